@@ -1,0 +1,118 @@
+"""What the acceptance files can say about a response beyond gabbi's own keys.
+
+`response_document` is the whole JSON body. `response_refusal` is the whole error body.
+"""
+
+import json
+import re
+from http import HTTPStatus
+from typing import Any
+
+from gabbi.handlers import base
+
+EXPLANATIONS = {
+    400: "The server could not comply with the request since it is either malformed or "
+    "otherwise incorrect.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    409: "There was a conflict when trying to complete your request.",
+}
+FIRST_VERSION_WITH_CODES = (1, 23)
+REFUSAL_KEYS = {"message", "begins", "matches", "detail", "code", "bare"}
+
+
+def filled_in(test: Any, value: Any) -> Any:
+    """Replace gabbi's `$ENVIRON` and friends in `value`, in the keys of its objects too."""
+    if isinstance(value, dict):
+        return {filled_in(test, key): filled_in(test, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled_in(test, item) for item in value]
+    return test.replace_template(value)
+
+
+def canonical(value: Any) -> str:
+    """Write JSON so that equal texts mean equal documents: 2 and 2.0 differ, key order does not."""
+    return json.dumps(value, sort_keys=True, indent=1)
+
+
+class Document(base.ResponseHandler):
+    """`response_document: {...}` – the body is exactly this JSON object, whatever its key order."""
+
+    test_key_suffix = "document"
+    test_key_value: dict[str, Any] = {}
+
+    def preprocess(self, test: Any) -> None:
+        """Compare the whole body."""
+        expected = filled_in(test, test.test_data[self._key])
+        test.maxDiff = None
+        test.assertEqual(canonical(expected), canonical(test.response_data))
+
+
+class Refusal(base.ResponseHandler):
+    """`response_refusal: {...}` – the body is exactly one error object (rest-api.md 1.6, 1.9).
+
+    Its status, title, key order and request id must fit the response. Keys:
+
+    - `message`: what follows the status's standard explanation, exactly; or
+    - `begins`: how it begins (for the text of a schema, which says more than a client reads); or
+    - `matches`: a regular expression for all of it; or
+    - `detail`: the whole of the detail, for the statuses that have another explanation;
+    - `code`: the error's code where it is not `placement.undefined_code`. Below 1.23 and on
+      refused microversions there must be none;
+    - `bare`: true where `vary` must be absent; else it must be there.
+    """
+
+    test_key_suffix = "refusal"
+    test_key_value: dict[str, Any] = {}
+
+    def preprocess(self, test: Any) -> None:
+        """Compare the whole error body and the `vary` header."""
+        expected = filled_in(test, test.test_data[self._key])
+        test.assertLessEqual(set(expected), REFUSAL_KEYS, "unknown key in response_refusal")
+        test.assertIsNotNone(test.response_data, f"not a JSON body: {test.output!r}")
+        test.assertEqual(["errors"], list(test.response_data))
+        (error,) = test.response_data["errors"]
+        test.assertEqual(self._frame(test, expected), {**error, "detail": ...})
+        test.assertEqual(list(self._frame(test, expected)), list(error))
+        self._check_detail(test, expected, error["detail"])
+        if expected.get("bare"):
+            test.assertNotIn("vary", test.response)
+        else:
+            test.assertEqual("openstack-api-version", test.response.get("vary"))
+
+    def _frame(self, test: Any, expected: dict[str, Any]) -> dict[str, Any]:
+        """Everything but the detail, in the order of section 1.6."""
+        status = int(test.response["status"])
+        frame = {"status": status, "title": HTTPStatus(status).phrase, "detail": ...}
+        negotiated = test.response.get("openstack-api-version")
+        if negotiated and version(negotiated) >= FIRST_VERSION_WITH_CODES:
+            frame["code"] = expected.get("code", "placement.undefined_code")
+        frame["request_id"] = test.response["x-openstack-request-id"]
+        if not negotiated and status == HTTPStatus.NOT_ACCEPTABLE:
+            frame.update(max_version="1.39", min_version="1.0")
+        return frame
+
+    def _check_detail(self, test: Any, expected: dict[str, Any], detail: str) -> None:
+        test.maxDiff = None
+        if "detail" in expected:
+            test.assertEqual(expected["detail"], detail)
+            return
+        start = f"{EXPLANATIONS[int(test.response['status'])]}\n\n "
+        test.assertEqual(start, detail[: len(start)])
+        test.assertEqual("  ", detail[-2:])
+        message = detail[len(start) : -2]
+        if "begins" in expected:
+            test.assertEqual(expected["begins"], message[: len(expected["begins"])])
+        elif "matches" in expected:
+            test.assertIsNotNone(
+                re.fullmatch(expected["matches"], message),
+                f"{message!r} does not match {expected['matches']!r}",
+            )
+        else:
+            test.assertEqual(expected["message"], message)
+
+
+def version(header: str) -> tuple[int, int]:
+    """Read the `openstack-api-version` response header: `placement 1.23` is (1, 23)."""
+    major, _, minor = header.removeprefix("placement ").partition(".")
+    return int(major), int(minor)

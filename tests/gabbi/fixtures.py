@@ -1,0 +1,56 @@
+"""Gabbi fixtures: the uuids the acceptance files speak of, as `$ENVIRON['NAME']`."""
+
+import os
+import uuid
+
+from gabbi import fixture
+
+NAMES = (
+    "ROOT",
+    "CHILD",
+    "GRANDCHILD",
+    "SIBLING",
+    "OTHER",
+    "SPARE",
+    "UNKNOWN",
+    "AGG_A",
+    "AGG_B",
+    "AGG_C",
+    "CONSUMER_A",
+    "CONSUMER_B",
+    "CONSUMER_C",
+    "CONSUMER_D",
+)
+NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
+
+
+def spellings(name: str) -> dict[str, str]:
+    """Give every spelling of the uuid called `name`, by variable name (rest-api.md section 1.4).
+
+    `NAME` is the canonical form; `NAME_UPPER`, `NAME_BARE` (no dashes), `NAME_URN` and
+    `NAME_BRACED` are what a lenient reader takes for the same uuid. The uuids are the same in
+    every run, so that a failure can be read and repeated.
+    """
+    value = uuid.uuid5(NAMESPACE, name)
+    return {
+        name: str(value),
+        f"{name}_UPPER": str(value).upper(),
+        f"{name}_BARE": value.hex,
+        f"{name}_URN": value.urn,
+        f"{name}_BRACED": f"{{{value}}}",
+    }
+
+
+class Uuids(fixture.GabbiFixture):
+    """Put every spelling of every name into the environment while a file runs."""
+
+    def start_fixture(self) -> None:
+        """Export the uuids, remembering nothing: the names belong to this suite alone."""
+        for name in NAMES:
+            os.environ.update(spellings(name))
+
+    def stop_fixture(self) -> None:
+        """Take them out again."""
+        for name in NAMES:
+            for variable in spellings(name):
+                os.environ.pop(variable, None)

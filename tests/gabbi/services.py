@@ -1,0 +1,106 @@
+"""Where the acceptance files run: our application in process, or a reference server beside us."""
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Options = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Service:
+    """How gabbi reaches a service: by `intercept` (in process) or by host and port."""
+
+    host: str
+    port: int | None = None
+    intercept: Callable[[], Any] | None = None
+
+
+def options_of(folder: Path, document: dict[str, Any]) -> Options:
+    """Merge the options every file runs with and those a file asks for.
+
+    `options: {group: {option: value}}` at the top of a file sets options of the service;
+    `policy: {rule: check string}` writes them to a policy file.
+    """
+    options: Options = {
+        "placement_database": {
+            "connection": f"sqlite:///{folder}/placement.db",
+            "sync_on_startup": True,
+        },
+        "api": {"auth_strategy": "noauth2"},
+    }
+    for group, settings in document.get("options", {}).items():
+        options.setdefault(group, {}).update(settings)
+    if "policy" in document:
+        path = folder / "policy.yaml"
+        path.write_text("".join(f'"{k}": "{v}"\n' for k, v in document["policy"].items()))
+        options.setdefault("oslo_policy", {})["policy_file"] = str(path)
+    return options
+
+
+def mounted(app: Any, mount: str) -> Any:
+    """Serve `app` under the path `mount`, as a web server's mount point does."""
+
+    def application(environ: dict[str, Any], start_response: Any) -> Any:
+        assert environ["PATH_INFO"].startswith(mount)
+        environ["SCRIPT_NAME"] = mount
+        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(mount)
+        return app(environ, start_response)
+
+    return application
+
+
+@contextlib.contextmanager
+def in_process(options: Options, mount: str) -> Iterator[Service]:
+    """Give our application, with a database of its own."""
+    # imported here: a run against the reference must not need ours
+    from placement import config
+    from placement.app import create_app
+
+    overrides = {
+        (group, option): value
+        for group, settings in options.items()
+        for option, value in settings.items()
+    }
+    app = create_app(config.load(files=[], environ={}, overrides=overrides))
+    served = mounted(app, mount) if mount else app
+    yield Service(host="placement.test", intercept=lambda: served)
+
+
+@contextlib.contextmanager
+def reference(interpreter: str, folder: Path, options: Options, mount: str) -> Iterator[Service]:
+    """Run the reference service of `interpreter`'s environment on a free loopback port.
+
+    The environment needs openstack-placement and gunicorn. The listening socket is made here, so
+    that requests wait in its queue until the server is up.
+    """
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    environ.pop("PYTHONPATH", None)
+    for group, settings in options.items():
+        for option, value in settings.items():
+            text = ",".join(value) if isinstance(value, list) else str(value)
+            environ[f"OS_{group}__{option}".upper()] = text
+    if mount:
+        environ["SCRIPT_NAME"] = mount
+    log = (folder / "reference.log").open("w")
+    with log, socket.create_server(("127.0.0.1", 0)) as listener:
+        command = [interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"]
+        command += ["--workers", "1", "--log-level", "error", "placement.wsgi.api:application"]
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environ,
+            pass_fds=[listener.fileno()],
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield Service(host="127.0.0.1", port=listener.getsockname()[1])
+        finally:
+            server.terminate()
+            server.wait()

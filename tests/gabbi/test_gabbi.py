@@ -1,0 +1,77 @@
+"""The REST API's acceptance tests: every file of gabbits/ against a service with an empty database.
+
+A file is one pytest test, because its requests build on each other. By default they run against
+our application in process. With `BERTH_GABBI_REFERENCE=/path/to/python` – an interpreter that has
+openstack-placement and gunicorn installed – they run against the reference service instead, which
+shows that the files say what the reference does; `deviation-*` files, where we differ on purpose,
+are then left out.
+"""
+
+import os
+import unittest
+from pathlib import Path
+
+import pytest
+import yaml
+from gabbi import handlers, suitemaker
+
+from tests.gabbi import assertions, fixtures, services
+
+FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
+REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
+RESPONSE_HANDLERS = [assertions.Document, assertions.Refusal, *handlers.RESPONSE_HANDLERS]
+
+if REFERENCE:
+    FILES = [file for file in FILES if not file.name.startswith("deviation-")]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_request_of_the_file_is_answered_as_it_says(file: Path, tmp_path: Path) -> None:
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    # all is plain HTTP; reading certificates for each request would take most of the time
+    document.setdefault("defaults", {})["cert_validate"] = False
+    options = services.options_of(tmp_path, document)
+    mount = document.get("mount", "")
+    running = (
+        services.reference(REFERENCE, tmp_path, options, mount)
+        if REFERENCE
+        else services.in_process(options, mount)
+    )
+
+    result = Failures()
+    with running as service:
+        suitemaker.test_suite_from_dict(
+            unittest.TestLoader(),
+            file.stem,
+            document,
+            str(file.parent),
+            service.host,
+            service.port,
+            fixtures,
+            service.intercept,
+            handlers=[handler() for handler in RESPONSE_HANDLERS],
+        ).run(result)
+
+    if result.broken:
+        count = f"{len(result.broken)} of {result.testsRun} failed"
+        pytest.fail("\n\n".join([count, *result.broken]), pytrace=False)
+    assert result.testsRun == len(document["tests"])
+    assert not result.skipped
+
+
+class Failures(unittest.TestResult):
+    """Collect what went wrong in the order of the file, without gabbi's own stack."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: list[str] = []
+
+    def addFailure(self, test: unittest.TestCase, err: tuple) -> None:  # noqa: N802
+        """A response was not what the file says."""
+        super().addFailure(test, err)
+        self.broken.append(f"{test.shortDescription()}\n{err[1]}")
+
+    def addError(self, test: unittest.TestCase, err: tuple) -> None:  # noqa: N802
+        """A request could not be made or its answer not be read."""
+        super().addError(test, err)
+        self.broken.append(f"{test.shortDescription()}\n{err[0].__name__}: {err[1]}")
