@@ -1,0 +1,234 @@
+"""What Linux says about this machine, read from sysfs, procfs and the file system.
+
+Everything is read anew at each call: processors and memory come and go at run time. The two root
+directories are given, so that the same code reads a tree of files laid out by hand.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+_NODE_DIRECTORY = re.compile(r"node(\d+)")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
+_KIB_IN_MIB = 1024
+_GIB = 1024**3
+
+
+class HostFactsError(Exception):
+    """A file that describes the machine can't be read or makes no sense."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(f"{os.fspath(path)}: {reason}")
+        self.path = os.fspath(path)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The machine's memory, in MiB."""
+
+    total_mb: int
+    available_mb: int
+
+
+@dataclass(frozen=True)
+class DiskSpace:
+    """A file system's size and what is free for unprivileged users, in whole GiB."""
+
+    total_gb: int
+    free_gb: int
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """One NUMA node: its online processors and its memory in MiB; either may be nothing."""
+
+    id: int
+    cpus: frozenset[int]
+    memory_mb: int
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What /proc/cpuinfo says of the processors; `features` are those that all of them have."""
+
+    vendor: str
+    model: str
+    features: frozenset[str]
+    threads_per_core: int
+
+
+class HostInfo:
+    """Reads one machine below `sysfs_root` and `procfs_root`.
+
+    Every method raises HostFactsError naming the file, should one be unreadable or malformed.
+    """
+
+    def __init__(
+        self,
+        sysfs_root: str | os.PathLike[str] = "/sys",
+        procfs_root: str | os.PathLike[str] = "/proc",
+    ) -> None:
+        self._system = Path(sysfs_root) / "devices" / "system"
+        self._procfs = Path(procfs_root)
+
+    def online_cpus(self) -> frozenset[int]:
+        """Return the numbers of the processors that are online."""
+        return _parsed(self._system / "cpu" / "online", _some_cpus)
+
+    def memory(self) -> Memory:
+        """Return the machine's memory as /proc/meminfo has it."""
+        return _parsed(self._procfs / "meminfo", _memory)
+
+    def numa_nodes(self) -> list[NumaNode]:
+        """Return the NUMA nodes in the order of their numbers.
+
+        Numbers may have gaps, and nodes may lack processors, memory or both. A machine without
+        node directories (many containers and guests) counts as one node that holds everything. A
+        node's memory is its own MemTotal; the sum may differ from memory(), where something limits
+        or fakes /proc/meminfo. Online processors no node claims are counted with the first node.
+        """
+        online = self.online_cpus()
+        directories = self._node_directories()
+        if not directories:
+            return [NumaNode(0, online, self.memory().total_mb)]
+        nodes = {}
+        unclaimed = online
+        for number, directory in directories:
+            cpus = _parsed(directory / "cpulist", parse_cpu_list) & unclaimed
+            unclaimed -= cpus
+            nodes[number] = NumaNode(number, cpus, _parsed(directory / "meminfo", _node_memory_mb))
+        if unclaimed:
+            first = nodes[directories[0][0]]
+            nodes[first.id] = NumaNode(first.id, first.cpus | unclaimed, first.memory_mb)
+        return list(nodes.values())
+
+    def processor(self) -> Processor:
+        """Return what kind of processors there are."""
+        return _parsed(self._procfs / "cpuinfo", parse_cpuinfo)
+
+    def hyperthreading(self) -> bool:
+        """Say whether the cores run several threads each, by the kernel's word if it has one."""
+        active = self._system / "cpu" / "smt" / "active"
+        if active.exists():
+            return _parsed(active, _flag)
+        return self.processor().threads_per_core > 1
+
+    def _node_directories(self) -> list[tuple[int, Path]]:
+        parent = self._system / "node"
+        try:
+            entries = list(parent.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise HostFactsError(parent, error.strerror or str(error)) from error
+        matches = ((_NODE_DIRECTORY.fullmatch(entry.name), entry) for entry in entries)
+        return sorted((int(match[1]), entry) for match, entry in matches if match)
+
+
+def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
+    """Return the size of the file system that holds `path`, rounded down.
+
+    Raises HostFactsError.
+    """
+    try:
+        found = os.statvfs(path)
+    except OSError as error:
+        raise HostFactsError(path, error.strerror or str(error)) from error
+    return DiskSpace(
+        total_gb=found.f_blocks * found.f_frsize // _GIB,
+        free_gb=found.f_bavail * found.f_frsize // _GIB,
+    )
+
+
+def parse_cpu_list(text: str) -> frozenset[int]:
+    """Read the kernel's list format, `0-3,8,10-11`; nothing at all is the empty set.
+
+    Raises ValueError.
+    """
+    cpus: set[int] = set()
+    for part in text.strip().split(",") if text.strip() else ():
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part!r} is not a processor number or range")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"{part!r} is a range that runs backwards")
+        if last > _HIGHEST_CPU:
+            raise ValueError(f"{part!r} is beyond any processor Linux knows")
+        cpus.update(range(first, last + 1))
+    return frozenset(cpus)
+
+
+def parse_cpuinfo(text: str) -> Processor:
+    """Read /proc/cpuinfo as x86 (`flags`) and ARM (`Features`) kernels write it.
+
+    Other architectures' files give a Processor without features. Raises ValueError.
+    """
+    blocks = [block for block in map(_cpuinfo_block, text.split("\n\n")) if "processor" in block]
+    if not blocks:
+        raise ValueError("names no processor")
+    first = blocks[0]
+    features = (set(block.get("flags", block.get("Features", "")).split()) for block in blocks)
+    siblings, cores = int(first.get("siblings", 1)), int(first.get("cpu cores", 1))
+    return Processor(
+        vendor=first.get("vendor_id", first.get("CPU implementer", "")),
+        model=first.get("model name", ""),
+        features=frozenset(set.intersection(*features)),
+        threads_per_core=max(1, siblings // max(1, cores)),
+    )
+
+
+def _cpuinfo_block(block: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in block.splitlines())
+    return {key.strip(): value.strip() for key, separator, value in pairs if separator}
+
+
+def _parsed(path: Path, parse: Callable[[str], _T]) -> _T:
+    """Read `path` and make sense of it."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HostFactsError(path, error.strerror or str(error)) from error
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise HostFactsError(path, str(error)) from error
+
+
+def _some_cpus(text: str) -> frozenset[int]:
+    cpus = parse_cpu_list(text)
+    if not cpus:
+        raise ValueError("lists no processor")
+    return cpus
+
+
+def _flag(text: str) -> bool:
+    if text.strip() not in ("0", "1"):
+        raise ValueError(f"{text.strip()!r} is neither 0 nor 1")
+    return text.strip() == "1"
+
+
+def _memory(text: str) -> Memory:
+    total = _field_mb(text, "MemTotal")
+    try:
+        available = _field_mb(text, "MemAvailable")
+    except ValueError:  # kernels before 3.14, and some that fake the file
+        available = _field_mb(text, "MemFree")
+    return Memory(total_mb=total, available_mb=available)
+
+
+def _node_memory_mb(text: str) -> int:
+    return _field_mb(text, "MemTotal")
+
+
+def _field_mb(text: str, field: str) -> int:
+    """Return a field of a meminfo file in MiB, rounded down; per-node files say `Node 0` first."""
+    match = re.search(rf"^(?:Node \d+ )?{field}:\s+(\d+) kB$", text, re.MULTILINE)
+    if match is None:
+        raise ValueError(f"has no line `{field}: <number> kB`")
+    return int(match[1]) // _KIB_IN_MIB
