@@ -1,6 +1,7 @@
 """What the acceptance files can say about a response beyond gabbi's own keys.
 
 `response_document` is the whole JSON body. `response_refusal` is the whole error body.
+`response_names` are the providers of a list.
 """
 
 import json
@@ -46,6 +47,18 @@ class Document(base.ResponseHandler):
         expected = filled_in(test, test.test_data[self._key])
         test.maxDiff = None
         test.assertEqual(canonical(expected), canonical(test.response_data))
+
+
+class Names(base.ResponseHandler):
+    """`response_names: [...]` – a list of providers holds exactly these, in any order."""
+
+    test_key_suffix = "names"
+    test_key_value: list[str] = []
+
+    def preprocess(self, test: Any) -> None:
+        """Compare the names of all providers of the list."""
+        names = [provider["name"] for provider in test.response_data["resource_providers"]]
+        test.assertEqual(sorted(test.test_data[self._key]), sorted(names))
 
 
 class Refusal(base.ResponseHandler):

@@ -19,7 +19,12 @@ from tests.gabbi import assertions, fixtures, services
 
 FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
-RESPONSE_HANDLERS = [assertions.Document, assertions.Refusal, *handlers.RESPONSE_HANDLERS]
+RESPONSE_HANDLERS = [
+    assertions.Document,
+    assertions.Names,
+    assertions.Refusal,
+    *handlers.RESPONSE_HANDLERS,
+]
 
 if REFERENCE:
     FILES = [file for file in FILES if not file.name.startswith("deviation-")]
