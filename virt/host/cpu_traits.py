@@ -86,9 +86,30 @@ _X86_VENDOR_FLAG_SETS = {
     },
 }
 
-_AARCH64_FEATURES = frozenset(
-    "aes asimd asimddp asimdhp asimdrdm atomics cpuid crc32 dcpop evtstrm fcma fp fphp jscvt lrcpc "
-    "pmull sha1 sha2 sha3 sha512 sm3 sm4 sve".split()
+_AARCH64_FEATURES = (
+    "aes",
+    "asimd",
+    "asimddp",
+    "asimdhp",
+    "asimdrdm",
+    "atomics",
+    "cpuid",
+    "crc32",
+    "dcpop",
+    "evtstrm",
+    "fcma",
+    "fp",
+    "fphp",
+    "jscvt",
+    "lrcpc",
+    "pmull",
+    "sha1",
+    "sha2",
+    "sha3",
+    "sha512",
+    "sm3",
+    "sm4",
+    "sve",
 )
 
 

@@ -135,16 +135,21 @@ class HostInfo:
 def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
     """Return the size of the file system that holds `path`, rounded down.
 
+    A path that doesn't exist yet counts as its nearest ancestor that does: it will be made there.
     Raises HostFactsError.
     """
     try:
-        found = os.statvfs(path)
+        found = os.statvfs(_nearest_existing(Path(path)))
     except OSError as error:
         raise HostFactsError(path, error.strerror or str(error)) from error
     return DiskSpace(
         total_gb=found.f_blocks * found.f_frsize // _GIB,
         free_gb=found.f_bavail * found.f_frsize // _GIB,
     )
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next((one for one in (path, *path.absolute().parents) if one.exists()), path)
 
 
 def parse_cpu_list(text: str) -> frozenset[int]:

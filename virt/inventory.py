@@ -1,0 +1,55 @@
+"""Inventory records as drivers report them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: Resource class → record.
+Inventory = dict[str, dict[str, Any]]
+
+
+def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
+    """Return the record of something guests may take in any amount up to all of it."""
+    return {
+        "total": total,
+        "reserved": reserved,
+        "min_unit": 1,
+        "max_unit": total,
+        "step_size": 1,
+        "allocation_ratio": allocation_ratio,
+    }
+
+
+def split(amount: int, weights: Sequence[int]) -> list[int]:
+    """Divide `amount` in proportion to `weights`, in whole numbers that add up to it.
+
+    What rounding leaves goes to those it wronged most, the earlier first. No part exceeds its
+    weight as long as `amount` doesn't exceed their sum. Weights that are all 0 give zeros.
+    """
+    whole = sum(weights)
+    if whole == 0:
+        return [0] * len(weights)
+    parts = [amount * weight // whole for weight in weights]
+    wronged = sorted(range(len(weights)), key=lambda i: -(amount * weights[i] % whole))
+    for i in wronged[: amount - sum(parts)]:
+        parts[i] += 1
+    return parts
+
+
+def cell_inventories(
+    totals: Sequence[Mapping[str, int]],
+    reserved: Mapping[str, int],
+    ratios: Sequence[Mapping[str, float]],
+) -> list[Inventory]:
+    """Return the inventory of each NUMA cell, given each cell's totals by class.
+
+    `reserved` is the whole host's, and divided over the cells in proportion to their totals;
+    `ratios` is each cell's own. Classes a cell has nothing of are left out of its inventory.
+    """
+    inventories: list[Inventory] = [{} for _ in totals]
+    for resource_class in dict.fromkeys(name for cell in totals for name in cell):
+        amounts = [cell.get(resource_class, 0) for cell in totals]
+        kept = split(reserved.get(resource_class, 0), amounts)
+        for inventory, amount, part, ratio in zip(inventories, amounts, kept, ratios, strict=True):
+            if amount:
+                inventory[resource_class] = record(amount, part, ratio[resource_class])
+    return inventories

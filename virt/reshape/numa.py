@@ -1,0 +1,165 @@
+"""A host's providers with its NUMA nodes as children of the root, or flat, and the way between.
+
+Flat, the root has all of VCPU and MEMORY_MB. Modelled, child providers `<node>_numa<k>`, the cells,
+have them. Either way the driver says what it wants, and `arrange` takes the tree there, whatever
+it looks like: flat before, modelled before, or with other cells. compute.md §6.6.
+"""
+
+import logging
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compute import exceptions
+from virt.inventory import Inventory
+from virt.reshape.records import Allocations
+from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+LOG = logging.getLogger(__name__)
+
+#: Classes a guest should find on one cell.
+CELL_CLASSES = ("VCPU", "MEMORY_MB")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider the driver wants below its root; parents come before their children."""
+
+    name: str
+    parent: str
+    inventory: Inventory
+    traits: Collection[str] = field(default=())
+
+
+def cell_name(nodename: str, cell_id: int) -> str:
+    """Return the name of a NUMA cell's provider."""
+    return f"{nodename}_numa{cell_id}"
+
+
+def is_cell_name(nodename: str, name: str) -> bool:
+    """Say whether a provider of this name is a NUMA cell of the node."""
+    return re.fullmatch(re.escape(nodename) + r"_numa\d+", name) is not None
+
+
+class Ownership:
+    """Says by name which providers below a root are the driver's: NUMA cells, and `others`."""
+
+    def __init__(self, nodename: str, others: Collection[str] = ()) -> None:
+        self._nodename = nodename
+        self._others = frozenset(others)
+
+    def __call__(self, name: str) -> bool:
+        return name in self._others or is_cell_name(self._nodename, name)
+
+
+def inventories_now(
+    tree: "ProviderTree", nodename: str, is_ours: Ownership
+) -> dict[str, Inventory]:
+    """Return name → inventory in the tree, of the node's root and the driver's below it."""
+    uuids = {nodename: nodename} | _present(tree, nodename, is_ours)
+    return {name: tree.data(uuid).inventory for name, uuid in uuids.items()}
+
+
+def arrange(
+    tree: "ProviderTree",
+    nodename: str,
+    root_inventory: Inventory,
+    wanted: Sequence[Provider],
+    is_ours: Ownership,
+    allocations: Allocations | None = None,
+    known_places: KnownPlaces = nobody_knows,
+    classes: Collection[str] = CELL_CLASSES,
+) -> None:
+    """Make the node's root and the driver's providers below it what is wanted.
+
+    :param root_inventory: the root's whole inventory
+    :param wanted: the driver's other providers; those it has in the tree and doesn't want any more
+        are removed
+    :param is_ours: says by name which providers below the root are the driver's; all others stay
+        as they are
+    :param allocations: None, or the allocations to move, in place
+    :param known_places: where consumers really are, by provider *name* instead of uuid
+    :param classes: the classes that can move between these providers
+    :raises ReshapeNeeded: allocations is None, and a class that a provider has is now wanted on
+        another one only; the tree is as it was
+    :raises ReshapeFailed: an allocation fits nowhere; the allocations are as they were
+    """
+    root = tree.data(nodename)
+    present = _present(tree, root.uuid, is_ours)
+    inventories = {nodename: root_inventory} | {one.name: one.inventory for one in wanted}
+    moving = _moving_classes(tree, {nodename: root.uuid} | present, inventories, classes)
+    if moving and allocations is None:
+        LOG.info("%s moves to other providers below %s", ", ".join(sorted(moving)), nodename)
+        raise exceptions.ReshapeNeeded()
+
+    uuids = {nodename: root.uuid} | present
+    for provider in wanted:
+        if provider.name not in uuids:
+            uuids[provider.name] = tree.new_child(provider.name, uuids[provider.parent])
+    if allocations is not None:
+        _relocate(allocations, uuids, inventories, classes, known_places)
+    for name, inventory in inventories.items():
+        tree.update_inventory(uuids[name], inventory)
+    for provider in wanted:
+        tree.add_traits(uuids[provider.name], *provider.traits)
+    # Children come after their parents in `present`, and have to go before them.
+    for name, uuid in reversed(present.items()):
+        if name not in inventories:
+            _remove(tree, uuid, name)
+
+
+def _present(tree: "ProviderTree", root: str, is_ours: Ownership) -> dict[str, str]:
+    """Return name → uuid of the driver's providers below the root, parents first."""
+    below = (tree.data(uuid) for uuid in tree.get_provider_uuids(root)[1:])
+    return {provider.name: provider.uuid for provider in below if is_ours(provider.name)}
+
+
+def _moving_classes(
+    tree: "ProviderTree",
+    uuids: Mapping[str, str],
+    inventories: Mapping[str, Inventory],
+    classes: Collection[str],
+) -> set[str]:
+    """Return the classes some provider has but shall not, while another one shall."""
+    wanted_somewhere = {name for inventory in inventories.values() for name in inventory}
+    return {
+        resource_class
+        for name, uuid in uuids.items()
+        for resource_class in tree.data(uuid).inventory
+        if resource_class in classes
+        and resource_class in wanted_somewhere
+        and resource_class not in inventories.get(name, ())
+    }
+
+
+def _relocate(
+    allocations: Allocations,
+    uuids: Mapping[str, str],
+    inventories: Mapping[str, Inventory],
+    classes: Collection[str],
+    known_places: KnownPlaces,
+) -> None:
+    def known_by_uuid(consumer: str) -> dict[str, Mapping[str, int]] | None:
+        places = known_places(consumer)
+        if places is None:
+            return None
+        return {uuids.get(name, name): amounts for name, amounts in places.items()}
+
+    leaving = {
+        uuid: set(classes).difference(inventories.get(name, ())) for name, uuid in uuids.items()
+    }
+    targets = [Target(uuids[name], name, inventory) for name, inventory in inventories.items()]
+    relocate(allocations, leaving, targets, CELL_CLASSES, known_by_uuid)
+
+
+def _remove(tree: "ProviderTree", uuid: str, name: str) -> None:
+    """Remove a provider, unless somebody else has theirs below it: then only empty it."""
+    if tree.get_provider_uuids(uuid) == [uuid]:
+        tree.remove(uuid)
+    else:
+        LOG.warning("Keeping resource provider %s, empty: it has children not ours", name)
+        tree.update_inventory(uuid, {})

@@ -1,0 +1,62 @@
+"""Renaming resource classes, e.g. a custom one that became standard (compute.md §6.7)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from compute import exceptions
+from virt.reshape.records import Allocations, give, held, take
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+
+def rename_classes(
+    tree: "ProviderTree",
+    nodename: str,
+    renamed: Mapping[str, str],
+    allocations: Allocations | None = None,
+) -> None:
+    """Give classes of the node's providers their new names, in inventories and allocations.
+
+    :param renamed: old class → new class
+    :param allocations: None, or the allocations to edit in place
+    :raises ReshapeNeeded: a provider has an old class, and allocations is None
+    :raises ValueError: a class is both an old and a new name; that would never come to an end
+
+    A provider that has both classes keeps the new one's record with the totals added up. The old
+    class itself stays known to Placement.
+    """
+    if not set(renamed).isdisjoint(renamed.values()):
+        raise ValueError(f"Resource classes are renamed in a circle or a chain: {dict(renamed)}")
+    uuids = tree.get_provider_uuids(nodename)
+    to_rename = [uuid for uuid in uuids if not set(renamed).isdisjoint(tree.data(uuid).inventory)]
+    if to_rename and allocations is None:
+        raise exceptions.ReshapeNeeded()
+    for uuid in to_rename:
+        tree.update_inventory(uuid, _renamed_inventory(tree.data(uuid).inventory, renamed))
+    # On all the node's providers: none has an old class now, whoever took it out of the tree.
+    for body in (allocations or {}).values():
+        for uuid in uuids:
+            for old, new in renamed.items():
+                if held(body, uuid, old):
+                    # First give, then take: a record must not vanish and come back last.
+                    give(body, uuid, new, held(body, uuid, old))
+                    take(body, uuid, old)
+
+
+def _renamed_inventory(
+    inventory: Mapping[str, dict[str, Any]], renamed: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    result = {name: dict(record) for name, record in inventory.items() if name not in renamed}
+    for old, record in inventory.items():
+        if old in renamed:
+            new = renamed[old]
+            result[new] = _added(result[new], record) if new in result else dict(record)
+    return result
+
+
+def _added(record: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up totals. A max_unit that was the total follows it: guests may hold the sum now."""
+    total = record["total"] + more["total"]
+    unlimited = record.get("max_unit") == record["total"]
+    return record | {"total": total} | ({"max_unit": total} if unlimited else {})

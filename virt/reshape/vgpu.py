@@ -1,0 +1,136 @@
+"""One child provider per physical GPU, and VGPU moved there from the root (compute.md §6.5.1)."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from compute import exceptions
+from virt.reshape.records import Allocations, give, held, holdings, take
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderData, ProviderTree
+
+LOG = logging.getLogger(__name__)
+
+VGPU = "VGPU"
+
+#: Consumer uuid → device → how many of its mediated devices the consumer has.
+AssignedDevices = Callable[[str], Mapping[str, int]]
+
+
+def pgpu_name(nodename: str, device: str) -> str:
+    """Return the name of a physical GPU's provider, e.g. `compute1_pci_0000_84_00_0`."""
+    return f"{nodename}_{device}"
+
+
+def update_pgpus(
+    tree: "ProviderTree",
+    nodename: str,
+    inventories: Mapping[str, Mapping[str, Any]],
+    assigned: AssignedDevices,
+    allocations: Allocations | None = None,
+    resource_classes: Mapping[str, str] | None = None,
+) -> "dict[str, ProviderData]":
+    """Report each physical GPU on a child of its own, and take VGPU off the root.
+
+    :param inventories: device (`pci_0000_84_00_0`) → inventory record; total 0 removes its child
+    :param assigned: asks the hypervisor what a consumer really has
+    :param allocations: None, or the allocations to move, in place
+    :param resource_classes: device → class, where it isn't VGPU
+    :return: device → snapshot of its provider, for choosing a device at spawn
+    :raises ReshapeNeeded: the root has VGPU and allocations is None. The children are in the tree
+        by then
+    :raises ReshapeFailed: an allocation of VGPU on another provider of this node than the root, or
+        of a consumer without devices here; allocations are as they were
+
+    With no `inventories` nothing at all is done: an old VGPU on the root is the caller's.
+    """
+    if not inventories:
+        return {}
+    root = tree.data(nodename)
+    classes = dict.fromkeys(inventories, VGPU) | dict(resource_classes or {})
+    children = _update_children(tree, nodename, inventories, classes)
+    if VGPU in root.inventory:
+        if allocations is None:
+            raise exceptions.ReshapeNeeded()
+        _move(tree, root.uuid, children, classes, assigned, allocations)
+        del root.inventory[VGPU]
+        tree.update_inventory(root.uuid, root.inventory)
+    return {device: tree.data(uuid) for device, uuid in children.items()}
+
+
+def _update_children(
+    tree: "ProviderTree",
+    nodename: str,
+    inventories: Mapping[str, Mapping[str, Any]],
+    classes: Mapping[str, str],
+) -> dict[str, str]:
+    """Make the children what they should be, and return device → provider uuid."""
+    children = {}
+    for device, record in inventories.items():
+        name = pgpu_name(nodename, device)
+        if record["total"] == 0:
+            if tree.exists(name):
+                tree.remove(name)
+            continue
+        if not tree.exists(name):
+            tree.new_child(name, nodename)
+        tree.update_inventory(name, {classes[device]: dict(record)})
+        children[device] = tree.data(name).uuid
+    return children
+
+
+def _move(
+    tree: "ProviderTree",
+    root_uuid: str,
+    children: Mapping[str, str],
+    classes: Mapping[str, str],
+    assigned: AssignedDevices,
+    allocations: Allocations,
+) -> None:
+    """Replace each consumer's VGPU on the root by what it really has on the children."""
+    _refuse_vgpu_elsewhere(set(tree.get_provider_uuids(root_uuid)) - {root_uuid}, allocations)
+    counts = {
+        consumer: _device_counts(consumer, held(body, root_uuid, VGPU), children, assigned)
+        for consumer, body in sorted(allocations.items())
+        if held(body, root_uuid, VGPU)
+    }
+    for consumer, count_by_device in counts.items():
+        body = allocations[consumer]
+        for device, count in count_by_device.items():
+            give(body, children[device], classes[device], count)
+        take(body, root_uuid, VGPU)
+
+
+def _refuse_vgpu_elsewhere(below_root: set[str], allocations: Allocations) -> None:
+    """Providers of other hosts don't matter: an evacuating guest holds some there too."""
+    for consumer, body in sorted(allocations.items()):
+        for provider_uuid, resource_class, _amount in holdings(body):
+            if resource_class == VGPU and provider_uuid in below_root:
+                raise exceptions.ReshapeFailed(
+                    error=f"unexpected VGPU allocation on provider {provider_uuid} of consumer "
+                    f"{consumer}: they should all be on the root provider"
+                )
+
+
+def _device_counts(
+    consumer: str, amount: int, children: Mapping[str, str], assigned: AssignedDevices
+) -> dict[str, int]:
+    counts = {device: count for device, count in assigned(consumer).items() if count > 0}
+    if not counts:
+        raise exceptions.ReshapeFailed(
+            error=f"consumer {consumer} has allocated {amount} VGPU but no mediated device here"
+        )
+    missing = sorted(counts.keys() - children.keys())
+    if missing:
+        raise exceptions.ReshapeFailed(
+            error=f"consumer {consumer} has devices of {', '.join(missing)}, which can't have any"
+        )
+    if sum(counts.values()) != amount:
+        LOG.warning(
+            "Consumer %s has allocated %d VGPU but has %d mediated devices; the devices count",
+            consumer,
+            amount,
+            sum(counts.values()),
+        )
+    return counts
