@@ -114,7 +114,7 @@ class HostDriver(ComputeDriver):
             totals["VCPU"] = len(self._host_info.online_cpus())
             totals["MEMORY_MB"] = self._host_info.memory().total_mb
         reserved = self._reserved(totals)
-        ratios = self._ratios(nodename, now)
+        ratios = self._get_allocation_ratios(numa.inherited(now, nodename))
         return {
             name: record(total, reserved[name], ratios[name])
             for name, total in totals.items()
@@ -128,27 +128,15 @@ class HostDriver(ComputeDriver):
         totals = [{"VCPU": len(node.cpus), "MEMORY_MB": node.memory_mb} for node in nodes]
         whole = {name: sum(cell[name] for cell in totals) for name in numa.CELL_CLASSES}
         inventories = cell_inventories(
-            totals, self._reserved(whole), [self._ratios(name, now) for name in names]
+            totals,
+            self._reserved(whole),
+            [self._get_allocation_ratios(numa.inherited(now, name)) for name in names],
         )
         return [
             numa.Provider(name, nodename, inventory)
             for name, inventory in zip(names, inventories, strict=True)
             if inventory
         ]
-
-    def _ratios(self, provider_name: str, now: Mapping[str, Inventory]) -> dict[str, float]:
-        """Return the ratios for one provider.
-
-        A class that comes to it from others keeps the ratio it has there; of different ones the
-        highest, so that what was allocated still fits.
-        """
-        elsewhere: Inventory = {}
-        for inventory in now.values():
-            for name, found in inventory.items():
-                best = elsewhere.get(name)
-                if best is None or _ratio(best) < _ratio(found):
-                    elsewhere[name] = found
-        return self._get_allocation_ratios(elsewhere | now.get(provider_name, {}))
 
     def _reserved(self, totals: Mapping[str, int]) -> dict[str, int]:
         """Return what is reserved for the host of each class in `totals`.
@@ -167,10 +155,6 @@ class HostDriver(ComputeDriver):
                     f"{option} keeps {amount} {name} for the host, which has only {total}."
                 )
         return {name: configured[name][1] for name in totals}
-
-
-def _ratio(found: Mapping[str, Any]) -> float:
-    return found.get("allocation_ratio", 1.0)
 
 
 def _cell_facts(cell: NumaNode) -> dict[str, Any]:

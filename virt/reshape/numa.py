@@ -64,6 +64,21 @@ def inventories_now(
     return {name: tree.data(uuid).inventory for name, uuid in uuids.items()}
 
 
+def inherited(now: Mapping[str, Inventory], name: str) -> Inventory:
+    """Return a provider's inventory, with what could come to it from the others of `now`.
+
+    This is what its allocation ratios follow from: a class that moves keeps its ratio; of
+    different ones the highest, so that what was allocated still fits.
+    """
+    result: Inventory = {}
+    for inventory in now.values():
+        for resource_class, found in inventory.items():
+            best = result.setdefault(resource_class, found)
+            if found.get("allocation_ratio", 1.0) > best.get("allocation_ratio", 1.0):
+                result[resource_class] = found
+    return result | now.get(name, {})
+
+
 def arrange(
     tree: "ProviderTree",
     nodename: str,

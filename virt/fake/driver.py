@@ -1,0 +1,223 @@
+"""Drivers of imaginary hypervisors, with guests kept in memory (compute.md §6.4)."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.driver import ComputeDriver
+from virt.inventory import Inventory, record
+from virt.reshape.records import Allocations
+from virt.virtapi import VirtAPI
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+
+class FakeDriver(ComputeDriver):
+    """A very large hypervisor. `vcpus`, `memory_mb` and `local_gb` are its totals."""
+
+    capabilities = {
+        "has_imagecache": True,
+        "supports_evacuate": True,
+        "supports_migrate_to_same_host": False,
+        "supports_attach_interface": True,
+        "supports_device_tagging": True,
+        "supports_tagged_attach_interface": True,
+        "supports_tagged_attach_volume": True,
+        "supports_extend_volume": True,
+        "supports_multiattach": True,
+        "supports_trusted_certs": True,
+        "supports_pcpus": False,
+        "supports_accelerators": True,
+        "supports_remote_managed_ports": True,
+        "supports_address_space_passthrough": True,
+        "supports_address_space_emulated": True,
+        "supports_stateless_firmware": True,
+        "supports_virtio_fs": True,
+        "supports_mem_backing_file": True,
+        "supports_image_type_raw": True,
+        "supports_image_type_vhd": False,
+    }
+
+    vcpus = 1000
+    memory_mb = 800000
+    local_gb = 600000
+
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
+        super().__init__(virtapi, conf)
+        self._nodes: list[str] = []
+        self._instances: dict[str, Any] = {}
+
+    def init_host(self, host: str) -> None:
+        """Manage one node called like the host."""
+        self._set_nodes([host])
+
+    def _set_nodes(self, nodes: Iterable[str]) -> None:
+        self._nodes = list(nodes)
+
+    def get_available_nodes(self, refresh: bool = False) -> list[str]:
+        """Return the nodes of init_host, or those set since."""
+        return list(self._nodes)
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Return the totals, all of it unused. Raises ComputeHostNotFound for another's node."""
+        if nodename not in self._nodes:
+            raise exceptions.ComputeHostNotFound(host=nodename)
+        return {
+            "vcpus": self.vcpus,
+            "vcpus_used": 0,
+            "memory_mb": self.memory_mb,
+            "memory_mb_used": 0,
+            "local_gb": self.local_gb,
+            "local_gb_used": 0,
+            "disk_available_least": 0,
+            "cpu_info": json.dumps({"arch": "x86_64", "vendor": "fake", "features": []}),
+            "numa_topology": None,
+            "hypervisor_type": "fake",
+            "hypervisor_version": 1000000,
+            "hypervisor_hostname": nodename,
+            "supported_instances": [["x86_64", "fake", "hvm"]],
+            "stats": {},
+        }
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report VCPU, MEMORY_MB and DISK_GB on the root; traits stay as they are."""
+        now = provider_tree.data(nodename).inventory
+        provider_tree.update_inventory(nodename, self._root_inventory(now))
+
+    def _root_inventory(self, now: Inventory) -> Inventory:
+        """Return all the hypervisor has; ratios are kept from `now` where they should be."""
+        ratios = self._get_allocation_ratios(now)
+        reserved = self._reserved()
+        totals = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.local_gb}
+        return {name: record(total, reserved[name], ratios[name]) for name, total in totals.items()}
+
+    def _reserved(self) -> dict[str, int]:
+        return {
+            "VCPU": self.conf.reserved_host_cpus,
+            "MEMORY_MB": self.conf.reserved_host_memory_mb,
+            "DISK_GB": self._get_reserved_host_disk_gb_from_config(),
+        }
+
+    # Guests: anything with a `uuid` and a `name`
+
+    def list_instances(self) -> list[str]:
+        """Return the names of the spawned guests."""
+        return [instance.name for instance in self._instances.values()]
+
+    def list_instance_uuids(self) -> list[str]:
+        """Return the uuids of the spawned guests."""
+        return list(self._instances)
+
+    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
+        """Remember the guest."""
+        self._instances[instance.uuid] = instance
+
+    def destroy(self, context: Any, instance: Any, **details: Any) -> None:
+        """Forget the guest; one that isn't there is fine."""
+        self._instances.pop(instance.uuid, None)
+
+    def get_info(self, instance: Any) -> dict[str, str]:
+        """Return {"state": "running"}. Raises KeyError for a guest that was never spawned."""
+        found = self._instances[instance.uuid]
+        return {"uuid": found.uuid, "state": "running"}
+
+    def get_host_ip_addr(self) -> str:
+        """Return an address of the range that is for documentation."""
+        return "192.0.2.1"
+
+
+class SmallFakeDriver(FakeDriver):
+    """A hypervisor with next to no processors."""
+
+    vcpus = 2
+    memory_mb = 8192
+    local_gb = 1028
+
+
+class MediumFakeDriver(FakeDriver):
+    """The usual one in tests: all a few guests need, and not more."""
+
+    vcpus = 10
+    memory_mb = 8192
+    local_gb = 1028
+
+
+class MediumFakeDriverWithNestedCustomResources(MediumFakeDriver):
+    """Has a child provider `<node>-child` with ten CUSTOM_MAGIC."""
+
+    child_resources: Inventory = {"CUSTOM_MAGIC": record(10)}
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the root as any fake driver does, and the child."""
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        child = f"{nodename}-child"
+        if not provider_tree.exists(child):
+            provider_tree.new_child(child, nodename)
+        provider_tree.update_inventory(child, self.child_resources)
+
+
+class PredictableNodeUUIDDriver(SmallFakeDriver):
+    """Its nodes' uuids follow from their names."""
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Add the uuid."""
+        return super().get_available_resource(nodename) | {"uuid": node_uuid(nodename)}
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """Return node uuid → nodename."""
+        return {node_uuid(node): node for node in self.get_available_nodes(refresh=refresh)}
+
+
+class FakeMultiNodeDriver(MediumFakeDriver):
+    """Manages several nodes, as ironic does, each with its own uuid that follows from its name."""
+
+    def __init__(
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts,
+        nodes: Iterable[str] = ("fake-node-1", "fake-node-2"),
+    ) -> None:
+        super().__init__(virtapi, conf)
+        self._set_nodes(nodes)
+        self._deleted: set[str] = set()
+
+    def init_host(self, host: str) -> None:
+        """Keep the nodes given at construction: they aren't named after the host."""
+
+    def drop_node(self, nodename: str, deleted: bool) -> None:
+        """Let a node vanish from the list: for good (`deleted`), or only out of sight."""
+        self._nodes.remove(nodename)
+        if deleted:
+            self._deleted.add(nodename)
+
+    def is_node_deleted(self, nodename: str) -> bool:
+        """Say whether the node was dropped for good."""
+        return nodename in self._deleted
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Add the node's own uuid."""
+        return super().get_available_resource(nodename) | {"uuid": node_uuid(nodename)}
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """Return node uuid → nodename."""
+        return {node_uuid(node): node for node in self.get_available_nodes(refresh=refresh)}
+
+
+def node_uuid(nodename: str) -> str:
+    """Return the uuid that follows from a node's name."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, nodename))

@@ -1,0 +1,34 @@
+"""Drivers from before update_provider_tree, for the fallbacks of compute.md §4.6."""
+
+from typing import TYPE_CHECKING, Any
+
+from virt.fake.driver import MediumFakeDriver
+from virt.inventory import Inventory
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+
+class ResourceOnlyDriver(MediumFakeDriver):
+    """Implements get_available_resource alone."""
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: dict[str, Any] | None = None,
+    ) -> None:
+        """Raise NotImplementedError: nobody taught it."""
+        raise NotImplementedError
+
+
+class LegacyInventoryDriver(ResourceOnlyDriver):
+    """Implements get_inventory, with what it knows: no ratios, nothing reserved."""
+
+    def get_inventory(self, nodename: str) -> Inventory:
+        """Return the root's inventory without `allocation_ratio` and `reserved`."""
+        totals = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.local_gb}
+        return {
+            name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
+            for name, total in totals.items()
+        }

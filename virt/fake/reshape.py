@@ -1,0 +1,272 @@
+"""Fake hypervisors that change how they report what they have, and so need a reshape.
+
+Each can be made in its old and in its new form. A test, or a rehearsal, starts a service with the
+old one, gives guests allocations, and starts the service again with the new one.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.fake.driver import MediumFakeDriver
+from virt.inventory import Inventory, cell_inventories, record
+from virt.reshape import numa
+from virt.reshape.records import Allocations
+from virt.reshape.relocate import Target, relocate
+from virt.reshape.resource_class import rename_classes
+from virt.reshape.vgpu import VGPU, update_pgpus
+from virt.virtapi import VirtAPI
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+
+class FakeReshapeVGPUDriver(MediumFakeDriver):
+    """VGPU on the root (`nested=False`), then on a child per physical GPU (compute.md §6.5.1).
+
+    `pgpus` is device → how many VGPU it has; `mdevs` says what guests really have: consumer uuid →
+    device → count.
+    """
+
+    def __init__(
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts,
+        nested: bool = True,
+        pgpus: Mapping[str, int] | None = None,
+        mdevs: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        super().__init__(virtapi, conf)
+        self.nested = nested
+        self.pgpus = dict(
+            {"pci_0000_84_00_0": 1, "pci_0000_85_00_0": 1, "pci_0000_86_00_0": 1}
+            if pgpus is None
+            else pgpus
+        )
+        self.mdevs = {consumer: dict(counts) for consumer, counts in (mdevs or {}).items()}
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the root, and VGPU where it belongs in this form."""
+        inventory = self._root_inventory(provider_tree.data(nodename).inventory)
+        if self.nested:
+            update_pgpus(
+                provider_tree,
+                nodename,
+                {device: record(total) for device, total in self.pgpus.items()},
+                lambda consumer: self.mdevs.get(consumer, {}),
+                allocations,
+            )
+        elif total := sum(self.pgpus.values()):
+            inventory[VGPU] = record(total)
+        provider_tree.update_inventory(nodename, inventory)
+
+
+@dataclass(frozen=True)
+class PhysicalFunction:
+    """A network card that can be divided: its cell, its virtual functions, its network."""
+
+    cell: int
+    virtual_functions: int
+    physical_network: str
+
+
+class FakeNUMAReshapeDriver(MediumFakeDriver):
+    """Everything on the root (`modelled=False`), then on NUMA cells (compute.md §6.6).
+
+    `cells` is cell → totals of VCPU and MEMORY_MB; `physical_functions` is interface → card, below
+    its cell. `guest_places` says where guests really are, if anybody knows: consumer uuid →
+    cell or interface → class → amount.
+    """
+
+    def __init__(
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts,
+        modelled: bool = True,
+        cells: Mapping[int, Mapping[str, int]] | None = None,
+        physical_functions: Mapping[str, PhysicalFunction] | None = None,
+        guest_places: Mapping[str, Mapping[int | str, Mapping[str, int]]] | None = None,
+    ) -> None:
+        super().__init__(virtapi, conf)
+        self.modelled = modelled
+        half = {"VCPU": self.vcpus // 2, "MEMORY_MB": self.memory_mb // 2}
+        self.cells = dict({0: half, 1: half} if cells is None else cells)
+        self.vcpus = sum(cell.get("VCPU", 0) for cell in self.cells.values())
+        self.memory_mb = sum(cell.get("MEMORY_MB", 0) for cell in self.cells.values())
+        self.physical_functions = dict(physical_functions or {})
+        self.guest_places = dict(guest_places or {})
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the root and, in the new form, the cells and the cards below them."""
+        now = numa.inventories_now(provider_tree, nodename, self._ownership(nodename))
+        root_inventory = self._root_inventory(numa.inherited(now, nodename))
+        functions = sum(pf.virtual_functions for pf in self.physical_functions.values())
+        if self.modelled:
+            root_inventory = {"DISK_GB": root_inventory["DISK_GB"]}
+        elif functions:
+            root_inventory["SRIOV_NET_VF"] = record(functions)
+        numa.arrange(
+            provider_tree,
+            nodename,
+            root_inventory,
+            self._children(nodename, now) if self.modelled else [],
+            self._ownership(nodename),
+            allocations,
+            lambda consumer: self._known_places(nodename, consumer),
+            (*numa.CELL_CLASSES, "SRIOV_NET_VF"),
+        )
+
+    def _children(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.Provider]:
+        names = {cell: numa.cell_name(nodename, cell) for cell in self.cells}
+        inventories = cell_inventories(
+            list(self.cells.values()),
+            self._reserved(),
+            [self._get_allocation_ratios(numa.inherited(now, name)) for name in names.values()],
+        )
+        cells = [
+            numa.Provider(name, nodename, inventory)
+            for name, inventory in zip(names.values(), inventories, strict=True)
+        ]
+        return cells + [
+            numa.Provider(
+                f"{nodename}_{interface}",
+                names[pf.cell],
+                {"SRIOV_NET_VF": record(pf.virtual_functions)},
+                [f"CUSTOM_PHYSNET_{pf.physical_network.upper()}"],
+            )
+            for interface, pf in self.physical_functions.items()
+        ]
+
+    def _ownership(self, nodename: str) -> numa.Ownership:
+        return numa.Ownership(nodename, [f"{nodename}_{name}" for name in self.physical_functions])
+
+    def _known_places(self, nodename: str, consumer: str) -> dict[str, Mapping[str, int]] | None:
+        places = self.guest_places.get(consumer)
+        if places is None:
+            return None
+        return {
+            numa.cell_name(nodename, place) if isinstance(place, int) else f"{nodename}_{place}": (
+                amounts
+            )
+            for place, amounts in places.items()
+        }
+
+
+class FakeRCRenameDriver(MediumFakeDriver):
+    """Four CUSTOM_FPGA (`renamed=False`), then four FPGA (compute.md §6.7)."""
+
+    old_class = "CUSTOM_FPGA"
+    new_class = "FPGA"
+    devices = 4
+
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, renamed: bool = True) -> None:
+        super().__init__(virtapi, conf)
+        self.renamed = renamed
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the root, with the class of this form; going back is a reshape as well."""
+        name, former = self.new_class, self.old_class
+        if not self.renamed:
+            name, former = former, name
+        rename_classes(provider_tree, nodename, {former: name}, allocations)
+        inventory = self._root_inventory(provider_tree.data(nodename).inventory)
+        provider_tree.update_inventory(nodename, inventory | {name: record(self.devices)})
+
+
+class FakeSharedStorageDriver(MediumFakeDriver):
+    """DISK_GB on the root (`shared=False`), then in a pool shared by aggregate (compute.md §6.9).
+
+    The pool is this driver's own: a root provider `pool_name` whose uuid, like the aggregate's,
+    follows from the name, so that all hosts mean the same one.
+    """
+
+    pool_name = "ssp"
+    pool_gb = 500
+
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, shared: bool = True) -> None:
+        super().__init__(virtapi, conf)
+        self.shared = shared
+        self.pool_uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, self.pool_name))
+        self.aggregate_uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{self.pool_name}-aggregate"))
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the root and, in the new form, the pool; the way back is not built."""
+        inventory = self._root_inventory(provider_tree.data(nodename).inventory)
+        if self.shared:
+            del inventory["DISK_GB"]
+            self._move_disk(provider_tree, nodename, allocations)
+        provider_tree.update_inventory(nodename, inventory)
+
+    def _move_disk(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None,
+    ) -> None:
+        root = provider_tree.data(nodename)
+        if "DISK_GB" in root.inventory and allocations is None:
+            raise exceptions.ReshapeNeeded()
+        pool: Inventory = {"DISK_GB": record(self.pool_gb)}
+        if not provider_tree.exists(self.pool_uuid):
+            provider_tree.new_root(self.pool_name, self.pool_uuid)
+        provider_tree.update_inventory(self.pool_uuid, pool)
+        provider_tree.add_traits(self.pool_uuid, "MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD")
+        provider_tree.add_aggregates(self.pool_uuid, self.aggregate_uuid)
+        provider_tree.add_aggregates(nodename, self.aggregate_uuid)
+        if allocations is not None:
+            # What other hosts' guests hold of the pool isn't known here: Placement has the last
+            # word on whether there is room.
+            target = Target(self.pool_uuid, self.pool_name, pool)
+            relocate(allocations, {root.uuid: {"DISK_GB"}}, [target])
+
+
+class FakeBadReshapeDriver(MediumFakeDriver):
+    """Always asks for a reshape, even while one is going on: a broken driver."""
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Raise ReshapeNeeded."""
+        raise exceptions.ReshapeNeeded()
+
+
+class FakeReshapeFailDriver(MediumFakeDriver):
+    """Asks for a reshape, and then can't do it."""
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Raise ReshapeNeeded without allocations, and ReshapeFailed with them."""
+        if allocations is None:
+            raise exceptions.ReshapeNeeded()
+        raise exceptions.ReshapeFailed(error="the fake hypervisor can't tell who has what")
