@@ -286,17 +286,21 @@ class ProviderTree:
     @_locked
     def subtree_with_sharing(self, name_or_uuid: str) -> ProviderSubTree:
         """`subtree`, and with it the sharing providers that one of its members has an aggregate
-        in common with, each as a root without children.
+        in common with, each as a root without children, wherever it is here.
         """
         scope = self._scope(name_or_uuid)
         aggregates = set().union(*(node.aggregates for node in scope._walk()))
-        for root in self.roots:
+        if not aggregates:
+            return scope
+        for node in self._by_uuid.values():
             if (
-                os_traits.MISC_SHARES_VIA_AGGREGATE in root.traits
-                and not aggregates.isdisjoint(root.aggregates)
-                and root.uuid not in scope._by_uuid
+                os_traits.MISC_SHARES_VIA_AGGREGATE in node.traits
+                and not aggregates.isdisjoint(node.aggregates)
+                and node.uuid not in scope._by_uuid
             ):
-                scope._insert(root.copy_alone())
+                lone = node.copy_alone()
+                lone.parent_uuid = None
+                scope._insert(lone)
         return scope
 
     def _scope(self, name_or_uuid: str) -> ProviderSubTree:

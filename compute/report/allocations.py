@@ -1,0 +1,214 @@
+"""Reading and writing allocations (compute.md §3.8, §3.10)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+from keystoneauth1 import exceptions as ksa_exc
+from requests import Response
+
+from compute import exceptions
+from compute.report.properties import Properties
+from compute.report.transport import (
+    CONCURRENT_UPDATE,
+    Retry,
+    error_code,
+    error_detail,
+    global_id,
+    retries,
+    safe_connect,
+)
+
+LOG = logging.getLogger(__name__)
+
+CONSUMER_GENERATION_VERSION = "1.28"
+CONSUMER_CONFLICT = "consumer generation conflict"
+
+
+class ProviderAllocInfo(NamedTuple):
+    """What is allocated against one provider: `{consumer uuid: {"resources": {class: amount}}}`."""
+
+    allocations: dict[str, dict[str, Any]]
+
+
+class Allocations(Properties):
+    """Reading and writing allocations. `context` is any object with a `global_id`, or None."""
+
+    # Reading
+
+    def get_allocations_for_resource_provider(self, context: Any, uuid: str) -> ProviderAllocInfo:
+        """What is allocated against the provider.
+
+        Raises ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
+        unreachable.
+        """
+        response = self.get(
+            f"/resource_providers/{uuid}/allocations", global_request_id=global_id(context)
+        )
+        if not response:
+            raise exceptions.ResourceProviderAllocationRetrievalFailed(
+                rp_uuid=uuid, error=response.text
+            )
+        return ProviderAllocInfo(response.json()["allocations"])
+
+    def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
+        """All of the consumer's allocations, as placement shows them at 1.28.
+
+        `{"allocations": {provider: {"generation", "resources"}}, "project_id", "user_id",
+        "consumer_generation"}`; only `{"allocations": {}}` if there are none. Raises
+        ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
+        """
+        response = self.get(
+            f"/allocations/{consumer}",
+            version=CONSUMER_GENERATION_VERSION,
+            global_request_id=global_id(context),
+        )
+        if not response:
+            raise exceptions.ConsumerAllocationRetrievalFailed(
+                consumer_uuid=consumer, error=response.text
+            )
+        return response.json()
+
+    def get_allocations_for_consumer(
+        self, context: Any, consumer: str
+    ) -> dict[str, dict[str, Any]] | None:
+        """Only the `allocations` part: `{}` on any HTTP error, None if placement is unreachable."""
+        try:
+            return self.get_allocs_for_consumer(context, consumer)["allocations"]
+        except ksa_exc.ClientException as lost:
+            LOG.warning("Unable to read the allocations of %s: %s", consumer, lost)
+            return None
+        except exceptions.ConsumerAllocationRetrievalFailed as failed:
+            LOG.warning("%s", failed)
+            return {}
+
+    def get_allocations_for_provider_tree(
+        self, context: Any, nodename: str
+    ) -> dict[str, dict[str, Any]]:
+        """The complete allocations of every consumer of the tree of `nodename`.
+
+        `{consumer uuid: as get_allocs_for_consumer}`. That includes what those consumers hold
+        elsewhere, on sharing providers or, amid a move, on other hosts; migrations and consumers
+        that aren't instances are consumers too. One that only holds something of a sharing
+        provider is missed: nothing tells which of its consumers are at home here.
+
+        The cache says which providers there are: ValueError if it doesn't know `nodename`. Raises
+        ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
+        ClientException if placement is unreachable.
+        """
+        consumers: set[str] = set()
+        for uuid in self._provider_tree.get_provider_uuids(nodename):
+            found = self.get_allocations_for_resource_provider(context, uuid)
+            consumers.update(found.allocations)
+        allocations = {}
+        for consumer in sorted(consumers):
+            body = self.get_allocs_for_consumer(context, consumer)
+            # One that lost its allocations since has no project any more, and nothing to move.
+            if body["allocations"]:
+                allocations[consumer] = body
+        return allocations
+
+    # Writing
+
+    def _put_allocations(
+        self,
+        context: Any,
+        consumer: str,
+        payload: dict[str, Any],
+        version: str = CONSUMER_GENERATION_VERSION,
+    ) -> Response:
+        response = self.put(
+            f"/allocations/{consumer}",
+            payload,
+            version=version,
+            global_request_id=global_id(context),
+        )
+        if response.status_code != 204:
+            LOG.warning(
+                "Failed to save allocations of %s: %s %s",
+                consumer,
+                response.status_code,
+                response.text,
+            )
+        return response
+
+    @retries
+    def put_allocations(self, context: Any, consumer: str, payload: dict[str, Any]) -> bool:
+        """Make `payload` the consumer's allocations; return whether placement took them.
+
+        `{"allocations": {provider: {"resources": {class: amount}}}, "project_id", "user_id",
+        "consumer_generation"}`, the last None for a consumer that must be new. A provider that
+        changed meanwhile is tried again, and False in the end; so is a lack of room.
+
+        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
+        PlacementAPIConnectFailure if placement is unreachable.
+        """
+        try:
+            response = self._put_allocations(context, consumer, payload)
+        except ksa_exc.ClientException as lost:
+            raise exceptions.PlacementAPIConnectFailure() from lost
+        if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
+            detail = error_detail(response)
+            if CONSUMER_CONFLICT in detail:
+                raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=detail)
+            raise Retry("put_allocations", "a resource provider changed at the same time")
+        return response.status_code == 204
+
+    @safe_connect
+    def delete_allocation_for_instance(
+        self,
+        context: Any,
+        uuid: str,
+        consumer_type: str = "instance",
+        force: bool = False,
+    ) -> bool:
+        """Remove all allocations of the consumer; return whether there were any.
+
+        Without `force` not if the consumer changes between our look and our write; with `force`
+        whatever is there. `consumer_type` is for the log. None if placement is unreachable. Raises
+        AllocationDeleteFailed, and ConsumerAllocationRetrievalFailed without `force`.
+        """
+        if force:
+            response = self.delete(f"/allocations/{uuid}", global_request_id=global_id(context))
+            if response.status_code == 404:
+                return False
+            gone = bool(response)
+        else:
+            current = self.get_allocs_for_consumer(context, uuid)
+            if not current["allocations"]:
+                LOG.debug("No allocations of %s %s to delete.", consumer_type, uuid)
+                return False
+            response = self._put_allocations(context, uuid, {**current, "allocations": {}})
+            gone = response.status_code == 204
+        if not gone:
+            LOG.warning("Unable to delete allocations of %s %s.", consumer_type, uuid)
+            raise exceptions.AllocationDeleteFailed(consumer_uuid=uuid, error=response.text)
+        LOG.info("Deleted allocations of %s %s.", consumer_type, uuid)
+        return True
+
+    def remove_provider_tree_from_instance_allocation(
+        self, context: Any, consumer: str, root_uuid: str
+    ) -> bool:
+        """Take the providers of one tree out of the consumer's allocations.
+
+        What it holds on sharing providers and on other trees stays. False if it has no
+        allocations or placement refuses; True, without a write, if none of them is in the tree.
+        Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed, and
+        ClientException if placement is unreachable.
+        """
+        current = self.get_allocs_for_consumer(context, consumer)
+        if not current["allocations"]:
+            LOG.error("Consumer %s has no allocations to remove %s from.", consumer, root_uuid)
+            return False
+        tree = {row["uuid"] for row in self.get_providers_in_tree(context, root_uuid)}
+        kept = {
+            provider: {"resources": part["resources"]}
+            for provider, part in current["allocations"].items()
+            if provider not in tree
+        }
+        if len(kept) == len(current["allocations"]):
+            LOG.warning("Consumer %s has no allocations in the tree of %s.", consumer, root_uuid)
+            return True
+        response = self._put_allocations(context, consumer, {**current, "allocations": kept})
+        return response.status_code == 204

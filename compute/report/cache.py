@@ -1,0 +1,65 @@
+"""What the report client remembers of placement (compute.md §3.5).
+
+One ProviderTree, and per provider the time at which its associations – inventories, aggregates
+and traits – were last read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from oslo_config import cfg
+
+from compute.provider_tree import ProviderTree
+
+LOG = logging.getLogger(__name__)
+
+
+class ProviderCache:
+    """The last known picture of placement, and when each part of it goes stale."""
+
+    _conf: cfg.ConfigOpts
+    _provider_tree: ProviderTree
+    _association_refresh_time: dict[str, float]
+
+    def clear_provider_cache(self, init: bool = False) -> None:
+        """Forget everything, so that the next run reads it all again."""
+        if not init:
+            LOG.info("Clearing the report client's provider cache.")
+        self._provider_tree = ProviderTree()
+        self._association_refresh_time = {}
+
+    def _clear_provider_cache_for_tree(self, uuid: str) -> None:
+        """Forget the whole tree that `uuid` belongs to, if it is known; keep the other trees."""
+        try:
+            members = self._provider_tree.get_provider_uuids_in_tree(uuid)
+        except ValueError:
+            return
+        self._provider_tree.remove(members[0])
+        for member in members:
+            self._association_refresh_time.pop(member, None)
+
+    def invalidate_resource_provider(self, name_or_uuid: str, cacheonly: bool = False) -> None:
+        """Forget a provider and all below it; unknown ones are fine.
+
+        `cacheonly` keeps it and only lets it be read again the next time. The time is kept by
+        uuid: given a name, it stays.
+        """
+        if not cacheonly:
+            try:
+                self._provider_tree.remove(name_or_uuid)
+            except ValueError:
+                LOG.debug("Provider %s was not cached.", name_or_uuid)
+        self._association_refresh_time.pop(name_or_uuid, None)
+
+    def _associations_stale(self, uuid: str) -> bool:
+        """Whether the provider's associations are due to be read (again)."""
+        period = self._conf.compute.resource_provider_association_refresh
+        last = self._association_refresh_time.get(uuid, 0)
+        if not period and last:
+            return False
+        return time.time() - last > period
+
+    def _associations_read(self, uuid: str) -> None:
+        self._association_refresh_time[uuid] = time.time()

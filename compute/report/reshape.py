@@ -1,0 +1,70 @@
+"""Moving inventory and its allocations in one atomic `POST /reshaper` (compute.md §3.9.3)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from compute import exceptions
+from compute.provider_tree import ProviderTree
+from compute.report.properties import Properties
+from compute.report.transport import CONCURRENT_UPDATE, error_code, global_id, reached
+
+LOG = logging.getLogger(__name__)
+
+RESHAPER_VERSION = "1.30"
+
+Inventories = dict[str, dict[str, Any]]
+
+
+def reshape_inventories(
+    known: ProviderTree, wanted: ProviderTree, removed: Iterable[str]
+) -> Inventories:
+    """The `inventories` of the request: every provider of `wanted`, at the generation it has there.
+
+    Sharing providers and unchanged ones are listed too. Those that will be deleted afterwards are
+    emptied by the same transaction, so that nothing can be placed on them in between.
+    """
+    inventories = {}
+    for uuid in wanted.get_provider_uuids():
+        inventories[uuid] = _record(wanted.data(uuid).inventory, wanted.data(uuid).generation)
+    for uuid in removed:
+        inventories[uuid] = _record({}, known.data(uuid).generation)
+    return inventories
+
+
+def _record(inventory: Mapping[str, Any], generation: int | None) -> dict[str, Any]:
+    return {"inventories": inventory, "resource_provider_generation": generation}
+
+
+def reshape(
+    client: Properties, context: Any, inventories: Inventories, allocations: Mapping[str, Any]
+) -> None:
+    """Have placement store all of `inventories` and `allocations` at once.
+
+    Raises PlacementReshapeConflict if a provider or consumer changed since it was read: everything
+    cached is forgotten then, and the caller may start over. Raises ReshapeFailed for all else, an
+    unreachable placement included; the cache is left as it is.
+    """
+    try:
+        classes = {name for record in inventories.values() for name in record["inventories"]}
+        reached(client._ensure_resource_classes(context, classes))
+        response = client.post(
+            "/reshaper",
+            {"inventories": inventories, "allocations": allocations},
+            version=RESHAPER_VERSION,
+            global_request_id=global_id(context),
+        )
+    except Exception as failure:
+        LOG.exception("Failed to reshape.")
+        raise exceptions.ReshapeFailed(error=failure) from failure
+    if response:
+        LOG.info("Reshaped %s.", ", ".join(inventories))
+        return
+    if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
+        LOG.info("Another writer was quicker than the reshape: %s", response.text)
+        client.clear_provider_cache()
+        raise exceptions.PlacementReshapeConflict(error=response.text)
+    LOG.error("Failed to reshape: %s %s", response.status_code, response.text)
+    raise exceptions.ReshapeFailed(error=response.text)

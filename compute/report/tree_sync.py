@@ -1,0 +1,318 @@
+"""Making placement look like a ProviderTree: first a plan, then its application (§3.9).
+
+A plan is a list of steps, and a step one write. The planning functions compare two trees, what
+placement is known to have and what is wanted, and send nothing; where both agree the plan is empty
+and so is the conversation. A plan can be shown instead of applied: `str()` of a step says what it
+would do.
+
+The order is: create what is new, parents first; reshape; delete what is gone, children first; then
+set inventory, aggregates and traits where they differ, children first. Providers are never renamed
+or given another parent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from compute import exceptions
+from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
+from compute.provider_tree_node import Inventory
+from compute.report.properties import Properties
+from compute.report.reshape import Inventories, reshape, reshape_inventories
+from compute.report.transport import reached
+
+LOG = logging.getLogger(__name__)
+
+CONVERTED = (
+    exceptions.InvalidResourceClass,
+    exceptions.InventoryInUse,
+    exceptions.ResourceProviderAggregateRetrievalFailed,
+    exceptions.ResourceProviderDeletionFailed,
+    exceptions.ResourceProviderInUse,
+    exceptions.ResourceProviderRetrievalFailed,
+    exceptions.ResourceProviderTraitRetrievalFailed,
+    exceptions.ResourceProviderUpdateFailed,
+    exceptions.TraitCreationFailed,
+    exceptions.TraitRetrievalFailed,
+)
+
+
+# Steps
+
+
+@dataclass(frozen=True)
+class AddProvider:
+    """Create the provider, unless placement turns out to have it: then read it."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+
+    def __str__(self) -> str:
+        below = f" below {self.parent_uuid}" if self.parent_uuid else ""
+        return f"create provider {self.name} ({self.uuid}){below}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        client._ensure_resource_provider(context, self.uuid, self.name, self.parent_uuid)
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """Move inventories and allocations in one transaction."""
+
+    inventories: Inventories
+    allocations: Mapping[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return (
+            f"reshape {len(self.inventories)} providers "
+            f"and the allocations of {len(self.allocations)} consumers"
+        )
+
+    def apply(self, client: Properties, context: Any) -> None:
+        reshape(client, context, self.inventories, self.allocations)
+
+
+@dataclass(frozen=True)
+class RereadInventory:
+    """Read back what the reshape made of the provider, its generation above all."""
+
+    uuid: str
+
+    def __str__(self) -> str:
+        return f"read the inventory of {self.uuid}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        client._refresh_inventory(context, self.uuid)
+
+
+@dataclass(frozen=True)
+class RemoveProvider:
+    """Delete the provider."""
+
+    uuid: str
+
+    def __str__(self) -> str:
+        return f"delete provider {self.uuid}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        client._delete_provider(context, self.uuid)
+
+
+@dataclass(frozen=True)
+class SetInventory:
+    """Replace the provider's inventory, creating custom resource classes."""
+
+    uuid: str
+    inventory: Inventory
+
+    def __str__(self) -> str:
+        return f"set inventory of {self.uuid} to {self.inventory}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        client.set_inventory_for_provider(context, self.uuid, self.inventory)
+
+
+@dataclass(frozen=True)
+class SetAggregates:
+    """Replace the provider's aggregates."""
+
+    uuid: str
+    aggregates: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"set aggregates of {self.uuid} to {sorted(self.aggregates)}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        reached(client.set_aggregates_for_provider(context, self.uuid, self.aggregates))
+
+
+@dataclass(frozen=True)
+class SetTraits:
+    """Replace the provider's traits, creating custom ones."""
+
+    uuid: str
+    traits: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"set traits of {self.uuid} to {sorted(self.traits)}"
+
+    def apply(self, client: Properties, context: Any) -> None:
+        reached(client.set_traits_for_provider(context, self.uuid, self.traits))
+
+
+Step = (
+    AddProvider
+    | Reshape
+    | RereadInventory
+    | RemoveProvider
+    | SetInventory
+    | SetAggregates
+    | SetTraits
+)
+
+
+# Planning
+
+
+def plan(
+    known: ProviderTree, wanted: ProviderTree, allocations: Mapping[str, Any] | None = None
+) -> list[Step]:
+    """Everything that lies between `known` and `wanted`, as far as `known` can tell.
+
+    With `allocations`, even none at all, inventories are moved by a reshape.
+    """
+    removals = plan_removals(known, wanted)
+    steps: list[Step] = [*plan_additions(known, wanted)]
+    if allocations is not None:
+        steps += plan_reshape(known, wanted, allocations, removals)
+    steps += removals
+    steps += (
+        step
+        for step in plan_properties(known, wanted)
+        if allocations is None or not isinstance(step, SetInventory)
+    )
+    return steps
+
+
+def plan_additions(known: ProviderTree, wanted: ProviderTree) -> list[AddProvider]:
+    """Create what isn't known, a parent before its children."""
+    return [
+        AddProvider(uuid, wanted.data(uuid).name, wanted.data(uuid).parent_uuid)
+        for uuid in wanted.get_provider_uuids()
+        if not known.exists(uuid)
+    ]
+
+
+def plan_removals(known: ProviderTree, wanted: ProviderTree) -> list[RemoveProvider]:
+    """Delete what isn't wanted any more, children before their parent.
+
+    Of a ProviderSubTree only what is known below its root: the rest is not its business, and a
+    sharing provider has other users.
+    """
+    kept = set(wanted.get_provider_uuids())
+    return [RemoveProvider(uuid) for uuid in reversed(_scope(known, wanted)) if uuid not in kept]
+
+
+def plan_reshape(
+    known: ProviderTree,
+    wanted: ProviderTree,
+    allocations: Mapping[str, Any],
+    removals: Iterable[RemoveProvider],
+) -> list[Step]:
+    """One reshape, and reading back what it did to the generations."""
+    inventories = reshape_inventories(known, wanted, [step.uuid for step in removals])
+    return [
+        Reshape(inventories, allocations),
+        *(RereadInventory(uuid) for uuid in wanted.get_provider_uuids()),
+    ]
+
+
+def plan_properties(known: ProviderTree, wanted: ProviderTree) -> list[Step]:
+    """Set what differs, children before their parent; what isn't known counts as bare."""
+    scope = set(_scope(known, wanted))
+    steps: list[Step] = []
+    for uuid in reversed(wanted.get_provider_uuids()):
+        wants = wanted.data(uuid)
+        if known.exists(uuid):
+            if uuid in scope:
+                _warn_if_moved(known.data(uuid), wants)
+            has = known
+        else:
+            has = ProviderTree()
+            has.new_root(wants.name, uuid)
+        if has.has_inventory_changed(uuid, wants.inventory):
+            steps.append(SetInventory(uuid, wants.inventory))
+        if has.have_aggregates_changed(uuid, wants.aggregates):
+            steps.append(SetAggregates(uuid, frozenset(wants.aggregates)))
+        if has.have_traits_changed(uuid, wants.traits):
+            steps.append(SetTraits(uuid, frozenset(wants.traits)))
+    return steps
+
+
+def _scope(known: ProviderTree, wanted: ProviderTree) -> list[str]:
+    """The known providers that `wanted` speaks for."""
+    if not isinstance(wanted, ProviderSubTree):
+        return known.get_provider_uuids()
+    root = wanted.scope_rp_uuid
+    return known.get_provider_uuids(root) if known.exists(root) else []
+
+
+def _warn_if_moved(has: ProviderData, wants: ProviderData) -> None:
+    if (has.name, has.parent_uuid) != (wants.name, wants.parent_uuid):
+        LOG.warning(
+            "Provider %s stays %s below %s: renaming it to %s or moving it below %s is not "
+            "supported.",
+            has.uuid,
+            has.name,
+            has.parent_uuid,
+            wants.name,
+            wants.parent_uuid,
+        )
+
+
+# Applying
+
+
+def sync(
+    client: Properties,
+    context: Any,
+    wanted: ProviderTree,
+    allocations: Mapping[str, Any] | None = None,
+) -> None:
+    """Make placement look like `wanted`.
+
+    Planned in stages: a provider that was to be created may turn out to exist, with properties of
+    its own, and a reshape leaves inventories behind that need no further setting. The first
+    failure ends it; what was done stays done, and a later call does the rest.
+    """
+    removals = plan_removals(client._provider_tree, wanted)
+    for addition in plan_additions(client._provider_tree, wanted):
+        _apply(client, context, addition)
+        _copy_generation(client._provider_tree, wanted, addition.uuid)
+    if allocations is not None:
+        move, *rereads = plan_reshape(client._provider_tree, wanted, allocations, removals)
+        move.apply(client, context)
+        _apply(client, context, *rereads)
+    _apply(client, context, *removals)
+    _apply(client, context, *plan_properties(client._provider_tree, wanted))
+
+
+def _apply(client: Properties, context: Any, *steps: Any) -> None:
+    for step in steps:
+        with _sync_errors(client, step.uuid):
+            step.apply(client, context)
+
+
+def _copy_generation(known: ProviderTree, wanted: ProviderTree, uuid: str) -> None:
+    wanted.update_traits(uuid, wanted.data(uuid).traits, generation=known.data(uuid).generation)
+
+
+@contextmanager
+def _sync_errors(client: Properties, uuid: str) -> Iterator[None]:
+    """Forget the tree of `uuid` when a step fails, so that the next attempt reads it afresh.
+
+    A generation conflict goes on unchanged, for it is worth retrying; failures that aren't become
+    ResourceProviderSyncFailed. All else passes, and the cache stays.
+    """
+    # The step itself may forget the provider, and then nothing would tell its tree.
+    tree = client._provider_tree
+    root = tree.get_provider_uuids_in_tree(uuid)[0] if tree.exists(uuid) else uuid
+    try:
+        yield
+    except exceptions.ResourceProviderUpdateConflict:
+        _forget(client, uuid, root)
+        raise
+    except CONVERTED as failure:
+        LOG.error("Failed to synchronize provider %s: %s", uuid, failure)
+        _forget(client, uuid, root)
+        raise exceptions.ResourceProviderSyncFailed() from failure
+
+
+def _forget(client: Properties, *uuids: str) -> None:
+    for uuid in uuids:
+        client._clear_provider_cache_for_tree(uuid)
