@@ -1,0 +1,79 @@
+"""Configuration: oslo.config options with the reference's names and defaults (rest-api.md 7).
+
+The configuration is read by :func:`load` and passed on; nothing here is global.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+from oslo_policy import opts as policy_options
+
+from placement.config import api, berth, database, default, placement, workarounds
+
+PROJECT = "placement"
+PROGRAM = "placement"
+
+#: option groups of our own files, in the order of rest-api.md 7.2
+GROUPS = (
+    (None, default.OPTIONS),
+    ("api", api.OPTIONS),
+    ("placement", placement.OPTIONS),
+    ("workarounds", workarounds.OPTIONS),
+    ("placement_database", database.OPTIONS),
+    ("berth", berth.OPTIONS),
+)
+
+Overrides = Mapping[tuple[str | None, str], Any]
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """All option groups, as the `oslo.config.opts` entry point wants them."""
+    return [(group or "DEFAULT", list(options)) for group, options in GROUPS]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the service's options on `conf`; doing it twice does no harm."""
+    for group, options in GROUPS:
+        conf.register_opts(options, group=group)
+    oslo_log.register_options(conf)
+    policy_options._register(conf)
+
+
+def load(
+    argv: Sequence[str] = (),
+    files: Sequence[str] | None = None,
+    environ: bool | Mapping[str, str] = True,
+    overrides: Overrides | None = None,
+) -> cfg.ConfigOpts:
+    """Read the configuration; environment wins over files, files over defaults.
+
+    :param argv: command line arguments (`--config-file`, `--config-dir`, logging options)
+    :param files: exactly these files; None: the places of rest-api.md 7.1
+    :param environ: whether `OS_<GROUP>__<OPTION>` variables are read
+    :param overrides: `{(group or None, option): value}`, stronger than all else
+    """
+    conf = cfg.ConfigOpts()
+    register(conf)
+    for (group, option), value in (overrides or {}).items():
+        conf.set_override(option, value, group=group)
+    conf(
+        list(argv),
+        project=PROJECT,
+        prog=PROGRAM,
+        default_config_files=None if files is None else list(files),
+        default_config_dirs=None if files is None else [],
+        use_env=bool(environ),
+    )
+    return conf
+
+
+def files_for_wsgi(environ: Mapping[str, str] = os.environ) -> list[str] | None:
+    """The file a WSGI server's process must read: `$OS_PLACEMENT_CONFIG_DIR/placement.conf`.
+
+    None when the variable isn't set, so that the usual places are searched.
+    """
+    folder = environ.get("OS_PLACEMENT_CONFIG_DIR")
+    return [os.path.join(folder, "placement.conf")] if folder else None

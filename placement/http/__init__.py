@@ -1,0 +1,1 @@
+"""What knows HTTP and nothing of providers."""

@@ -1,0 +1,44 @@
+"""The composition root: everything is made and joined here, nothing anywhere else."""
+
+from oslo_config import cfg
+from oslo_middleware import cors, http_proxy_to_wsgi
+
+from placement.http.authentication import authenticated
+from placement.http.call import Services
+from placement.http.context import Identification
+from placement.http.dispatch import Placement
+from placement.http.environ import WSGIApplication
+from placement.http.fault import FaultWrapper
+from placement.http.request_log import RequestLog
+from placement.policies.enforcement import Policy
+from placement.routes import ROUTES
+from placement.storage import schema
+from placement.storage.engine import Database, DatabaseSettings
+
+
+def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
+    """The service as a WSGI application, from its configuration alone.
+
+    Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
+    standard resource classes and traits. Raises SchemaDiffers or DriverMissing when the database
+    can't be used.
+    """
+    policy = Policy(conf)
+    database = Database(DatabaseSettings.of(conf.placement_database))
+    if conf.placement_database.sync_on_startup:
+        schema.sync(database)
+    schema.sync_standard_names(database)
+    application = Placement(ROUTES, Services(conf, database, policy))
+    return wrapped(application.wsgi_app, conf)
+
+
+def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """The application in its middleware, innermost first (rest-api.md 1.11)."""
+    application = FaultWrapper(application)
+    application = Identification(application)
+    application = authenticated(application, conf)
+    conf.register_opts(cors.CORS_OPTS, "cors")
+    if conf.cors.allowed_origin:
+        application = cors.CORS(application, conf)
+    application = RequestLog(application)
+    return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)

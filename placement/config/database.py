@@ -1,0 +1,44 @@
+"""Options of group [placement_database]."""
+
+from oslo_config import cfg
+
+OPTIONS = [
+    cfg.StrOpt("connection", secret=True, required=True, help="SQLAlchemy URL of the database."),
+    cfg.StrOpt(
+        "connection_parameters",
+        default="",
+        help="Extra parameters appended to the URL: param1=value1&param2=value2.",
+    ),
+    cfg.StrOpt("slave_connection", secret=True, help="SQLAlchemy URL of a read replica."),
+    cfg.BoolOpt(
+        "sync_on_startup",
+        default=False,
+        help="Bring the schema up to date when the service starts.",
+    ),
+    cfg.BoolOpt(
+        "sqlite_synchronous",
+        default=True,
+        help="Whether SQLite waits for the disk before a commit is done.",
+    ),
+    cfg.StrOpt(
+        "mysql_sql_mode",
+        default="TRADITIONAL",
+        help="SQL mode of MySQL sessions; empty: whatever the server says.",
+    ),
+    cfg.IntOpt(
+        "connection_recycle_time",
+        default=3600,
+        help="Seconds after which a pooled connection is replaced.",
+    ),
+    cfg.IntOpt("max_pool_size", help="Most connections kept open in the pool."),
+    cfg.IntOpt("max_overflow", help="Most connections opened beyond the pool's size."),
+    cfg.IntOpt("pool_timeout", help="Seconds to wait for a connection of the pool."),
+    cfg.IntOpt("max_retries", default=10, help="Tries to connect at start; -1: without end."),
+    cfg.IntOpt("retry_interval", default=10, help="Seconds between tries to connect at start."),
+    cfg.IntOpt(
+        "connection_debug",
+        default=0,
+        help="0: quiet, up to 100: log every SQL statement with its result.",
+    ),
+    cfg.BoolOpt("connection_trace", default=False, help="Add the calling code to SQL as comment."),
+]

@@ -1,0 +1,42 @@
+"""Options of group [placement]."""
+
+from oslo_config import cfg
+
+NIL_UUID = "00000000-0000-0000-0000-000000000000"
+
+OPTIONS = [
+    cfg.BoolOpt(
+        "randomize_allocation_candidates",
+        default=False,
+        help="With `limit`, answer a random sample of the candidates instead of the first ones.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_project_id",
+        default=NIL_UUID,
+        help="Project of consumers written by requests that name none (microversion < 1.8).",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_user_id",
+        default=NIL_UUID,
+        help="User of consumers written by requests that name none (microversion < 1.8).",
+    ),
+    cfg.IntOpt(
+        "allocation_conflict_retry_count",
+        default=10,
+        help="How often an allocation write is tried when providers change under it.",
+    ),
+    cfg.IntOpt(
+        "max_allocation_candidates",
+        default=-1,
+        help="Most candidates that are generated for one request; -1: no bound.",
+    ),
+    cfg.StrOpt(
+        "allocation_candidates_generation_strategy",
+        default="depth-first",
+        choices=[
+            ("depth-first", "all candidates of one root before those of the next"),
+            ("breadth-first", "one candidate of each root in turn"),
+        ],
+        help="Order in which candidates are generated.",
+    ),
+]

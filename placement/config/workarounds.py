@@ -1,0 +1,11 @@
+"""Options of group [workarounds]."""
+
+from oslo_config import cfg
+
+OPTIONS = [
+    cfg.BoolOpt(
+        "optimize_for_wide_provider_trees",
+        default=False,
+        help="Accepted for deployed files; Berth's search is always optimised this way.",
+    ),
+]

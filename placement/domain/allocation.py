@@ -1,0 +1,88 @@
+"""Whether allocations fit: the rules of rest-api.md 4.2, over plain values."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from placement.domain.capacity import Inventory, OutsideUnits, why_not
+from placement.errors import CapacityExceeded, ConstraintViolated, InvalidInventory
+
+#: (provider id, resource class id)
+Slot = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """`amount` of a class from a provider for a consumer; amount 0: what it held there goes."""
+
+    consumer: str
+    provider_id: int
+    class_id: int
+    amount: int
+
+    @property
+    def slot(self) -> Slot:
+        return (self.provider_id, self.class_id)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Usage:
+    """What is taken from a slot: by everybody, and by consumers outside the request."""
+
+    until_now: int
+    by_others: int
+
+
+def check(
+    entries: Iterable[Entry],
+    inventories: Mapping[Slot, Inventory],
+    usages: Mapping[Slot, Usage],
+    class_names: Mapping[int, str],
+    provider_uuids: Mapping[int, str],
+) -> None:
+    """Raise the first reason why `entries` can't all be allocated together.
+
+    Raises InvalidInventory, ConstraintViolated or CapacityExceeded.
+    """
+    entries = list(entries)
+    _check_stocked(entries, inventories, class_names, provider_uuids)
+    taken: dict[Slot, int] = {}
+    for entry in entries:
+        if entry.amount == 0:
+            continue
+        names = {
+            "resource_class": class_names[entry.class_id],
+            "uuid": provider_uuids[entry.provider_id],
+        }
+        inventory = inventories.get(entry.slot)
+        if inventory is None:
+            raise InvalidInventory(resource_classes=names["resource_class"], uuids=names["uuid"])
+        usage = usages.get(entry.slot)
+        before = taken.get(entry.slot, 0)
+        reason = why_not(
+            inventory,
+            used=usage.by_others if usage else 0,
+            asked=entry.amount,
+            asked_before=before,
+            used_until_now=usage.until_now if usage else None,
+        )
+        if reason is not None:
+            kind = ConstraintViolated if isinstance(reason, OutsideUnits) else CapacityExceeded
+            raise kind(**names)
+        taken[entry.slot] = before + entry.amount
+
+
+def _check_stocked(
+    entries: list[Entry],
+    inventories: Mapping[Slot, Inventory],
+    class_names: Mapping[int, str],
+    provider_uuids: Mapping[int, str],
+) -> None:
+    """Every provider of the request must have at least one of the request's classes."""
+    stocked = {provider_id for provider_id, _ in inventories}
+    empty = dict.fromkeys(e.provider_id for e in entries if e.provider_id not in stocked)
+    if empty:
+        classes = dict.fromkeys(class_names[entry.class_id] for entry in entries)
+        raise InvalidInventory(
+            resource_classes=", ".join(classes),
+            uuids=", ".join(provider_uuids[provider_id] for provider_id in empty),
+        )

@@ -1,0 +1,37 @@
+"""A resource provider as the service knows it."""
+
+import dataclasses
+import datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """One row of the provider table with the uuids of its parent and root.
+
+    `modified` is the row time of rest-api.md 1.10, `updated_at` the time of the last change or None.
+    """
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str
+    created_at: datetime.datetime | None
+    updated_at: datetime.datetime | None
+
+    @property
+    def modified(self) -> datetime.datetime | None:
+        """When the row last changed: `updated_at`, or `created_at` if it never did."""
+        return self.updated_at or self.created_at
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Node:
+    """A provider's place in its tree, by database ids; read under lock by operations."""
+
+    id: int
+    uuid: str
+    generation: int
+    root_id: int
+    parent_id: int | None

@@ -1,0 +1,37 @@
+"""Aggregates of a provider (rest-api.md 3.4)."""
+
+from typing import Any
+
+import flask
+
+from placement.handlers.reading import body_for, provider_with
+from placement.http.call import NOW, Call
+from placement.operations import aggregates as operations
+from placement.schemas import aggregates as schemas
+from placement.storage import aggregates
+
+
+def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, Any]:
+    """A provider's aggregates as the request's version shows them."""
+    body: dict[str, Any] = {"aggregates": uuids}
+    if call.at_least(19):
+        body["resource_provider_generation"] = generation
+    return body
+
+
+def list_all(call: Call, uuid: str) -> flask.Response:
+    """GET /resource_providers/{uuid}/aggregates"""
+    call.authorize("placement:resource_providers:aggregates:list")
+    provider, uuids = provider_with(call, uuid, aggregates.of_provider)
+    return call.reply(body_of(call, uuids, provider.generation), modified=NOW)
+
+
+def replace(call: Call, uuid: str) -> flask.Response:
+    """PUT /resource_providers/{uuid}/aggregates"""
+    call.authorize("placement:resource_providers:aggregates:update")
+    wanted = body_for(call, uuid, schemas.REPLACE)
+    uuids, known = wanted, None
+    if call.at_least(19):
+        uuids, known = wanted["aggregates"], wanted["resource_provider_generation"]
+    generation = operations.replace_aggregates(call.database, uuid, uuids, known)
+    return call.reply(body_of(call, uuids, generation), modified=NOW)

@@ -1,0 +1,113 @@
+"""/allocations and the allocations of a provider (rest-api.md 3.7, 3.8, 3.9)."""
+
+from typing import Any
+
+import flask
+
+from placement.domain import uuids
+from placement.domain.consumer import Holding, Owner
+from placement.errors import (
+    AllocationRefused,
+    BadRequest,
+    NotFound,
+    ProviderNotFound,
+    ResourceClassNotFound,
+    worded,
+)
+from placement.handlers.consumer_requests import request_from, requests_from
+from placement.handlers.reading import provider_with
+from placement.http.call import Call, newest
+from placement.operations import allocations as operations
+from placement.schemas import allocations as schemas
+from placement.storage import allocations, consumers
+from placement.storage.engine import Connection
+
+#: what a consumer without a type is said to be
+UNKNOWN_TYPE = "unknown"
+_REFUSED = (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}")
+
+
+def list_of_consumer(call: Call, consumer_uuid: str) -> flask.Response:
+    """GET /allocations/{consumer_uuid}"""
+    call.authorize("placement:allocations:list")
+
+    def ask(connection: Connection) -> tuple[list[Holding], Owner | None]:
+        held = allocations.of_consumer(connection, consumer_uuid)
+        return held, consumers.owner(connection, consumer_uuid) if held else None
+
+    held, owner = call.database.read(ask)
+    modified = newest(holding.modified for holding in held)
+    return call.reply(body_of_consumer(call, held, owner), modified=modified)
+
+
+def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> dict[str, Any]:
+    """What a consumer holds, as the request's version shows it.
+
+    Allocations whose consumer row is missing (very old data) aren't shown.
+    """
+    if owner is None:
+        return {"allocations": {}}
+    shown: dict[str, Any] = {}
+    for holding in held:
+        entry = shown.setdefault(
+            holding.provider_uuid, {"resources": {}, "generation": holding.provider_generation}
+        )
+        entry["resources"][holding.resource_class] = holding.used
+    body: dict[str, Any] = {"allocations": shown}
+    if call.at_least(12):
+        body |= {"project_id": owner.project, "user_id": owner.user}
+    if call.at_least(28):
+        body["consumer_generation"] = owner.generation
+    if call.at_least(38):
+        body["consumer_type"] = owner.type_name or UNKNOWN_TYPE
+    return body
+
+
+@worded(
+    (
+        ResourceClassNotFound,
+        BadRequest,
+        "Unable to allocate inventory for consumer {consumer_uuid}: {error}",
+    ),
+    _REFUSED,
+)
+def replace(call: Call, consumer_uuid: str) -> flask.Response:
+    """PUT /allocations/{consumer_uuid}"""
+    call.authorize("placement:allocations:update")
+    if not uuids.is_uuid_like(consumer_uuid):
+        raise BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
+    body = call.read(schemas.REPLACE)
+    wanted = request_from(call, uuids.normalised(consumer_uuid), body)
+    operations.write_allocations(call.database, [wanted])
+    return call.reply()
+
+
+@worded((ResourceClassNotFound, BadRequest, "Unable to allocate inventory {error}"), _REFUSED)
+def manage(call: Call) -> flask.Response:
+    """POST /allocations"""
+    call.authorize("placement:allocations:manage")
+    bodies = call.read(schemas.MANAGE)
+    operations.write_allocations(call.database, requests_from(call, bodies))
+    return call.reply()
+
+
+def delete(call: Call, consumer_uuid: str) -> flask.Response:
+    """DELETE /allocations/{consumer_uuid}"""
+    call.authorize("placement:allocations:delete")
+    operations.delete_allocations(call.database, consumer_uuid)
+    return call.reply()
+
+
+@worded((ProviderNotFound, NotFound, "Resource provider '{uuid}' not found: {error}"))
+def list_of_provider(call: Call, uuid: str) -> flask.Response:
+    """GET /resource_providers/{uuid}/allocations"""
+    call.authorize("placement:resource_providers:allocations:list")
+    provider, held = provider_with(call, uuid, allocations.of_provider)
+    shown: dict[str, Any] = {}
+    for consumer, generation, resource_class, used, _ in held:
+        entry = shown.setdefault(consumer, {"resources": {}})
+        entry["resources"][resource_class] = used
+        if call.at_least(28):
+            entry["consumer_generation"] = generation
+    body = {"allocations": shown, "resource_provider_generation": provider.generation}
+    return call.reply(body, modified=newest(row[-1] for row in held))

@@ -1,0 +1,37 @@
+"""Reading what bodies of /allocations and /reshaper want consumers to hold (rest-api.md 3.8)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from placement.domain.consumer import UNCHECKED, ConsumerRequest
+from placement.http.call import Call
+
+Allocations = dict[str, dict[str, int]]
+
+
+def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequest:
+    """What the body of one consumer asks, in whichever shape its version has."""
+    group = call.conf.placement
+    allocations = body["allocations"]
+    return ConsumerRequest(
+        uuid=uuid,
+        project=body.get("project_id", group.incomplete_consumer_project_id),
+        user=body.get("user_id", group.incomplete_consumer_user_id),
+        generation=body.get("consumer_generation") if call.at_least(28) else UNCHECKED,
+        type_name=body.get("consumer_type"),
+        allocations=_keyed(allocations) if isinstance(allocations, dict) else _listed(allocations),
+    )
+
+
+def requests_from(call: Call, bodies: Mapping[str, Any]) -> list[ConsumerRequest]:
+    """What the bodies of several consumers ask, in their order."""
+    return [request_from(call, uuid, body) for uuid, body in bodies.items()]
+
+
+def _keyed(allocations: Mapping[str, Any]) -> Allocations:
+    return {uuid: dict(given["resources"]) for uuid, given in allocations.items()}
+
+
+def _listed(allocations: list[Mapping[str, Any]]) -> Allocations:
+    """The list form of old versions; a provider that is listed twice has its last entry."""
+    return {given["resource_provider"]["uuid"]: dict(given["resources"]) for given in allocations}

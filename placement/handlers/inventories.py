@@ -1,0 +1,197 @@
+"""Inventories of a provider (rest-api.md 3.3)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import flask
+
+from placement.domain.capacity import Inventory
+from placement.errors import (
+    BadRequest,
+    ConcurrentUpdate,
+    GenerationConflict,
+    InvalidCapacity,
+    InventoryExists,
+    InventoryInUse,
+    InventoryMissing,
+    InventoryNotFound,
+    NotFound,
+    ProviderNotFound,
+    ResourceClassNotFound,
+    worded,
+)
+from placement.handlers.reading import body_for, provider_with
+from placement.http.call import NOW, Call, newest
+from placement.operations import inventories as operations
+from placement.schemas import inventories as schemas
+from placement.storage import inventories
+
+FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+_PROVIDER_GONE = (
+    ProviderNotFound,
+    NotFound,
+    "No resource provider with uuid {uuid} found : {error}",
+)
+
+
+def inventory_from(record: Mapping[str, Any]) -> Inventory:
+    """The inventory a record describes; fields it leaves out have their defaults."""
+    return Inventory(**{name: record[name] for name in FIELDS if name in record})
+
+
+def record_of(inventory: Inventory) -> dict[str, Any]:
+    """An inventory as bodies show it."""
+    return {name: getattr(inventory, name) for name in FIELDS}
+
+
+def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, Any]:
+    """All inventories of a provider as bodies show them."""
+    return {
+        "resource_provider_generation": generation,
+        "inventories": {name: record_of(inventory) for name, inventory in stock.items()},
+    }
+
+
+@worded(_PROVIDER_GONE)
+def list_all(call: Call, uuid: str) -> flask.Response:
+    """GET /resource_providers/{uuid}/inventories"""
+    call.authorize("placement:resource_providers:inventories:list")
+    provider, stock = provider_with(call, uuid, inventories.of_provider)
+    modified = newest(inventory.modified for inventory in stock.values()) if stock else None
+    return call.reply(stock_body(stock, provider.generation), modified=modified, cached=True)
+
+
+@worded(
+    (
+        ResourceClassNotFound,
+        BadRequest,
+        "Unable to create inventory for resource provider {uuid}: {error}",
+    ),
+    (
+        InvalidCapacity,
+        BadRequest,
+        "Unable to create inventory for resource provider {uuid}: {error}",
+    ),
+    (InventoryExists, InventoryExists, "Update conflict: {error}"),
+)
+def create(call: Call, uuid: str) -> flask.Response:
+    """POST /resource_providers/{uuid}/inventories"""
+    call.authorize("placement:resource_providers:inventories:create")
+    wanted = body_for(call, uuid, schemas.CREATE)
+    name, inventory = wanted["resource_class"], inventory_from(wanted)
+    generation = operations.create_inventory(
+        call.database, uuid, name, inventory, call.at_least(26)
+    )
+    return call.reply(
+        record_of(inventory) | {"resource_provider_generation": generation},
+        status=201,
+        modified=NOW,
+        location=f"/resource_providers/{uuid}/inventories/{name}",
+    )
+
+
+@worded(
+    (
+        ResourceClassNotFound,
+        BadRequest,
+        "Unknown resource class in inventory for resource provider {uuid}: {error}",
+    ),
+    (
+        InvalidCapacity,
+        BadRequest,
+        "Unable to update inventory for resource provider {uuid}: {error}",
+    ),
+    (GenerationConflict, GenerationConflict, "{error}"),
+    (InventoryInUse, InventoryInUse, "update conflict: {error}"),
+    (ConcurrentUpdate, ConcurrentUpdate, "update conflict: {error}"),
+)
+def replace(call: Call, uuid: str) -> flask.Response:
+    """PUT /resource_providers/{uuid}/inventories"""
+    call.authorize("placement:resource_providers:inventories:update")
+    wanted = body_for(call, uuid, schemas.REPLACE)
+    stock = {name: inventory_from(record) for name, record in wanted["inventories"].items()}
+    generation = operations.replace_inventories(
+        call.database, uuid, wanted["resource_provider_generation"], stock, call.at_least(26)
+    )
+    return call.reply(stock_body(stock, generation), modified=NOW if stock else None, cached=True)
+
+
+@worded((InventoryInUse, InventoryInUse, "{error}"))
+def delete_all(call: Call, uuid: str) -> flask.Response:
+    """DELETE /resource_providers/{uuid}/inventories"""
+    call.authorize("placement:resource_providers:inventories:delete")
+    operations.delete_inventories(call.database, uuid)
+    return call.reply()
+
+
+@worded(_PROVIDER_GONE)
+def show(call: Call, uuid: str, resource_class: str) -> flask.Response:
+    """GET /resource_providers/{uuid}/inventories/{resource_class}"""
+    call.authorize("placement:resource_providers:inventories:show")
+    provider, stock = provider_with(call, uuid, inventories.of_provider)
+    inventory = stock.get(resource_class)
+    if inventory is None:
+        raise InventoryNotFound(resource_class=resource_class, uuid=uuid)
+    body = record_of(inventory) | {"resource_provider_generation": provider.generation}
+    return call.reply(body, modified=inventory.modified)
+
+
+@worded(
+    (
+        InvalidCapacity,
+        BadRequest,
+        "Unable to update inventory for resource provider {uuid}: {error}",
+    ),
+    (
+        InventoryMissing,
+        BadRequest,
+        "No inventory record with resource class for resource provider {uuid}: {error}",
+    ),
+    (GenerationConflict, GenerationConflict, "{error}"),
+    (ConcurrentUpdate, ConcurrentUpdate, "update conflict: {error}"),
+)
+def update(call: Call, uuid: str, resource_class: str) -> flask.Response:
+    """PUT /resource_providers/{uuid}/inventories/{resource_class}"""
+    call.authorize("placement:resource_providers:inventories:update")
+    wanted = body_for(call, uuid, schemas.UPDATE)
+    inventory = inventory_from(wanted)
+    generation = operations.update_inventory(
+        call.database,
+        uuid,
+        wanted["resource_provider_generation"],
+        resource_class,
+        inventory,
+        call.at_least(26),
+    )
+    body = record_of(inventory) | {"resource_provider_generation": generation}
+    return call.reply(body, modified=NOW)
+
+
+@worded(
+    # the code is the reference's, which clients know, though no generation is involved
+    (
+        InventoryInUse,
+        ConcurrentUpdate,
+        "Unable to delete inventory of class {resource_class}: {error}",
+    ),
+    (
+        ConcurrentUpdate,
+        ConcurrentUpdate,
+        "Unable to delete inventory of class {resource_class}: {error}",
+    ),
+    (
+        InventoryNotFound,
+        NotFound,
+        "No inventory of class {resource_class} found for delete: {error}",
+    ),
+    (
+        ResourceClassNotFound,
+        NotFound,
+        "No inventory of class {resource_class} found for delete: {error}",
+    ),
+)
+def delete(call: Call, uuid: str, resource_class: str) -> flask.Response:
+    """DELETE /resource_providers/{uuid}/inventories/{resource_class}"""
+    call.authorize("placement:resource_providers:inventories:delete")
+    operations.delete_inventory(call.database, uuid, resource_class)
+    return call.reply()

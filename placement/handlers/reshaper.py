@@ -1,0 +1,30 @@
+"""/reshaper (rest-api.md 3.10)."""
+
+import flask
+
+from placement.errors import AllocationRefused, BadRequest, ResourceClassNotFound, worded
+from placement.handlers.consumer_requests import requests_from
+from placement.handlers.inventories import inventory_from
+from placement.http.call import Call
+from placement.operations.reshape import Stock
+from placement.operations.reshape import reshape as run
+from placement.schemas import reshaper as schemas
+
+
+@worded(
+    (ResourceClassNotFound, BadRequest, "malformed reshaper data: {error}"),
+    (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}"),
+)
+def reshape(call: Call) -> flask.Response:
+    """POST /reshaper"""
+    call.authorize("placement:reshaper:reshape")
+    body = call.read(schemas.RESHAPE)
+    stocks: dict[str, Stock] = {
+        uuid: (
+            given["resource_provider_generation"],
+            {name: inventory_from(record) for name, record in given["inventories"].items()},
+        )
+        for uuid, given in body["inventories"].items()
+    }
+    run(call.database, stocks, requests_from(call, body["allocations"]))
+    return call.reply()

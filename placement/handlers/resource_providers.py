@@ -1,0 +1,100 @@
+"""/resource_providers and /resource_providers/{uuid} (rest-api.md 3.1, 3.2)."""
+
+from typing import Any
+
+import flask
+
+from placement.domain import uuids
+from placement.domain.provider import Provider
+from placement.errors import BadRequest, NotFound, ObjectRefused, ProviderNotFound, worded
+from placement.handlers.provider_filters import read_filters
+from placement.handlers.reading import body_for
+from placement.http.call import NOW, Call, newest
+from placement.operations import providers as operations
+from placement.operations.providers import UNCHANGED
+from placement.schemas import resource_providers as schemas
+from placement.storage import provider_search, providers
+
+#: the links of a provider and the minor version that brought each
+_LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
+
+
+def body_of(call: Call, provider: Provider) -> dict[str, Any]:
+    """A provider as the request's version shows it."""
+    path = call.path("resource_providers", provider.uuid)
+    links = [{"rel": "self", "href": path}]
+    links += [
+        {"rel": rel, "href": f"{path}/{rel}"} for rel, since in _LINKS if call.at_least(since)
+    ]
+    body = {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "links": links,
+    }
+    if call.at_least(14):
+        body["parent_provider_uuid"] = provider.parent_uuid
+        body["root_provider_uuid"] = provider.root_uuid
+    return body
+
+
+def list_all(call: Call) -> flask.Response:
+    """GET /resource_providers"""
+    call.authorize("placement:resource_providers:list")
+    filters = read_filters(call)
+    found = call.database.read(lambda connection: provider_search.search(connection, filters))
+    bodies = [body_of(call, provider) for provider in found]
+    return call.reply(
+        {"resource_providers": bodies}, modified=newest(provider.modified for provider in found)
+    )
+
+
+def create(call: Call) -> flask.Response:
+    """POST /resource_providers"""
+    call.authorize("placement:resource_providers:create")
+    wanted = call.read(schemas.CREATE)
+    uuid = uuids.normalised(wanted["uuid"]) if "uuid" in wanted else uuids.new()
+    provider = _created(call, uuid, wanted["name"], wanted.get("parent_provider_uuid"))
+    location = f"/resource_providers/{provider.uuid}"
+    if not call.at_least(20):
+        return call.reply(status=201, location=location)
+    return call.reply(body_of(call, provider), modified=NOW, location=location)
+
+
+def _created(call: Call, uuid: str, name: str, parent: str | None) -> Provider:
+    try:
+        return operations.create_provider(call.database, uuid, name, parent)
+    except ObjectRefused as refused:
+        raise BadRequest(
+            f'Unable to create resource provider "{name}", {uuid}: {refused.message}'
+        ) from refused
+
+
+def show(call: Call, uuid: str) -> flask.Response:
+    """GET /resource_providers/{uuid}"""
+    call.authorize("placement:resource_providers:show")
+    provider = call.database.read(lambda connection: providers.get(connection, uuid))
+    return call.reply(body_of(call, provider), modified=provider.modified)
+
+
+@worded((ObjectRefused, BadRequest, "Unable to save resource provider {uuid}: {error}"))
+def update(call: Call, uuid: str) -> flask.Response:
+    """PUT /resource_providers/{uuid}"""
+    call.authorize("placement:resource_providers:update")
+    wanted = body_for(call, uuid, schemas.UPDATE)
+    provider = operations.update_provider(
+        call.database,
+        uuid,
+        wanted["name"],
+        wanted.get("parent_provider_uuid", UNCHANGED),
+        may_reparent=call.at_least(37),
+    )
+    return call.reply(body_of(call, provider), modified=provider.updated_at, cached=True)
+
+
+@worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found for delete"))
+def delete(call: Call, uuid: str) -> flask.Response:
+    """DELETE /resource_providers/{uuid}"""
+    call.authorize("placement:resource_providers:delete")
+    operations.delete_provider(call.database, uuid)
+    return call.reply()

@@ -1,0 +1,18 @@
+"""GET /: which versions are served (rest-api.md 1.1)."""
+
+import flask
+
+from placement import microversions
+from placement.http.call import NOW, Call
+
+
+def discover(call: Call) -> flask.Response:
+    """GET /"""
+    version = {
+        "id": "v1.0",
+        "max_version": microversions.name(microversions.NEWEST),
+        "min_version": microversions.name(microversions.OLDEST),
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": ""}],
+    }
+    return call.reply({"versions": [version]}, modified=NOW)

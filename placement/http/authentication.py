@@ -1,0 +1,57 @@
+"""How requests say who is asking: keystone tokens, or none at all (rest-api.md 2.1)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from placement.http.context import OPEN_PATHS
+from placement.http.environ import Environ, WSGIApplication
+from placement.http.error_body import unauthorized
+
+
+class NoAuth2:
+    """Believes the token: `user[:project]`. For tests, single machines and the demonstration.
+
+    :param admin_roles: roles of the user `admin` when the request names none
+    """
+
+    def __init__(self, application: WSGIApplication, admin_roles: Sequence[str]) -> None:
+        self.application = application
+        self.admin_roles = ",".join(admin_roles)
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") == "/":
+            return self.application(environ, start_response)
+        token = environ.get("HTTP_X_AUTH_TOKEN")
+        if token is None:
+            return unauthorized(environ)(environ, start_response)
+        user, _, project = token.partition(":")
+        environ["HTTP_X_USER_ID"] = user
+        if "HTTP_X_ROLES" not in environ:
+            environ["HTTP_X_ROLES"] = self.admin_roles if user == "admin" else ""
+        if not environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
+            environ.setdefault("HTTP_X_PROJECT_ID", project or user)
+        return self.application(environ, start_response)
+
+
+class Keystone:
+    """Has keystonemiddleware check the token, but not for the version document."""
+
+    def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
+        from keystonemiddleware import auth_token
+
+        self.application = application
+        self.checked = auth_token.AuthProtocol(application, {"oslo_config_config": conf})
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO", "") in OPEN_PATHS:
+            return self.application(environ, start_response)
+        return self.checked(environ, start_response)
+
+
+def authenticated(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """The application behind the configured authentication."""
+    if conf.api.auth_strategy == "noauth2":
+        return NoAuth2(application, conf.berth.noauth2_admin_roles)
+    return Keystone(application, conf)

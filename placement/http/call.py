@@ -1,0 +1,123 @@
+"""One request as handlers see it, and the answer they give."""
+
+import dataclasses
+import datetime
+from typing import Any
+
+import flask
+from oslo_config import cfg
+from werkzeug.http import http_date
+
+from placement.errors import BadQuery, SchemaMismatch
+from placement.http.context import RequestContext
+from placement.http.environ import Environ, absolute_url
+from placement.http.error_body import dumps
+from placement.http.json_body import loads
+from placement.http.query import Query
+from placement.microversions import Version, pick
+from placement.policies.enforcement import Policy
+from placement.schemas.schema import Schema
+from placement.storage.engine import Database
+
+#: from here on answers say how old they are
+SINCE_CACHE_HEADERS: Version = (1, 15)
+
+SchemaTable = dict[Version, Schema]
+
+
+class Now:
+    """Stands for the moment of the answer in `modified=`."""
+
+
+NOW = Now()
+Modified = datetime.datetime | Now | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Services:
+    """What handlers work with; made once by `create_app`."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    policy: Policy
+
+
+class Call:
+    """A request with its negotiated version; `reply` makes the answer to it."""
+
+    def __init__(
+        self, environ: Environ, version: Version, context: RequestContext, services: Services
+    ):
+        self.environ = environ
+        self.version = version
+        self.context = context
+        self.conf = services.conf
+        self.database = services.database
+        self._policy = services.policy
+
+    def at_least(self, minor: int) -> bool:
+        """Whether the request's version is 1.minor or newer."""
+        return self.version >= (1, minor)
+
+    def authorize(self, rule: str, target: dict[str, Any] | None = None) -> None:
+        """Raise Forbidden unless the caller may."""
+        self._policy.authorize(self.context, rule, target)
+
+    def read(self, schemas: SchemaTable) -> Any:
+        """The body, as the schema of the request's version wants it.
+
+        Raises MalformedJSON or SchemaMismatch.
+        """
+        body = loads(flask.request.get_data(cache=False))
+        reason = pick(schemas, self.version).why_not(body)
+        if reason is not None:
+            raise SchemaMismatch(why=reason)
+        return body
+
+    def query(self, schemas: SchemaTable) -> Query:
+        """The query string, as the schema of the request's version wants it. Raises BadQuery."""
+        query = Query(self.environ.get("QUERY_STRING", ""))
+        reason = pick(schemas, self.version).why_not(query.last())
+        if reason is not None:
+            raise BadQuery(why=reason)
+        return query
+
+    def path(self, *segments: str) -> str:
+        """A path of this service behind its mount point, as bodies name it."""
+        return self.environ.get("SCRIPT_NAME", "") + "/" + "/".join(segments)
+
+    def reply(
+        self,
+        body: Any = None,
+        status: int | None = None,
+        modified: Modified = None,
+        cached: bool = False,
+        location: str | None = None,
+    ) -> flask.Response:
+        """Answer with a body (200), or without one (204).
+
+        :param modified: the answer's Last-Modified; it and Cache-Control appear from 1.15 on
+        :param cached: whether Cache-Control appears even if there is no time to tell
+        :param location: path of this service for the Location header
+        """
+        text = None if body is None else dumps(body)
+        response = flask.Response(
+            text, status or (204 if body is None else 200), mimetype="application/json"
+        )
+        if body is None:
+            del response.headers["Content-Type"]
+        if location is not None:
+            response.headers["Location"] = absolute_url(self.environ, location)
+        if (modified is not None or cached) and self.version >= SINCE_CACHE_HEADERS:
+            response.headers["Cache-Control"] = "no-cache"
+            if modified is not None:
+                moment = None if isinstance(modified, Now) else modified
+                response.headers["Last-Modified"] = http_date(
+                    moment or datetime.datetime.now(datetime.UTC)
+                )
+        return response
+
+
+def newest(moments: Any) -> Modified:
+    """The newest of some row times; NOW if there are none."""
+    return max((moment for moment in moments if moment is not None), default=NOW)

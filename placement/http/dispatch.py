@@ -1,0 +1,107 @@
+"""From a request to its endpoint: version, content, route, in the reference's order (rest-api.md 1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import flask
+from werkzeug.exceptions import NotFound as WerkzeugNotFound
+from werkzeug.routing import Map, MapAdapter, Rule
+
+from placement import microversions
+from placement.errors import MethodNotAllowed, NoSuchRoute, NotFound, PlacementError
+from placement.http import content, error_body
+from placement.http.call import Call, Services
+from placement.http.environ import CONTEXT, VERSION, Environ
+from placement.microversions import Version
+
+VERSION_HEADER = "openstack-api-version"
+
+
+class Placement(flask.Flask):
+    """The Flask application: dispatches by the route table and answers errors."""
+
+    def __init__(self, routes: Mapping[str, tuple[Any, ...]], services: Services) -> None:
+        super().__init__("placement", static_folder=None)
+        self.services = services
+        # methods are told apart here, not by werkzeug, which would add HEAD and OPTIONS
+        self.url_map = Map(strict_slashes=True, merge_slashes=False)
+        for path, endpoints in routes.items():
+            self.url_map.add(Rule(path, endpoint=path))
+            self.view_functions[path] = self._view(endpoints)
+        self.before_request(_look_at_request)
+        self.register_error_handler(PlacementError, _answer_error)  # type: ignore[arg-type]
+        self.register_error_handler(WerkzeugNotFound, _answer_no_route)
+        self.after_request(_name_version)
+
+    def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
+        """Match paths byte for byte: names in paths are ASCII, whatever the bytes mean."""
+        environ = {} if request is None else request.environ
+        path = environ.get("PATH_INFO", "")
+        # the mount point itself shows the versions, too
+        return self.url_map.bind("placement", path_info=path or "/", default_method="GET")
+
+    def _view(self, endpoints: tuple[Any, ...]) -> Any:
+        allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
+
+        def view(**place: str) -> flask.Response:
+            environ = flask.request.environ
+            version = environ[VERSION]
+            method = environ["REQUEST_METHOD"]
+            of_method = [endpoint for endpoint in endpoints if endpoint.method == method]
+            if not of_method:
+                raise MethodNotAllowed(allow)
+            endpoint = _choose(of_method, version)
+            _check(endpoint, environ, version)
+            call = Call(environ, version, environ[CONTEXT], self.services)
+            return endpoint.handler(call, **place)
+
+        return view
+
+
+def _choose(endpoints: list[Any], version: Version) -> Any:
+    """The newest of the endpoints that the version has; the oldest if it has none yet."""
+    known = [endpoint for endpoint in endpoints if endpoint.since <= version]
+    return known[-1] if known else endpoints[0]
+
+
+def _check(endpoint: Any, environ: Environ, version: Version) -> None:
+    if not endpoint.content_first:
+        _check_version(endpoint, version)
+    if endpoint.reads:
+        content.check_is_json(environ)
+    if endpoint.answers:
+        content.check_accepts_json(environ)
+    _check_version(endpoint, version)
+
+
+def _check_version(endpoint: Any, version: Version) -> None:
+    if version < endpoint.since:
+        raise MethodNotAllowed() if endpoint.before == 405 else NotFound("")
+
+
+def _look_at_request() -> None:
+    environ = flask.request.environ
+    environ[VERSION] = microversions.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
+    content.check_length(environ)
+
+
+def _answer_no_route(error: WerkzeugNotFound) -> flask.Response:
+    return _answer_error(NoSuchRoute(""))
+
+
+def _answer_error(error: PlacementError) -> flask.Response:
+    environ = flask.request.environ
+    answer = error_body.answer(environ, error)
+    response = flask.Response(answer.body, answer.status, headers=list(answer.headers.items()))
+    flask.g.vary = error.vary
+    return response
+
+
+def _name_version(response: flask.Response) -> flask.Response:
+    """Say which version was served, unless none was agreed upon."""
+    version = flask.request.environ.get(VERSION)
+    if version is not None:
+        response.headers[VERSION_HEADER] = f"placement {microversions.name(version)}"
+        if flask.g.get("vary", True):
+            response.headers.add("vary", VERSION_HEADER)
+    return response

@@ -1,0 +1,29 @@
+"""The keys under which a request's facts travel in its WSGI environment."""
+
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import Any
+
+Environ = MutableMapping[str, Any]
+WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+#: the RequestContext
+CONTEXT = "placement.context"
+#: the negotiated version, once it is known
+VERSION = "placement.version"
+
+
+def path_with_query(environ: Environ) -> str:
+    """The request's URL as it is logged: mount point, path and query."""
+    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    query = environ.get("QUERY_STRING")
+    return f"{path}?{query}" if query else path
+
+
+def absolute_url(environ: Environ, path: str) -> str:
+    """`scheme://host` and the mount point before a path of this service."""
+    scheme = environ["wsgi.url_scheme"]
+    host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
+    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
+    if default_port and host.endswith(default_port):
+        host = host.removesuffix(default_port)
+    return f"{scheme}://{host}{environ.get('SCRIPT_NAME', '')}{path}"

@@ -1,0 +1,50 @@
+"""Errors as HTTP answers: JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
+
+import json
+from typing import Any
+
+import webob
+import webob.exc
+
+from placement import microversions
+from placement.errors import MethodNotAllowed, PlacementError
+from placement.http.environ import CONTEXT, VERSION, Environ
+from placement.microversions import UnacceptableVersion, Version
+
+#: from here on errors carry a code
+SINCE_CODES: Version = (1, 23)
+
+
+def answer(environ: Environ, error: PlacementError) -> webob.Response:
+    """The answer to a request that failed with `error`, without microversion headers."""
+
+    def as_json(body: str, status: str, title: str, environ: Environ) -> dict[str, Any]:
+        return {"errors": [_describe(error, body, environ)]}
+
+    kind = webob.exc.status_map[error.status]
+    exception = kind(detail=error.message, json_formatter=as_json)
+    if isinstance(error, MethodNotAllowed) and error.allow:
+        exception.headers["allow"] = ", ".join(error.allow)
+    return webob.Request(environ).get_response(exception)
+
+
+def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:
+    described: dict[str, Any] = {"status": error.status, "title": error.title, "detail": detail}
+    version = environ.get(VERSION)
+    if version is not None and version >= SINCE_CODES:
+        described["code"] = error.code
+    described["request_id"] = environ[CONTEXT].request_id
+    if isinstance(error, UnacceptableVersion):
+        described["max_version"] = microversions.name(microversions.NEWEST)
+        described["min_version"] = microversions.name(microversions.OLDEST)
+    return described
+
+
+def unauthorized(environ: Environ) -> webob.Response:
+    """The answer to a request that doesn't say who is asking (rest-api.md 2.1)."""
+    return webob.Request(environ).get_response(webob.exc.HTTPUnauthorized())
+
+
+def dumps(body: Any) -> str:
+    """Write JSON just as the reference does: blanks after separators, ASCII only."""
+    return json.dumps(body)

@@ -1,0 +1,45 @@
+"""Query strings (rest-api.md 1.8)."""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from placement.errors import BadQuery
+
+_SEPARATORS = re.compile("[&;]")
+
+
+class Query:
+    """The parameters of a query string, in order; a name may repeat.
+
+    Raises BadQuery if a part is not UTF-8.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        for part in _SEPARATORS.split(text):
+            if part:
+                name, _, value = part.partition("=")
+                self.pairs.append((_decoded(name), _decoded(value)))
+        self._last = dict(self.pairs)
+
+    def last(self) -> dict[str, str]:
+        """Each parameter with its last value."""
+        return dict(self._last)
+
+    def get(self, name: str) -> str | None:
+        """The last value, or None."""
+        return self._last.get(name)
+
+    def all(self, name: str) -> list[str]:
+        """All values, in order."""
+        return [value for key, value in self.pairs if key == name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._last
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_to_bytes(text.replace("+", " ")).decode()
+    except UnicodeDecodeError as undecodable:
+        raise BadQuery(why=undecodable) from undecodable

@@ -1,0 +1,33 @@
+"""Put a provider into aggregates (rest-api.md 3.4)."""
+
+from placement.errors import GenerationConflict
+from placement.storage import aggregates, changes, providers
+from placement.storage.changes import Kind
+from placement.storage.engine import Connection, Database
+
+
+def replace_aggregates(
+    database: Database, uuid: str, wanted: list[str], generation: int | None
+) -> int:
+    """Make the provider a member of exactly these aggregates and answer its generation.
+
+    Unknown aggregates are created. Without a generation (microversion < 1.19) none is checked and
+    the provider's own stays. Raises ProviderNotFound or GenerationConflict.
+    """
+
+    def replace(connection: Connection) -> int:
+        node = providers.lock_one(connection, uuid)
+        if generation is not None and node.generation != generation:
+            raise GenerationConflict(
+                "Resource provider's generation already changed. "
+                "Please update the generation and try again."
+            )
+        ids = aggregates.ensure(connection, wanted)
+        aggregates.replace(connection, node.id, ids.values())
+        changes.record(connection, [node.id], Kind.AGGREGATES)
+        if generation is None:
+            return node.generation
+        providers.bump(connection, [node.id])
+        return node.generation + 1
+
+    return database.write(replace)

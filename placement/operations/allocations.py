@@ -1,0 +1,72 @@
+"""Write and delete what consumers hold (rest-api.md 3.8, 3.9, 4.2)."""
+
+from collections.abc import Sequence
+
+from placement.domain import allocation
+from placement.domain.consumer import ConsumerRequest
+from placement.errors import NotFound, UnknownProviderNamed
+from placement.operations.claimants import Claimants
+from placement.storage import allocations, changes, consumers, inventories, providers
+from placement.storage import resource_classes as classes
+from placement.storage.changes import Kind
+from placement.storage.engine import Connection, Database
+
+
+def write_allocations(database: Database, requests: Sequence[ConsumerRequest]) -> None:
+    """Make each consumer hold just what its request says, all of them or none.
+
+    Consumers, projects, users and consumer types that are new are created. Raises
+    ConcurrentUpdate (a consumer's generation), UnknownProviderNamed, ResourceClassNotFound,
+    InvalidInventory, ConstraintViolated or CapacityExceeded.
+    """
+
+    def write(connection: Connection) -> None:
+        claimants = Claimants.lock(connection, requests)
+        named = {uuid for request in requests for uuid in request.allocations}
+        nodes = providers.lock(connection, named, claimants.provider_ids())
+        claimants.check_generations()
+        refuse_unknown_providers(requests, nodes)
+        class_ids = classes.ids_of(connection, claimants.class_names())
+        entries = claimants.entries(nodes, class_ids)
+        claimants.save_consumers(connection)
+        if not entries:
+            return
+        stocked = {entry.provider_id for entry in entries}
+        wanted = {entry.class_id for entry in entries}
+        allocation.check(
+            entries,
+            inventories.slots(connection, stocked, wanted),
+            allocations.usages(connection, stocked, wanted, claimants.uuids),
+            classes.names_of(connection, wanted),
+            {node.id: node.uuid for node in nodes.values()},
+        )
+        claimants.save_allocations(connection, entries)
+        providers.bump(connection, stocked)
+        changes.record(connection, stocked | claimants.provider_ids(), Kind.USAGE)
+
+    database.write(write)
+
+
+def refuse_unknown_providers(
+    requests: Sequence[ConsumerRequest], known: dict[str, providers.Node]
+) -> None:
+    """Raise UnknownProviderNamed for the first provider of the requests that doesn't exist."""
+    for request in requests:
+        for uuid in request.allocations:
+            if uuid not in known:
+                raise UnknownProviderNamed(uuid=uuid)
+
+
+def delete_allocations(database: Database, consumer: str) -> None:
+    """Take everything from a consumer and forget it; no generation moves. Raises NotFound."""
+
+    def delete(connection: Connection) -> None:
+        known = consumers.lock(connection, [consumer])
+        held = allocations.entries_of(connection, [consumer])
+        if not known or not held:
+            raise NotFound(f"No allocations for consumer '{consumer}'")
+        allocations.delete(connection, [consumer])
+        consumers.delete(connection, [stored.id for stored in known.values()])
+        changes.record(connection, {entry.provider_id for entry in held}, Kind.USAGE)
+
+    database.write(delete)

@@ -1,0 +1,144 @@
+"""Write the inventories of one provider (rest-api.md 3.3, 4.3)."""
+
+from collections.abc import Mapping
+
+from placement.domain.capacity import Inventory, offers_nothing
+from placement.domain.provider import Node
+from placement.errors import (
+    GenerationConflict,
+    InvalidCapacity,
+    InventoryExists,
+    InventoryInUse,
+    InventoryMissing,
+    InventoryNotFound,
+)
+from placement.storage import allocations, changes, inventories, providers, resource_classes
+from placement.storage.changes import Kind
+from placement.storage.engine import Connection, Database
+
+
+def create_inventory(
+    database: Database, uuid: str, resource_class: str, inventory: Inventory, may_be_full: bool
+) -> int:
+    """Add one inventory and answer the provider's new generation.
+
+    Raises ProviderNotFound, InvalidCapacity, ResourceClassNotFound or InventoryExists.
+    """
+
+    def create(connection: Connection) -> int:
+        node = providers.lock_one(connection, uuid)
+        _check_capacities(uuid, {resource_class: inventory}, may_be_full)
+        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        slot = (node.id, class_id)
+        if inventories.exists(connection, slot):
+            raise InventoryExists(resource_class=resource_class, uuid=uuid)
+        inventories.insert(connection, {slot: inventory})
+        return _finish(connection, node)
+
+    return database.write(create)
+
+
+def replace_inventories(
+    database: Database,
+    uuid: str,
+    generation: int,
+    stock: Mapping[str, Inventory],
+    may_be_full: bool,
+) -> int:
+    """Make `stock` all that the provider offers and answer its new generation.
+
+    Raises ProviderNotFound, GenerationConflict, InvalidCapacity, ResourceClassNotFound or
+    InventoryInUse (a class that has allocations would go).
+    """
+
+    def replace(connection: Connection) -> int:
+        node = _lock_at(connection, uuid, generation)
+        _check_capacities(uuid, stock, may_be_full)
+        ids = resource_classes.ids_of(connection, stock)
+        slots = {(node.id, ids[name]): inventory for name, inventory in stock.items()}
+        _refuse_in_use(inventories.in_use(connection, [node.id], keeping=slots), uuid)
+        inventories.replace(connection, [node.id], slots)
+        return _finish(connection, node)
+
+    return database.write(replace)
+
+
+def update_inventory(
+    database: Database,
+    uuid: str,
+    generation: int,
+    resource_class: str,
+    inventory: Inventory,
+    may_be_full: bool,
+) -> int:
+    """Overwrite one inventory and answer the provider's new generation.
+
+    Raises ProviderNotFound, GenerationConflict, InvalidCapacity, ResourceClassNotFound or
+    InventoryMissing.
+    """
+
+    def update(connection: Connection) -> int:
+        node = _lock_at(connection, uuid, generation)
+        _check_capacities(uuid, {resource_class: inventory}, may_be_full)
+        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        if not inventories.update(connection, (node.id, class_id), inventory):
+            raise InventoryMissing(resource_class=resource_class)
+        return _finish(connection, node)
+
+    return database.write(update)
+
+
+def delete_inventory(database: Database, uuid: str, resource_class: str) -> None:
+    """Remove one inventory.
+
+    Raises ProviderNotFound, ResourceClassNotFound, InventoryInUse or InventoryNotFound.
+    """
+
+    def delete(connection: Connection) -> None:
+        node = providers.lock_one(connection, uuid)
+        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        if allocations.any_of_slot(connection, (node.id, class_id)):
+            raise InventoryInUse(resource_classes=resource_class, uuid=uuid)
+        if not inventories.delete(connection, (node.id, class_id)):
+            raise InventoryNotFound(f"No inventory of class {resource_class} found for delete")
+        _finish(connection, node)
+
+    database.write(delete)
+
+
+def delete_inventories(database: Database, uuid: str) -> None:
+    """Remove all inventories of a provider. Raises ProviderNotFound or InventoryInUse."""
+
+    def delete(connection: Connection) -> None:
+        node = providers.lock_one(connection, uuid)
+        _refuse_in_use(inventories.in_use(connection, [node.id]), uuid)
+        inventories.replace(connection, [node.id], {})
+        _finish(connection, node)
+
+    database.write(delete)
+
+
+def _lock_at(connection: Connection, uuid: str, generation: int) -> Node:
+    node = providers.lock_one(connection, uuid)
+    if node.generation != generation:
+        raise GenerationConflict()
+    return node
+
+
+def _check_capacities(uuid: str, stock: Mapping[str, Inventory], may_be_full: bool) -> None:
+    for name, inventory in stock.items():
+        if offers_nothing(inventory, may_be_full):
+            bound = "total" if may_be_full else "or equal to total"
+            raise InvalidCapacity(resource_class=name, uuid=uuid, bound=bound)
+
+
+def _refuse_in_use(used: list[tuple[int, str]], uuid: str) -> None:
+    if used:
+        names = ", ".join(name for _, name in used)
+        raise InventoryInUse(resource_classes=names, uuid=uuid)
+
+
+def _finish(connection: Connection, node: Node) -> int:
+    providers.bump(connection, [node.id])
+    changes.record(connection, [node.id], Kind.INVENTORY)
+    return node.generation + 1

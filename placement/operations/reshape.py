@@ -1,0 +1,136 @@
+"""Move inventories and their allocations in one stroke (rest-api.md 3.10, 4.4)."""
+
+import collections
+from collections.abc import Mapping, Sequence
+
+from placement.domain import allocation
+from placement.domain.allocation import Slot
+from placement.domain.capacity import Inventory
+from placement.domain.consumer import ConsumerRequest
+from placement.domain.provider import Node
+from placement.errors import GenerationConflict, InventoryInUse, ReshapedProviderUnknown
+from placement.operations.allocations import refuse_unknown_providers
+from placement.operations.claimants import Claimants
+from placement.storage import allocations, changes, inventories, providers
+from placement.storage import resource_classes as classes
+from placement.storage.changes import Kind
+from placement.storage.engine import Connection, Database
+
+#: what a provider is to offer, by class name, and the generation the caller knows
+Stock = tuple[int, Mapping[str, Inventory]]
+
+
+def reshape(
+    database: Database, stocks: Mapping[str, Stock], requests: Sequence[ConsumerRequest]
+) -> None:
+    """Make each provider offer just its stock and each consumer hold just its request, or nothing.
+
+    Capacities are not judged, so a stock may be below its usage. Raises ReshapedProviderUnknown,
+    GenerationConflict, ConcurrentUpdate (a consumer), UnknownProviderNamed, ResourceClassNotFound,
+    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse.
+    """
+
+    def run(connection: Connection) -> None:
+        claimants = Claimants.lock(connection, requests)
+        named = set(stocks) | {uuid for request in requests for uuid in request.allocations}
+        nodes = providers.lock(connection, named, claimants.provider_ids())
+        _check_generations(stocks, nodes)
+        claimants.check_generations()
+        refuse_unknown_providers(requests, nodes)
+
+        new_names = dict.fromkeys(name for _, stock in stocks.values() for name in stock)
+        class_ids = classes.ids_of(connection, [*new_names, *claimants.class_names()])
+        new = {
+            (nodes[uuid].id, class_ids[name]): inventory
+            for uuid, (_, stock) in stocks.items()
+            for name, inventory in stock.items()
+        }
+        entries = claimants.entries(nodes, class_ids)
+        claimants.save_consumers(connection)
+        if entries:
+            stocked = {entry.provider_id for entry in entries}
+            wanted = {entry.class_id for entry in entries}
+            old = inventories.slots(connection, stocked, wanted)
+            allocation.check(
+                entries,
+                old | _only(new, stocked, wanted),
+                allocations.usages(connection, stocked, wanted, claimants.uuids),
+                classes.names_of(connection, wanted),
+                {node.id: node.uuid for node in nodes.values()},
+            )
+            claimants.save_allocations(connection, entries)
+        _refuse_in_use(connection, stocks, nodes, new)
+        inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)
+        providers.bump_by(connection, _steps(stocks, nodes, entries))
+        _record(connection, stocks, nodes, _touched(claimants, entries))
+
+    database.write(run)
+
+
+def _check_generations(stocks: Mapping[str, Stock], nodes: Mapping[str, Node]) -> None:
+    for uuid, (given, _) in stocks.items():
+        node = nodes.get(uuid)
+        if node is None:
+            raise ReshapedProviderUnknown(uuid=uuid)
+        if node.generation != given:
+            raise GenerationConflict(
+                f"resource provider generation conflict for provider {uuid}: "
+                f"actual: {node.generation}, given: {given}"
+            )
+
+
+def _only(
+    stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
+) -> dict[Slot, Inventory]:
+    """The slots of these providers and classes, as `inventories.slots` would read them."""
+    return {
+        slot: inventory
+        for slot, inventory in stock.items()
+        if slot[0] in provider_ids and slot[1] in class_ids
+    }
+
+
+def _refuse_in_use(
+    connection: Connection,
+    stocks: Mapping[str, Stock],
+    nodes: Mapping[str, Node],
+    kept: Mapping[Slot, Inventory],
+) -> None:
+    used: dict[int, list[str]] = collections.defaultdict(list)
+    ids = [nodes[uuid].id for uuid in stocks]
+    for provider_id, class_name in inventories.in_use(connection, ids, keeping=kept):
+        used[provider_id].append(class_name)
+    for uuid in stocks:
+        names = used.get(nodes[uuid].id)
+        if names:
+            raise InventoryInUse(
+                f"update conflict: Inventory for '{', '.join(names)}' "
+                f"on resource provider '{uuid}' in use."
+            )
+
+
+def _steps(
+    stocks: Mapping[str, Stock], nodes: Mapping[str, Node], entries: list[allocation.Entry]
+) -> dict[int, int]:
+    """How far each generation moves: the reference writes in up to three rounds (rest-api.md 4.4)."""
+    steps = collections.Counter({entry.provider_id for entry in entries})
+    for uuid, (_, stock) in stocks.items():
+        steps[nodes[uuid].id] += 2 if stock else 1
+    return dict(steps)
+
+
+def _touched(claimants: Claimants, entries: list[allocation.Entry]) -> set[int]:
+    return claimants.provider_ids() | {entry.provider_id for entry in entries}
+
+
+def _record(
+    connection: Connection,
+    stocks: Mapping[str, Stock],
+    nodes: Mapping[str, Node],
+    used: set[int],
+) -> None:
+    kinds = dict.fromkeys(used, Kind.USAGE)
+    for uuid in stocks:
+        node_id = nodes[uuid].id
+        kinds[node_id] = kinds.get(node_id, Kind(0)) | Kind.INVENTORY
+    changes.record_each(connection, kinds)

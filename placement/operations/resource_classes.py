@@ -1,0 +1,59 @@
+"""Create, rename and delete custom resource classes (rest-api.md 3.11)."""
+
+from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNameFixed
+from placement.storage import changes, resource_classes
+from placement.storage.changes import NO_PROVIDER, Kind
+from placement.storage.engine import Connection, Database
+
+
+def create_resource_class(database: Database, name: str) -> None:
+    """Store a new custom class. Raises ResourceClassExists."""
+    if not ensure_resource_class(database, name):
+        raise ResourceClassExists(f"Conflicting resource class already exists: {name}")
+
+
+def ensure_resource_class(database: Database, name: str) -> bool:
+    """Create the class if it is missing; answers whether it was."""
+
+    def ensure(connection: Connection) -> bool:
+        if resource_classes.exists(connection, name):
+            return False
+        resource_classes.insert_custom(connection, name)
+        return True
+
+    return database.write(ensure)
+
+
+def rename_resource_class(database: Database, name: str, new_name: str) -> None:
+    """Rename a custom class.
+
+    Raises ResourceClassNotFound, ResourceClassExists or StandardNameFixed.
+    """
+
+    def rename(connection: Connection) -> None:
+        found = resource_classes.get(connection, name, lock=True)
+        if found.standard:
+            raise StandardNameFixed(f"Cannot update standard resource class {name}")
+        if new_name != name and resource_classes.exists(connection, new_name):
+            raise ResourceClassExists(name=new_name)
+        resource_classes.rename(connection, found.id, new_name)
+        changes.record(connection, [NO_PROVIDER], Kind.NAMES)
+
+    database.write(rename)
+
+
+def delete_resource_class(database: Database, name: str) -> None:
+    """Remove a custom class.
+
+    Raises ResourceClassNotFound, StandardNameFixed or ResourceClassInUse.
+    """
+
+    def delete(connection: Connection) -> None:
+        found = resource_classes.get(connection, name, lock=True)
+        if found.standard:
+            raise StandardNameFixed(f"Cannot delete standard resource class {name}.")
+        if resource_classes.in_use(connection, found.id):
+            raise ResourceClassInUse(name=name)
+        resource_classes.delete(connection, found.id)
+
+    database.write(delete)

@@ -1,0 +1,12 @@
+"""Rules of /allocation_candidates."""
+
+from placement.policies.base import ADMIN_OR_SERVICE, operation
+
+RULES = [
+    operation(
+        "allocation_candidates:list",
+        ADMIN_OR_SERVICE,
+        "List allocation candidates.",
+        ("GET", "/allocation_candidates"),
+    ),
+]

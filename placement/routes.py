@@ -1,0 +1,121 @@
+"""Every endpoint on one page: path, methods, handler, first microversion (rest-api.md 1.3, 8)."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from placement.handlers import (
+    aggregates,
+    allocations,
+    inventories,
+    provider_traits,
+    reshaper,
+    resource_classes,
+    resource_providers,
+    root,
+    traits,
+    usages,
+)
+from placement.microversions import Version
+
+
+@dataclasses.dataclass(frozen=True)
+class Endpoint:
+    """A method of a path, from a microversion on; the newest that the request's version has applies.
+
+    :param reads: whether the request's content must be JSON
+    :param answers: whether the answer is JSON, which the client must accept
+    :param content_first: whether content is looked at before the microversion
+    :param before: status of the endpoint for versions that don't have it yet
+    """
+
+    method: str
+    handler: Callable[..., Any]
+    since: Version = (1, 0)
+    reads: bool = False
+    answers: bool = False
+    content_first: bool = False
+    before: int = 404
+
+
+def get(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
+    """GET of something with a body."""
+    return Endpoint("GET", handler, since, answers=True, **rules)
+
+
+def post(handler: Callable[..., Any], since: Version = (1, 0)) -> Endpoint:
+    """POST of a body."""
+    return Endpoint("POST", handler, since, reads=True)
+
+
+def put(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
+    """PUT of a body."""
+    return Endpoint("PUT", handler, since, reads=True, **rules)
+
+
+def delete(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
+    """DELETE."""
+    return Endpoint("DELETE", handler, since, **rules)
+
+
+_PROVIDER = "/resource_providers/<uuid>"
+
+#: by path, in the order in which `Allow` names the methods
+ROUTES: dict[str, tuple[Endpoint, ...]] = {
+    "/": (Endpoint("GET", root.discover),),
+    "/resource_classes": (
+        get(resource_classes.list_all, (1, 2)),
+        post(resource_classes.create, (1, 2)),
+    ),
+    "/resource_classes/<name>": (
+        get(resource_classes.show, (1, 2)),
+        put(resource_classes.rename, (1, 2)),
+        Endpoint("PUT", resource_classes.ensure, (1, 7)),
+        delete(resource_classes.delete, (1, 2)),
+    ),
+    "/resource_providers": (
+        get(resource_providers.list_all),
+        post(resource_providers.create),
+    ),
+    _PROVIDER: (
+        get(resource_providers.show),
+        delete(resource_providers.delete),
+        put(resource_providers.update),
+    ),
+    f"{_PROVIDER}/inventories": (
+        get(inventories.list_all),
+        post(inventories.create),
+        put(inventories.replace),
+        delete(inventories.delete_all, (1, 5), before=405),
+    ),
+    f"{_PROVIDER}/inventories/<resource_class>": (
+        get(inventories.show),
+        put(inventories.update),
+        delete(inventories.delete),
+    ),
+    f"{_PROVIDER}/usages": (get(usages.of_provider),),
+    f"{_PROVIDER}/aggregates": (
+        get(aggregates.list_all, (1, 1), content_first=True),
+        put(aggregates.replace, (1, 1), content_first=True),
+    ),
+    f"{_PROVIDER}/allocations": (get(allocations.list_of_provider),),
+    f"{_PROVIDER}/traits": (
+        get(provider_traits.list_all, (1, 6)),
+        put(provider_traits.replace, (1, 6)),
+        delete(provider_traits.delete_all, (1, 6)),
+    ),
+    "/allocations": (post(allocations.manage, (1, 13)),),
+    "/allocations/<consumer_uuid>": (
+        get(allocations.list_of_consumer),
+        put(allocations.replace),
+        delete(allocations.delete),
+    ),
+    "/traits": (get(traits.list_all, (1, 6)),),
+    "/traits/<name>": (
+        Endpoint("GET", traits.show, (1, 6)),
+        Endpoint("PUT", traits.create, (1, 6)),
+        delete(traits.delete, (1, 6)),
+    ),
+    "/usages": (get(usages.of_project, (1, 9)),),
+    "/reshaper": (post(reshaper.reshape, (1, 30)),),
+}

@@ -1,0 +1,15 @@
+"""Bodies of a provider's aggregates (rest-api.md 3.4)."""
+
+from placement.schemas.schema import INTEGER, UUID, Json, Schema, closed_object
+
+_UUIDS: Json = {"type": "array", "items": UUID, "uniqueItems": True}
+
+REPLACE = {
+    (1, 1): Schema(_UUIDS),
+    (1, 19): Schema(
+        closed_object(
+            {"aggregates": _UUIDS, "resource_provider_generation": INTEGER},
+            ["aggregates", "resource_provider_generation"],
+        )
+    ),
+}

@@ -1,0 +1,121 @@
+"""Bodies of /allocations (rest-api.md 3.8, 3.9)."""
+
+from placement.schemas.schema import (
+    INTEGER,
+    RESOURCE_CLASS_KEY,
+    UUID,
+    UUID_KEY,
+    Json,
+    Schema,
+    closed_object,
+)
+
+_LENGTH = {"minLength": 1, "maxLength": 255}
+_SHORT = {"type": "string"} | _LENGTH
+_RESOURCES: Json = {
+    "type": "object",
+    "minProperties": 1,
+    "patternProperties": {RESOURCE_CLASS_KEY: {"type": "integer", "minimum": 1}},
+    "additionalProperties": False,
+}
+_LISTED: Json = {
+    "type": "array",
+    "minItems": 1,
+    "items": closed_object(
+        {
+            "resource_provider": {
+                "type": "object",
+                "properties": {"uuid": UUID},
+                "additionalProperties": False,
+                "required": ["uuid"],
+            },
+            "resources": _RESOURCES,
+        },
+        ["resource_provider", "resources"],
+    ),
+}
+_OWNER: Json = {"project_id": _SHORT, "user_id": _SHORT}
+_GENERATION: Json = {
+    "consumer_generation": {"type": ["integer", "null"], "additionalProperties": False}
+}
+_MAPPINGS: Json = {
+    "mappings": {
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {
+            "[a-zA-Z0-9_-]{1,64}": {"type": "array", "minItems": 1, "items": UUID}
+        },
+    }
+}
+_TYPE: Json = {"consumer_type": {"type": "string", "pattern": RESOURCE_CLASS_KEY} | _LENGTH}
+
+
+def _keyed(at_least: int) -> Json:
+    """Allocations by provider uuid, of at least so many providers."""
+    return {
+        "allocations": {
+            "type": "object",
+            "minProperties": at_least,
+            "patternProperties": {
+                UUID_KEY: closed_object(
+                    {"generation": INTEGER, "resources": _RESOURCES}, ["resources"]
+                )
+            },
+            "additionalProperties": False,
+        }
+    }
+
+
+def _consumer(properties: Json, required: list[str]) -> Json:
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": required,
+    }
+
+
+_OWNED = ["allocations", "project_id", "user_id"]
+_GUARDED = [*_OWNED, "consumer_generation"]
+
+_CONSUMER_1_12 = _consumer(_keyed(1) | _OWNER, _OWNED)
+_CONSUMER_1_13 = _consumer(_keyed(0) | _OWNER, _OWNED)
+_CONSUMER_1_28 = _consumer(_keyed(0) | _OWNER | _GENERATION, _GUARDED)
+_CONSUMER_1_34 = _consumer(_keyed(0) | _OWNER | _GENERATION | _MAPPINGS, _GUARDED)
+_CONSUMER_1_38 = _consumer(
+    _keyed(0) | _OWNER | _GENERATION | _MAPPINGS | _TYPE, [*_GUARDED, "consumer_type"]
+)
+
+REPLACE = {
+    (1, 0): Schema(closed_object({"allocations": _LISTED}, ["allocations"])),
+    (1, 8): Schema(closed_object({"allocations": _LISTED} | _OWNER, _OWNED)),
+    (1, 12): Schema(_CONSUMER_1_12),
+    (1, 28): Schema(_CONSUMER_1_28),
+    (1, 34): Schema(_CONSUMER_1_34),
+    (1, 38): Schema(_CONSUMER_1_38),
+}
+
+
+def by_consumer(consumer: Json, at_least: int) -> Json:
+    """Bodies of consumers by their uuid, at least so many."""
+    return {
+        "type": "object",
+        "minProperties": at_least,
+        "additionalProperties": False,
+        "patternProperties": {UUID_KEY: consumer},
+    }
+
+
+MANAGE = {
+    (1, 13): Schema(by_consumer(_CONSUMER_1_13, 1)),
+    (1, 28): Schema(by_consumer(_CONSUMER_1_28, 1)),
+    (1, 34): Schema(by_consumer(_CONSUMER_1_34, 1)),
+    (1, 38): Schema(by_consumer(_CONSUMER_1_38, 1)),
+}
+
+#: the consumers of a reshape, none at all included
+RESHAPED = {
+    (1, 30): by_consumer(_CONSUMER_1_28, 0),
+    (1, 34): by_consumer(_CONSUMER_1_34, 0),
+    (1, 38): by_consumer(_CONSUMER_1_38, 0),
+}

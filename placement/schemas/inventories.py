@@ -1,0 +1,40 @@
+"""Bodies of a provider's inventories (rest-api.md 3.3)."""
+
+from placement.domain.capacity import MAX_INT
+from placement.schemas.schema import INTEGER, RESOURCE_CLASS_KEY, Json, Schema, closed_object
+
+_FROM_ZERO = {"type": "integer", "maximum": MAX_INT, "minimum": 0}
+_FROM_ONE = {"type": "integer", "maximum": MAX_INT, "minimum": 1}
+
+RECORD: Json = {
+    "resource_provider_generation": INTEGER,
+    "total": _FROM_ONE,
+    "reserved": _FROM_ZERO,
+    "min_unit": _FROM_ONE,
+    "max_unit": _FROM_ONE,
+    "step_size": _FROM_ONE,
+    "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
+}
+
+#: all inventories of a provider with the generation the caller knows
+STOCK: Json = closed_object(
+    {
+        "resource_provider_generation": INTEGER,
+        "inventories": {
+            "type": "object",
+            "patternProperties": {RESOURCE_CLASS_KEY: closed_object(RECORD, ["total"])},
+        },
+    },
+    ["resource_provider_generation", "inventories"],
+)
+
+CREATE = {
+    (1, 0): Schema(
+        closed_object(
+            RECORD | {"resource_class": {"type": "string", "pattern": RESOURCE_CLASS_KEY}},
+            ["total", "resource_class"],
+        )
+    )
+}
+REPLACE = {(1, 0): Schema(STOCK)}
+UPDATE = {(1, 0): Schema(closed_object(RECORD, ["total", "resource_provider_generation"]))}

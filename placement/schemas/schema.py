@@ -1,0 +1,50 @@
+"""A compiled JSON schema, and the words schemas are built from."""
+
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import best_match
+
+from placement.domain.uuids import is_uuid_like
+
+Json = dict[str, Any]
+
+_LENIENT = jsonschema.FormatChecker(formats=())
+_LENIENT.checks("uuid")(is_uuid_like)
+#: query strings take no uuid without its dashes
+_STRICT = jsonschema.FormatChecker(formats=("uuid",))
+
+
+class Schema:
+    """A JSON schema that says what is wrong with a value.
+
+    :param source: the schema itself
+    :param strict_uuids: whether uuids must have their dashes
+    """
+
+    def __init__(self, source: Json, strict_uuids: bool = False) -> None:
+        self.source = source
+        checker = _STRICT if strict_uuids else _LENIENT
+        self._validator = jsonschema.Draft202012Validator(source, format_checker=checker)
+
+    def why_not(self, value: Any) -> str | None:
+        """The reason why the value doesn't fit, in jsonschema's words; None if it does."""
+        error = best_match(self._validator.iter_errors(value))
+        return None if error is None else str(error)
+
+
+UUID: Json = {"type": "string", "format": "uuid"}
+UUID_OR_NULL: Json = {"type": ["string", "null"], "format": "uuid"}
+INTEGER: Json = {"type": "integer"}
+STRING: Json = {"type": "string"}
+#: a key that names a provider or consumer
+UUID_KEY = "^[0-9a-fA-F-]{36}$"
+RESOURCE_CLASS_KEY = "^[A-Z0-9_]+$"
+
+
+def closed_object(properties: Json, required: list[str] | None = None) -> Json:
+    """An object with these properties and no others."""
+    schema: Json = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    return schema | {"additionalProperties": False}

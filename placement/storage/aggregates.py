@@ -1,0 +1,60 @@
+"""Aggregates, and which provider is in which. Their uuids are kept just as written."""
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from placement.storage.engine import Connection
+from placement.storage.tables import placement_aggregates as aggregates
+from placement.storage.tables import resource_provider_aggregates as memberships
+
+_OF_PROVIDER = (
+    sa.select(aggregates.c.uuid)
+    .join(memberships, memberships.c.aggregate_id == aggregates.c.id)
+    .where(memberships.c.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(aggregates.c.id)
+)
+_BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
+    aggregates.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+
+
+def of_provider(connection: Connection, provider_id: int) -> list[str]:
+    """The uuids of the provider's aggregates."""
+    return list(connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+
+
+def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
+    """The ids of the aggregates that exist, by uuid."""
+    if not uuids:
+        return {}
+    rows = connection.execute(_BY_UUID, {"uuids": list(uuids)})
+    return {uuid: aggregate_id for aggregate_id, uuid in rows}
+
+
+def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
+    """The id of every aggregate, storing those that don't exist yet."""
+    found = ids_of(connection, uuids)
+    missing = [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]
+    if missing:
+        connection.execute(sa.insert(aggregates), [{"uuid": uuid} for uuid in missing])
+        found = ids_of(connection, uuids)
+    return found
+
+
+def replace(connection: Connection, provider_id: int, aggregate_ids: Collection[int]) -> None:
+    """Make the provider a member of exactly these aggregates."""
+    remove(connection, provider_id)
+    if aggregate_ids:
+        rows = [
+            {"resource_provider_id": provider_id, "aggregate_id": aggregate}
+            for aggregate in dict.fromkeys(aggregate_ids)
+        ]
+        connection.execute(sa.insert(memberships), rows)
+
+
+def remove(connection: Connection, provider_id: int) -> None:
+    """Take the provider out of all its aggregates."""
+    connection.execute(
+        sa.delete(memberships).where(memberships.c.resource_provider_id == provider_id)
+    )

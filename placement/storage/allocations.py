@@ -1,0 +1,174 @@
+"""Allocations: what consumers hold."""
+
+from collections.abc import Collection, Iterable
+
+import sqlalchemy as sa
+
+from placement.domain.allocation import Entry, Slot, Usage
+from placement.domain.consumer import Holding
+from placement.storage.engine import Connection
+from placement.storage.tables import (
+    allocations,
+    consumers,
+    inventories,
+    resource_classes,
+    resource_providers,
+)
+
+_MODIFIED = sa.func.coalesce(allocations.c.updated_at, allocations.c.created_at)
+_OF_CONSUMER = (
+    sa.select(
+        resource_providers.c.uuid,
+        resource_providers.c.generation,
+        resource_classes.c.name,
+        allocations.c.used,
+        _MODIFIED,
+    )
+    .select_from(
+        allocations.join(
+            resource_providers, allocations.c.resource_provider_id == resource_providers.c.id
+        ).join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+    )
+    .where(allocations.c.consumer_id == sa.bindparam("consumer"))
+    .order_by(allocations.c.id)
+)
+_OF_PROVIDER = (
+    sa.select(
+        allocations.c.consumer_id,
+        consumers.c.generation,
+        resource_classes.c.name,
+        allocations.c.used,
+        _MODIFIED,
+    )
+    .select_from(
+        allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid).join(
+            resource_classes, allocations.c.resource_class_id == resource_classes.c.id
+        )
+    )
+    .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
+    .order_by(allocations.c.id)
+)
+_ROWS = sa.select(
+    allocations.c.consumer_id,
+    allocations.c.resource_provider_id,
+    allocations.c.resource_class_id,
+    allocations.c.used,
+)
+_ROWS_OF = _ROWS.where(
+    allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+).order_by(allocations.c.id)
+_THEIRS = allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+_USAGES = (
+    sa.select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        sa.func.sum(allocations.c.used),
+        sa.func.sum(sa.case((_THEIRS, 0), else_=allocations.c.used)),
+    )
+    .where(
+        allocations.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
+        allocations.c.resource_class_id.in_(sa.bindparam("classes", expanding=True)),
+    )
+    .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
+)
+_USAGE_OF_PROVIDER = (
+    sa.select(resource_classes.c.name, sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
+    .select_from(
+        inventories.join(
+            resource_classes, inventories.c.resource_class_id == resource_classes.c.id
+        ).outerjoin(
+            allocations,
+            sa.and_(
+                allocations.c.resource_provider_id == inventories.c.resource_provider_id,
+                allocations.c.resource_class_id == inventories.c.resource_class_id,
+            ),
+        )
+    )
+    .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
+    .group_by(inventories.c.id, resource_classes.c.name)
+    .order_by(inventories.c.id)
+)
+_DELETE = sa.delete(allocations).where(
+    allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+)
+_INSERT = sa.insert(allocations)
+
+
+def of_consumer(connection: Connection, consumer: str) -> list[Holding]:
+    """What the consumer holds."""
+    rows = connection.execute(_OF_CONSUMER, {"consumer": consumer})
+    return [Holding(*row) for row in rows]
+
+
+def of_provider(connection: Connection, provider_id: int) -> list[sa.Row]:
+    """What is held of the provider: (consumer uuid, its generation, class, amount, row time)."""
+    return list(connection.execute(_OF_PROVIDER, {"provider": provider_id}))
+
+
+def entries_of(connection: Connection, consumers: Collection[str]) -> list[Entry]:
+    """What the consumers hold, by ids."""
+    return [Entry(*row) for row in connection.execute(_ROWS_OF, {"consumers": list(consumers)})]
+
+
+def usages(
+    connection: Connection,
+    provider_ids: Collection[int],
+    class_ids: Collection[int],
+    consumers: Collection[str],
+) -> dict[Slot, Usage]:
+    """What is taken of each slot, by everybody and by everybody but `consumers`; 0s are missing."""
+    rows = connection.execute(
+        _USAGES,
+        {
+            "providers": list(provider_ids),
+            "classes": list(class_ids),
+            "consumers": list(consumers),
+        },
+    )
+    return {
+        (provider_id, class_id): Usage(int(until_now), int(by_others))
+        for provider_id, class_id, until_now, by_others in rows
+    }
+
+
+def usage_of_provider(connection: Connection, provider_id: int) -> dict[str, int]:
+    """What is taken of each class in the provider's inventory, 0 included."""
+    rows = connection.execute(_USAGE_OF_PROVIDER, {"provider": provider_id})
+    return {name: int(used) for name, used in rows}
+
+
+def insert(connection: Connection, entries: Iterable[Entry]) -> None:
+    """Store the entries with an amount."""
+    rows = [
+        {
+            "consumer_id": entry.consumer,
+            "resource_provider_id": entry.provider_id,
+            "resource_class_id": entry.class_id,
+            "used": int(entry.amount),
+        }
+        for entry in entries
+        if entry.amount
+    ]
+    if rows:
+        connection.execute(_INSERT, rows)
+
+
+def delete(connection: Connection, consumers: Collection[str]) -> None:
+    """Take everything from the consumers."""
+    connection.execute(_DELETE, {"consumers": list(consumers)})
+
+
+def any_of_provider(connection: Connection, provider_id: int) -> bool:
+    """Whether anything is held of the provider."""
+    question = sa.select(sa.literal(1)).where(allocations.c.resource_provider_id == provider_id)
+    return connection.execute(question.limit(1)).first() is not None
+
+
+def any_of_slot(connection: Connection, slot: Slot) -> bool:
+    """Whether anything is held of one class of a provider."""
+    provider_id, class_id = slot
+    question = sa.select(sa.literal(1)).where(
+        allocations.c.resource_provider_id == provider_id,
+        allocations.c.resource_class_id == class_id,
+    )
+    return connection.execute(question.limit(1)).first() is not None

@@ -1,0 +1,133 @@
+"""Inventories: what providers offer of each resource class."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import sqlalchemy as sa
+
+from placement.domain.allocation import Slot
+from placement.domain.capacity import Inventory
+from placement.storage.engine import Connection
+from placement.storage.tables import allocations, inventories, resource_classes
+
+RECORD = (
+    inventories.c.total,
+    inventories.c.reserved,
+    inventories.c.min_unit,
+    inventories.c.max_unit,
+    inventories.c.step_size,
+    inventories.c.allocation_ratio,
+)
+_MODIFIED = sa.func.coalesce(inventories.c.updated_at, inventories.c.created_at)
+_OF_PROVIDER = (
+    sa.select(resource_classes.c.name, *RECORD, _MODIFIED)
+    .join_from(
+        inventories, resource_classes, inventories.c.resource_class_id == resource_classes.c.id
+    )
+    .where(inventories.c.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(inventories.c.id)
+)
+_SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
+_SLOTS_OF_PROVIDERS = _SLOTS.where(
+    inventories.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True))
+)
+_SLOTS_OF_CLASSES = _SLOTS_OF_PROVIDERS.where(
+    inventories.c.resource_class_id.in_(sa.bindparam("classes", expanding=True))
+)
+_INSERT = sa.insert(inventories)
+_DELETE_OF = sa.delete(inventories).where(
+    inventories.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True))
+)
+
+
+def of_provider(connection: Connection, provider_id: int) -> dict[str, Inventory]:
+    """The provider's inventories by class name, with their row times."""
+    rows = connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
+    return {name: Inventory(*record) for name, *record in rows}
+
+
+def slots(
+    connection: Connection, provider_ids: Collection[int], class_ids: Collection[int] | None = None
+) -> dict[Slot, Inventory]:
+    """The inventories of the providers, of these classes (None: of all)."""
+    values: dict[str, list[int]] = {"providers": list(provider_ids)}
+    question = _SLOTS_OF_PROVIDERS
+    if class_ids is not None:
+        values["classes"] = list(class_ids)
+        question = _SLOTS_OF_CLASSES
+    rows = connection.execute(question, values)
+    return {(provider_id, class_id): Inventory(*record) for provider_id, class_id, *record in rows}
+
+
+def replace(
+    connection: Connection, provider_ids: Collection[int], stock: Mapping[Slot, Inventory]
+) -> None:
+    """Make `stock` all that the providers offer."""
+    connection.execute(_DELETE_OF, {"providers": list(provider_ids)})
+    insert(connection, stock)
+
+
+def insert(connection: Connection, stock: Mapping[Slot, Inventory]) -> None:
+    """Store inventories for slots that have none."""
+    if not stock:
+        return
+    connection.execute(_INSERT, [_row(slot) | _record(stock[slot]) for slot in stock])
+
+
+def update(connection: Connection, slot: Slot, inventory: Inventory) -> bool:
+    """Overwrite one inventory; False if there is none."""
+    statement = sa.update(inventories).where(*_at(slot)).values(_record(inventory))
+    return connection.execute(statement).rowcount > 0
+
+
+def delete(connection: Connection, slot: Slot) -> bool:
+    """Remove one inventory; False if there was none."""
+    return connection.execute(sa.delete(inventories).where(*_at(slot))).rowcount > 0
+
+
+def exists(connection: Connection, slot: Slot) -> bool:
+    """Whether the provider has inventory of the class."""
+    return connection.execute(sa.select(inventories.c.id).where(*_at(slot))).first() is not None
+
+
+def in_use(
+    connection: Connection, provider_ids: Collection[int], keeping: Iterable[Slot] = ()
+) -> list[tuple[int, str]]:
+    """Which classes of the providers have allocations, `keeping` aside: (provider id, class name)."""
+    rows = connection.execute(
+        sa.select(
+            allocations.c.resource_provider_id,
+            allocations.c.resource_class_id,
+            resource_classes.c.name,
+        )
+        .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+        .where(allocations.c.resource_provider_id.in_(list(provider_ids)))
+        .distinct()
+        .order_by(allocations.c.resource_class_id)
+    )
+    kept = set(keeping)
+    return [
+        (provider, name) for provider, class_id, name in rows if (provider, class_id) not in kept
+    ]
+
+
+def _at(slot: Slot) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    provider_id, class_id = slot
+    return (
+        inventories.c.resource_provider_id == provider_id,
+        inventories.c.resource_class_id == class_id,
+    )
+
+
+def _row(slot: Slot) -> dict[str, int]:
+    return {"resource_provider_id": slot[0], "resource_class_id": slot[1]}
+
+
+def _record(inventory: Inventory) -> dict[str, float]:
+    return {
+        "total": int(inventory.total),
+        "reserved": int(inventory.reserved),
+        "min_unit": int(inventory.min_unit),
+        "max_unit": int(inventory.max_unit),
+        "step_size": int(inventory.step_size),
+        "allocation_ratio": float(inventory.allocation_ratio),
+    }

@@ -1,0 +1,185 @@
+"""Questions and statements about the provider table."""
+
+from collections.abc import Collection, Iterable
+
+import sqlalchemy as sa
+
+from placement.domain.provider import Node, Provider
+from placement.errors import ProviderNotFound
+from placement.storage.engine import Connection
+from placement.storage.tables import resource_providers as providers
+
+_parent = providers.alias("parent")
+_root = providers.alias("root")
+
+#: all of a provider's columns, with its parent's and root's uuid
+COLUMNS = (
+    providers.c.id,
+    providers.c.uuid,
+    providers.c.name,
+    providers.c.generation,
+    _parent.c.uuid.label("parent_uuid"),
+    _root.c.uuid.label("root_uuid"),
+    providers.c.created_at,
+    providers.c.updated_at,
+)
+FAMILY = providers.outerjoin(_parent, providers.c.parent_provider_id == _parent.c.id).join(
+    _root, providers.c.root_provider_id == _root.c.id
+)
+SELECT = sa.select(*COLUMNS).select_from(FAMILY)
+
+_BY_UUID = SELECT.where(providers.c.uuid == sa.bindparam("uuid"))
+_NODES = sa.select(
+    providers.c.id,
+    providers.c.uuid,
+    providers.c.generation,
+    providers.c.root_provider_id,
+    providers.c.parent_provider_id,
+)
+_LOCK = (
+    _NODES.where(
+        sa.or_(
+            providers.c.uuid.in_(sa.bindparam("uuids", expanding=True)),
+            providers.c.id.in_(sa.bindparam("ids", expanding=True)),
+        )
+    )
+    .order_by(providers.c.id)
+    .with_for_update()
+)
+_LOCK_ONE = _NODES.where(providers.c.uuid == sa.bindparam("uuid")).with_for_update()
+_LOCK_TREES = (
+    _NODES.where(providers.c.root_provider_id.in_(sa.bindparam("roots", expanding=True)))
+    .order_by(providers.c.id)
+    .with_for_update()
+)
+_BUMP = (
+    sa.update(providers)
+    .where(providers.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .values(generation=providers.c.generation + 1)
+)
+
+
+def find(connection: Connection, uuid: str) -> Provider | None:
+    """The provider, or None."""
+    row = connection.execute(_BY_UUID, {"uuid": uuid}).one_or_none()
+    return Provider(*row) if row else None
+
+
+def get(connection: Connection, uuid: str) -> Provider:
+    """The provider. Raises ProviderNotFound."""
+    provider = find(connection, uuid)
+    if provider is None:
+        raise ProviderNotFound(uuid=uuid)
+    return provider
+
+
+def lock(
+    connection: Connection, uuids: Collection[str], ids: Collection[int] = ()
+) -> dict[str, Node]:
+    """Lock providers, named by uuid or id, for this transaction, in id order.
+
+    Keyed by uuid; those that don't exist are missing.
+    """
+    if not uuids and not ids:
+        return {}
+    rows = connection.execute(_LOCK, {"uuids": list(uuids), "ids": list(ids)})
+    return {node.uuid: node for node in (Node(*row) for row in rows)}
+
+
+def lock_one(connection: Connection, uuid: str) -> Node:
+    """Lock one provider. Raises ProviderNotFound."""
+    row = connection.execute(_LOCK_ONE, {"uuid": uuid}).one_or_none()
+    if row is None:
+        raise ProviderNotFound(uuid=uuid)
+    return Node(*row)
+
+
+def lock_trees(connection: Connection, root_ids: Collection[int]) -> dict[int, Node]:
+    """Lock every provider of the trees with these roots; keyed by id."""
+    rows = connection.execute(_LOCK_TREES, {"roots": list(root_ids)})
+    return {node.id: node for node in (Node(*row) for row in rows)}
+
+
+def bump(connection: Connection, ids: Iterable[int]) -> None:
+    """Raise the generation of each provider by one."""
+    connection.execute(_BUMP, {"ids": list(ids)})
+
+
+def bump_by(connection: Connection, steps: dict[int, int]) -> None:
+    """Raise each provider's generation by its own number of steps, in one statement."""
+    if not steps:
+        return
+    step = sa.case(steps, value=providers.c.id)
+    connection.execute(
+        sa.update(providers)
+        .where(providers.c.id.in_(list(steps)))
+        .values(generation=providers.c.generation + step)
+    )
+
+
+def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
+    """Which of uuid and name another provider has: a subset of {"uuid", "name"}."""
+    rows = connection.execute(
+        sa.select(providers.c.uuid, providers.c.name).where(
+            sa.or_(providers.c.uuid == uuid, providers.c.name == name)
+        )
+    ).all()
+    found = set()
+    if any(row.uuid == uuid for row in rows):
+        found.add("uuid")
+    if any(row.uuid != uuid or row.name == name for row in rows):
+        found.add("name")
+    return found
+
+
+def insert(connection: Connection, uuid: str, name: str, parent: Node | None) -> int:
+    """Store a new provider and answer its id. A root gets its own id as root afterwards."""
+    values = {"uuid": uuid, "name": name, "generation": 0}
+    if parent is not None:
+        values |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
+    result = connection.execute(sa.insert(providers).values(values))
+    provider_id = result.inserted_primary_key[0]
+    if parent is None:
+        connection.execute(
+            sa.update(providers)
+            .where(providers.c.id == provider_id)
+            .values(root_provider_id=provider_id)
+        )
+    return provider_id
+
+
+def rename(connection: Connection, provider_id: int, name: str) -> None:
+    """Store a new name."""
+    connection.execute(sa.update(providers).where(providers.c.id == provider_id).values(name=name))
+
+
+def move(
+    connection: Connection, provider_id: int, parent: Node | None, below: Collection[int]
+) -> None:
+    """Put a provider under another parent (None: make it a root), its subtree `below` with it."""
+    root_id = provider_id if parent is None else parent.root_id
+    connection.execute(
+        sa.update(providers)
+        .where(providers.c.id == provider_id)
+        .values(parent_provider_id=parent.id if parent else None)
+    )
+    connection.execute(
+        sa.update(providers).where(providers.c.id.in_(list(below))).values(root_provider_id=root_id)
+    )
+
+
+def has_children(connection: Connection, provider_id: int) -> bool:
+    """Whether some provider has this one as its parent."""
+    children = sa.select(sa.literal(1)).where(providers.c.parent_provider_id == provider_id)
+    return connection.execute(children.limit(1)).first() is not None
+
+
+def delete(connection: Connection, provider_id: int) -> None:
+    """Remove the provider's row; what refers to it must be gone."""
+    connection.execute(sa.delete(providers).where(providers.c.id == provider_id))
+
+
+def uuid_of(connection: Connection, provider_id: int) -> str:
+    """The uuid of a provider known to exist."""
+    question = sa.select(providers.c.uuid).where(providers.c.id == provider_id)
+    return connection.execute(question).scalar_one()

@@ -1,0 +1,131 @@
+"""Resource classes: names and ids. Those of the standard classes never change (rest-api.md 6.3)."""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Iterable
+
+import os_resource_classes
+import sqlalchemy as sa
+
+from placement.domain.names import FIRST_CUSTOM_CLASS_ID
+from placement.errors import ResourceClassNotFound
+from placement.storage.engine import Connection
+from placement.storage.tables import inventories, resource_classes, utcnow
+
+#: id = index; written to every database at start-up
+STANDARD_NAMES: tuple[str, ...] = tuple(os_resource_classes.STANDARDS)
+_STANDARD_IDS = {name: index for index, name in enumerate(STANDARD_NAMES)}
+
+_BY_NAME = sa.select(resource_classes.c.id, resource_classes.c.name).where(
+    resource_classes.c.name.in_(sa.bindparam("names", expanding=True))
+)
+_BY_NAME_SHARED = _BY_NAME.with_for_update(read=True)
+_BY_ID = sa.select(resource_classes.c.id, resource_classes.c.name).where(
+    resource_classes.c.id.in_(sa.bindparam("ids", expanding=True))
+)
+_COLUMNS = (
+    resource_classes.c.id,
+    resource_classes.c.name,
+    sa.func.coalesce(resource_classes.c.updated_at, resource_classes.c.created_at),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResourceClass:
+    """A class with its row time."""
+
+    id: int
+    name: str
+    modified: datetime.datetime | None
+
+    @property
+    def standard(self) -> bool:
+        return self.id < FIRST_CUSTOM_CLASS_ID
+
+
+def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """The id of each name, in the given order. Raises ResourceClassNotFound for the first unknown.
+
+    Standard classes cost no statement, all others together one. Within a write the custom ones
+    can't be deleted until it ends.
+    """
+    wanted = list(dict.fromkeys(names))
+    custom = [name for name in wanted if name not in _STANDARD_IDS]
+    found = dict(_STANDARD_IDS)
+    if custom:
+        writing = connection.get_execution_options().get("berth_mode") == "write"
+        rows = connection.execute(_BY_NAME_SHARED if writing else _BY_NAME, {"names": custom})
+        found.update({name: class_id for class_id, name in rows})
+    for name in wanted:
+        if name not in found:
+            raise ResourceClassNotFound(name=name)
+    return {name: found[name] for name in wanted}
+
+
+def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+    """The name of each id; ids without a row are missing."""
+    standard = {i: STANDARD_NAMES[i] for i in ids if i < len(STANDARD_NAMES)}
+    others = [i for i in set(ids) if i not in standard]
+    if others:
+        standard.update({row.id: row.name for row in connection.execute(_BY_ID, {"ids": others})})
+    return standard
+
+
+def all_of_them(connection: Connection) -> list[ResourceClass]:
+    """Every class, standard ones first, each part by id."""
+    rows = connection.execute(sa.select(*_COLUMNS).order_by(resource_classes.c.id))
+    return [ResourceClass(*row) for row in rows]
+
+
+def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
+    """The class of that name, locked for this transaction if asked. Raises ResourceClassNotFound."""
+    question = sa.select(*_COLUMNS).where(resource_classes.c.name == name)
+    row = connection.execute(question.with_for_update() if lock else question).one_or_none()
+    if row is None:
+        raise ResourceClassNotFound(name=name)
+    return ResourceClass(*row)
+
+
+def exists(connection: Connection, name: str) -> bool:
+    """Whether there is a class of that name."""
+    return bool(connection.execute(_BY_NAME, {"names": [name]}).first())
+
+
+def insert_custom(connection: Connection, name: str) -> None:
+    """Store a custom class under the next free id."""
+    newest = connection.execute(sa.select(sa.func.max(resource_classes.c.id))).scalar()
+    next_id = max(FIRST_CUSTOM_CLASS_ID, (newest or 0) + 1)
+    connection.execute(sa.insert(resource_classes).values(id=next_id, name=name))
+
+
+def rename(connection: Connection, class_id: int, name: str) -> None:
+    """Store a new name for a custom class."""
+    connection.execute(
+        sa.update(resource_classes).where(resource_classes.c.id == class_id).values(name=name)
+    )
+
+
+def in_use(connection: Connection, class_id: int) -> bool:
+    """Whether any provider has inventory of the class."""
+    question = sa.select(sa.literal(1)).where(inventories.c.resource_class_id == class_id)
+    return connection.execute(question.limit(1)).first() is not None
+
+
+def delete(connection: Connection, class_id: int) -> None:
+    """Remove the class."""
+    connection.execute(sa.delete(resource_classes).where(resource_classes.c.id == class_id))
+
+
+def sync(connection: Connection) -> None:
+    """Store the standard classes that are missing, with their index as id."""
+    if connection.dialect.name in ("mysql", "mariadb"):
+        # otherwise an id of 0 asks MySQL for the next free one
+        connection.exec_driver_sql("SET SESSION SQL_MODE='NO_AUTO_VALUE_ON_ZERO'")
+    there = set(connection.execute(sa.select(resource_classes.c.name)).scalars())
+    missing = [
+        {"id": index, "name": name, "created_at": utcnow()}
+        for index, name in enumerate(STANDARD_NAMES)
+        if name not in there
+    ]
+    if missing:
+        connection.execute(sa.insert(resource_classes), missing)

@@ -1,0 +1,114 @@
+"""Traits, and which provider has which."""
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Iterable
+
+import os_traits
+import sqlalchemy as sa
+
+from placement.domain.names import CUSTOM_PREFIX
+from placement.storage.engine import Connection
+from placement.storage.tables import resource_provider_traits as associations
+from placement.storage.tables import traits, utcnow
+
+_COLUMNS = (
+    traits.c.id,
+    traits.c.name,
+    sa.func.coalesce(traits.c.updated_at, traits.c.created_at),
+)
+_BY_NAME = sa.select(*_COLUMNS).where(traits.c.name.in_(sa.bindparam("names", expanding=True)))
+_OF_PROVIDER = (
+    sa.select(*_COLUMNS)
+    .join(associations, associations.c.trait_id == traits.c.id)
+    .where(associations.c.resource_provider_id == sa.bindparam("provider_id"))
+    .order_by(traits.c.id)
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trait:
+    """A trait with its row time."""
+
+    id: int
+    name: str
+    modified: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TraitFilter:
+    """Which traits to list; None: don't care."""
+
+    names: tuple[str, ...] | None = None
+    prefix: str | None = None
+    associated: bool | None = None
+
+
+def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
+    """The traits of these names that exist, by name."""
+    wanted = list(names)
+    if not wanted:
+        return {}
+    rows = connection.execute(_BY_NAME, {"names": wanted})
+    return {trait.name: trait for trait in (Trait(*row) for row in rows)}
+
+
+def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
+    """The provider's traits."""
+    return [Trait(*row) for row in connection.execute(_OF_PROVIDER, {"provider_id": provider_id})]
+
+
+def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
+    """All traits that pass the filter. `prefix` may hold LIKE's wildcards (rest-api.md 3.12)."""
+    question = sa.select(*_COLUMNS).order_by(traits.c.id)
+    if wanted.names is not None:
+        question = question.where(traits.c.name.in_(wanted.names))
+    if wanted.prefix is not None:
+        question = question.where(traits.c.name.like(wanted.prefix + "%"))
+    if wanted.associated is not None:
+        used = sa.exists().where(associations.c.trait_id == traits.c.id)
+        question = question.where(used if wanted.associated else ~used)
+    return [Trait(*row) for row in connection.execute(question)]
+
+
+def in_use(connection: Connection, trait_id: int) -> bool:
+    """Whether any provider has the trait."""
+    question = sa.select(sa.literal(1)).where(associations.c.trait_id == trait_id)
+    return connection.execute(question.limit(1)).first() is not None
+
+
+def insert(connection: Connection, name: str) -> None:
+    """Store a trait."""
+    connection.execute(sa.insert(traits).values(name=name))
+
+
+def delete(connection: Connection, trait_id: int) -> None:
+    """Remove a trait that no provider has."""
+    connection.execute(sa.delete(traits).where(traits.c.id == trait_id))
+
+
+def associate(connection: Connection, provider_id: int, trait_ids: Collection[int]) -> None:
+    """Give the provider more traits."""
+    if trait_ids:
+        rows = [{"resource_provider_id": provider_id, "trait_id": trait} for trait in trait_ids]
+        connection.execute(sa.insert(associations), rows)
+
+
+def dissociate(
+    connection: Connection, provider_id: int, trait_ids: Collection[int] | None = None
+) -> int:
+    """Take traits (None: all) from the provider; answers how many it had of them."""
+    statement = sa.delete(associations).where(associations.c.resource_provider_id == provider_id)
+    if trait_ids is not None:
+        statement = statement.where(associations.c.trait_id.in_(list(trait_ids)))
+    return connection.execute(statement).rowcount
+
+
+def sync(connection: Connection) -> None:
+    """Store the standard traits that are missing."""
+    standard = traits.c.name.notlike(f"{CUSTOM_PREFIX.replace('_', '^_')}%", escape="^")
+    there = set(connection.execute(sa.select(traits.c.name).where(standard)).scalars())
+    missing = [name for name in os_traits.get_traits() if name not in there]
+    if missing:
+        rows = [{"name": name, "created_at": utcnow()} for name in missing]
+        connection.execute(sa.insert(traits), rows)
