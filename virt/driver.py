@@ -223,8 +223,12 @@ def _entry_points(names: Iterable[str]) -> NamedExtensionManager:
         NAMESPACE,
         names=list(names),
         on_load_failure_callback=_refuse_broken_entry_point,
-        warn_on_missing_entrypoint=False,
+        on_missing_entrypoints_callback=_tolerate_missing,
     )
+
+
+def _tolerate_missing(_names: Any) -> None:
+    """Say nothing: the name may still be that of a class."""
 
 
 def _refuse_broken_entry_point(_manager: Any, entry_point: Any, error: BaseException) -> None:

@@ -1,0 +1,39 @@
+import pytest
+
+from compute import config
+from compute.provider_tree import ProviderTree
+from virt.virtapi import NoopVirtAPI
+
+ROOT_UUID = "11111111-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def make_conf(tmp_path):
+    """Make a configuration from `option=value` and `group__option=value`."""
+
+    def make(**options):
+        overrides = {(None, "state_path"): str(tmp_path)}
+        for name, value in options.items():
+            group, _, option = name.rpartition("__")
+            overrides[group or None, option] = value
+        return config.load(files=[], environ={}, overrides=overrides)
+
+    return make
+
+
+@pytest.fixture
+def conf(make_conf):
+    return make_conf()
+
+
+@pytest.fixture
+def virtapi():
+    return NoopVirtAPI()
+
+
+@pytest.fixture
+def tree():
+    """A tree with the bare root `host1`, as on a host's first start."""
+    tree = ProviderTree()
+    tree.new_root("host1", ROOT_UUID, generation=0)
+    return tree

@@ -1,0 +1,19 @@
+from virt.host.facts import HostInfo, Memory, NumaNode
+from virt.host.samples import two_socket
+
+
+def test_the_sample_machine_has_two_sockets_of_sixteen_processors_and_32_gib():
+    facts = HostInfo(*two_socket())
+
+    assert facts.numa_nodes() == [
+        NumaNode(0, frozenset([*range(8), *range(16, 24)]), 32768),
+        NumaNode(1, frozenset([*range(8, 16), *range(24, 32)]), 32768),
+    ]
+    assert facts.memory() == Memory(total_mb=65536, available_mb=61928)
+
+
+def test_the_sample_machines_processors_are_known():
+    facts = HostInfo(*two_socket())
+
+    assert (facts.processor().vendor, facts.hyperthreading()) == ("GenuineIntel", True)
+    assert "avx512f" in facts.processor().features
