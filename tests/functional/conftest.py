@@ -1,0 +1,147 @@
+"""A placement service to talk to: ours, in this process, or the one BERTH_TEST_PLACEMENT_URL names.
+
+Tests that use it can't assume an empty database, so they make up their names and uuids.
+"""
+
+import io
+import os
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import pytest
+import requests
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from requests.adapters import BaseAdapter
+
+PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
+IN_PROCESS = "http://placement.test"
+
+
+class WSGITransport(BaseAdapter):
+    """Lets `requests` call a WSGI application directly: no socket, no global patching."""
+
+    def __init__(self, app):
+        super().__init__()
+        self.app = app
+
+    def send(self, request, **kwargs):
+        answer = {}
+
+        def start_response(status, headers, exc_info=None):
+            answer.update(status=status, headers=headers)
+
+        chunks = self.app(self._environ(request), start_response)
+        try:
+            body = b"".join(chunks)
+        finally:
+            getattr(chunks, "close", lambda: None)()
+        response = requests.Response()
+        code, _, response.reason = answer["status"].partition(" ")
+        response.status_code = int(code)
+        response.headers.update(answer["headers"])
+        response.url, response.request = request.url, request
+        response.raw = io.BytesIO(body)
+        return response
+
+    def _environ(self, request):
+        url = urlsplit(request.url)
+        body = request.body or b""
+        body = body.encode() if isinstance(body, str) else body
+        environ = {
+            "REQUEST_METHOD": request.method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote_to_bytes(url.path).decode("latin-1"),
+            "QUERY_STRING": url.query,
+            "SERVER_NAME": url.hostname,
+            "SERVER_PORT": str(url.port or 80),
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "REMOTE_ADDR": "127.0.0.1",
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": url.scheme,
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": io.StringIO(),
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        }
+        for name, value in request.headers.items():
+            name = name.upper().replace("-", "_")
+            plain = name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+            environ[name if plain else f"HTTP_{name}"] = value
+        return environ
+
+    def close(self):
+        """There is no connection to close."""
+
+
+class RecordingAdapter(Adapter):
+    """A keystoneauth1 adapter that remembers what it was asked, and can be told to fail.
+
+    `requests` holds `(method, url, microversion)`. `before`, if set, is called with method and url
+    ahead of each request; what it raises is raised, and a Response it returns is the answer.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.requests = []
+        self.before = None
+
+    def request(self, url, method, **kwargs):
+        version = (kwargs.get("headers") or {}).get("OpenStack-API-Version")
+        self.requests.append((method, url, version and version.removeprefix("placement ")))
+        instead = self.before(method, url) if self.before else None
+        return super().request(url, method, **kwargs) if instead is None else instead
+
+    @property
+    def writes(self):
+        return [sent for sent in self.requests if sent[0] != "GET"]
+
+
+@pytest.fixture
+def placement_http(tmp_path):
+    """A `requests` session that reaches placement, and the URL to reach it under."""
+    with requests.Session() as http:
+        url = os.environ.get(PLACEMENT_URL)
+        if not url:
+            url = IN_PROCESS
+            http.mount(url, WSGITransport(_own_service(tmp_path)))
+        yield http, url
+
+
+def _own_service(tmp_path):
+    from placement import config
+    from placement.app import create_app
+
+    conf = config.load(
+        files=[],
+        environ={},
+        overrides={
+            ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
+            ("placement_database", "sync_on_startup"): True,
+            ("api", "auth_strategy"): "noauth2",
+        },
+    )
+    return create_app(conf)
+
+
+@pytest.fixture
+def new_adapter(placement_http):
+    """Makes adapters: each has a record of its own."""
+    http, url = placement_http
+
+    def new():
+        return RecordingAdapter(
+            Session(auth=Token(url, "admin"), session=http),
+            service_type="placement",
+            raise_exc=False,
+            additional_headers={"x-roles": "admin,service"},
+        )
+
+    return new
+
+
+@pytest.fixture
+def placement_adapter(new_adapter):
+    """An administrator's adapter that may also reshape."""
+    return new_adapter()
