@@ -37,7 +37,6 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     application = FaultWrapper(application)
     application = Identification(application)
     application = authenticated(application, conf)
-    conf.register_opts(cors.CORS_OPTS, "cors")
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
     application = RequestLog(application)

@@ -4,6 +4,7 @@
 
     PlacementError
     ├── BadRequest                  400
+    │   ├── UnreadableContent
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
     │   ├── BadQuery
@@ -39,8 +40,8 @@
     │       └── CapacityExceeded
     └── UnsupportedMediaType        415
 
-Operations and rules raise them; one place renders them (:mod:`placement.http.error_body`); a handler
-that words an error differently from its own text says so with :func:`worded`.
+Operations and rules raise them; one place renders them (:mod:`placement.http.error_body`). A
+handler that words an error differently from its own text says so with :func:`worded`.
 """
 
 import functools
@@ -71,6 +72,12 @@ class BadRequest(PlacementError):
 
 class MalformedJSON(BadRequest):
     text = "Malformed JSON: {why}"
+
+
+class UnreadableContent(BadRequest):
+    """The request's headers don't say properly what it carries."""
+
+    vary = False
 
 
 class SchemaMismatch(BadRequest):
@@ -152,8 +159,11 @@ class InventoryNotFound(NotFound):
 class MethodNotAllowed(PlacementError):
     status, title = 405, "Method Not Allowed"
 
-    def __init__(self, allow: tuple[str, ...] = ()) -> None:
-        super().__init__("The method specified is not allowed for this resource.")
+    text = "The method specified is not allowed for this resource."
+
+    def __init__(self, message: str | None = None, allow: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        #: what is allowed, if the answer is to say so
         self.allow = allow
 
 

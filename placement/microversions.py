@@ -1,4 +1,4 @@
-"""The microversions 1.0 … 1.39, what each changed, and how a request names one (rest-api.md 1.2, 8).
+"""The microversions, what each changed, and how a request names one (rest-api.md 1.2, 8).
 
 A version is a pair of integers, compared as such: `(1, 9) < (1, 10)`.
 """

@@ -21,7 +21,7 @@ from placement.microversions import Version
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """A method of a path, from a microversion on; the newest that the request's version has applies.
+    """A method of a path from a microversion on; the newest that the version has applies.
 
     :param reads: whether the request's content must be JSON
     :param answers: whether the answer is JSON, which the client must accept

@@ -9,6 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log as oslo_log
+from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_options
 
 from placement.config import api, berth, database, default, placement, workarounds
@@ -16,7 +17,7 @@ from placement.config import api, berth, database, default, placement, workaroun
 PROJECT = "placement"
 PROGRAM = "placement"
 
-#: option groups of our own files, in the order of rest-api.md 7.2
+#: option groups, in the order of rest-api.md 7.2
 GROUPS = (
     (None, default.OPTIONS),
     ("api", api.OPTIONS),
@@ -24,7 +25,31 @@ GROUPS = (
     ("workarounds", workarounds.OPTIONS),
     ("placement_database", database.OPTIONS),
     ("berth", berth.OPTIONS),
+    ("cors", cors.CORS_OPTS),
+    ("oslo_middleware", http_proxy_to_wsgi.OPTS),
 )
+
+#: what browsers may send and see unless the operator says otherwise (rest-api.md 1.11)
+CORS_DEFAULTS = {
+    "allow_headers": [
+        "X-Auth-Token",
+        "X-Openstack-Request-Id",
+        "X-Identity-Status",
+        "X-Roles",
+        "X-Service-Catalog",
+        "X-User-Id",
+        "X-Tenant-Id",
+        "OpenStack-API-Version",
+    ],
+    "expose_headers": [
+        "X-Auth-Token",
+        "X-Openstack-Request-Id",
+        "X-Subject-Token",
+        "X-Service-Token",
+        "OpenStack-API-Version",
+    ],
+    "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
+}
 
 Overrides = Mapping[tuple[str | None, str], Any]
 
@@ -38,6 +63,8 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Register the service's options on `conf`; doing it twice does no harm."""
     for group, options in GROUPS:
         conf.register_opts(options, group=group)
+    for name, value in CORS_DEFAULTS.items():
+        conf.set_default(name, value, group="cors")
     oslo_log.register_options(conf)
     policy_options._register(conf)
 

@@ -41,7 +41,7 @@ class ConsumerRequest:
     uuid: str
     project: str
     user: str
-    generation: int | None | Unchecked
+    generation: int | Unchecked | None
     type_name: str | None
     allocations: Mapping[str, Mapping[str, int]]
 

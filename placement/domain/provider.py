@@ -8,7 +8,7 @@ import datetime
 class Provider:
     """One row of the provider table with the uuids of its parent and root.
 
-    `modified` is the row time of rest-api.md 1.10, `updated_at` the time of the last change or None.
+    `modified` is the row time of rest-api.md 1.10, `updated_at` the last change or None.
     """
 
     id: int

@@ -52,7 +52,7 @@ def _read_required(query: Query, version: Version) -> tuple[Sets, frozenset[str]
 
 
 def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], frozenset[str]]:
-    """One value of `required`: the sets of which one trait is needed each, and the forbidden ones."""
+    """One value of `required`: sets of which one trait is needed each, and the forbidden ones."""
     if value.startswith("in:"):
         return [_any_of(value, version)], frozenset()
     forbidding = version >= FORBIDDEN_TRAITS
@@ -119,12 +119,15 @@ def parse_member_of(value: str, version: Version) -> tuple[bool, frozenset[str]]
     elif "," in text:
         raise BadRequest(
             "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword "
-            f"using the valid microversion. Got: {text}"
+            f"using the valid microversion. Got: {value}"
         )
     else:
         aggregates = [text]
-    if not all(map(is_uuid_like, aggregates)):
-        raise BadQuery(why=f"Expected 'member_of' parameter to contain valid UUID(s). Got: {text}")
+    for uuid in aggregates:
+        if not is_uuid_like(uuid):
+            raise BadQuery(
+                why=f"Expected 'member_of' parameter to contain valid UUID(s). Got: {uuid}"
+            )
     return forbids, frozenset(aggregates)
 
 

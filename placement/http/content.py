@@ -4,21 +4,21 @@ import functools
 
 from webob import acceptparse
 
-from placement.errors import BadRequest, NotAcceptable, UnsupportedMediaType
+from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
 from placement.http.environ import Environ
 
 JSON = "application/json"
 
 
 def check_length(environ: Environ) -> None:
-    """A request with content must say what it is. Raises BadRequest."""
+    """A request with content must say what it is. Raises UnreadableContent."""
     length = environ.get("CONTENT_LENGTH") or "0"
     try:
         has_content = int(length) > 0
     except ValueError as odd:
-        raise BadRequest("content-length header must be an integer") from odd
+        raise UnreadableContent("content-length header must be an integer") from odd
     if has_content and not environ.get("CONTENT_TYPE"):
-        raise BadRequest("content-type header required when content-length > 0")
+        raise UnreadableContent("content-type header required when content-length > 0")
 
 
 def check_is_json(environ: Environ) -> None:

@@ -1,4 +1,4 @@
-"""From a request to its endpoint: version, content, route, in the reference's order (rest-api.md 1)."""
+"""From a request to its endpoint: version, content, route, in this order (rest-api.md 1)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,7 +49,7 @@ class Placement(flask.Flask):
             method = environ["REQUEST_METHOD"]
             of_method = [endpoint for endpoint in endpoints if endpoint.method == method]
             if not of_method:
-                raise MethodNotAllowed(allow)
+                raise MethodNotAllowed(allow=allow)
             endpoint = _choose(of_method, version)
             _check(endpoint, environ, version)
             call = Call(environ, version, environ[CONTEXT], self.services)
@@ -76,7 +76,7 @@ def _check(endpoint: Any, environ: Environ, version: Version) -> None:
 
 def _check_version(endpoint: Any, version: Version) -> None:
     if version < endpoint.since:
-        raise MethodNotAllowed() if endpoint.before == 405 else NotFound("")
+        raise MethodNotAllowed("") if endpoint.before == 405 else NotFound("")
 
 
 def _look_at_request() -> None:

@@ -1,10 +1,11 @@
-"""Errors as HTTP answers: JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
+"""Errors as answers: JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
 
 import json
 from typing import Any
 
 import webob
 import webob.exc
+from webob.exc import strip_tags
 
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
@@ -19,13 +20,15 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     """The answer to a request that failed with `error`, without microversion headers."""
 
     def as_json(body: str, status: str, title: str, environ: Environ) -> dict[str, Any]:
-        return {"errors": [_describe(error, body, environ)]}
+        return {"errors": [_describe(error, strip_tags(body), environ)]}
 
     kind = webob.exc.status_map[error.status]
     exception = kind(detail=error.message, json_formatter=as_json)
     if isinstance(error, MethodNotAllowed) and error.allow:
         exception.headers["allow"] = ", ".join(error.allow)
-    return webob.Request(environ).get_response(exception)
+    # webob's texts name the content type, and the reference says None for none
+    named = {**environ, "CONTENT_TYPE": environ.get("CONTENT_TYPE") or "None"}
+    return webob.Request(named).get_response(exception)
 
 
 def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reading JSON. orjson reads what is plain; what it refuses or rounds, the standard library reads."""
+"""Reading JSON: orjson what is plain, the standard library what orjson refuses or rounds."""
 
 import json
 import re

@@ -73,7 +73,7 @@ def update_provider(
     database: Database,
     uuid: str,
     name: str,
-    parent_uuid: str | None | Unchanged,
+    parent_uuid: str | Unchanged | None,
     may_reparent: bool,
 ) -> Provider:
     """Rename a provider and, unless UNCHANGED, put it under another parent (None: make it a root).

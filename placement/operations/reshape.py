@@ -112,7 +112,7 @@ def _refuse_in_use(
 def _steps(
     stocks: Mapping[str, Stock], nodes: Mapping[str, Node], entries: list[allocation.Entry]
 ) -> dict[int, int]:
-    """How far each generation moves: the reference writes in up to three rounds (rest-api.md 4.4)."""
+    """How far each generation moves: the reference writes in three rounds (rest-api.md 4.4)."""
     steps = collections.Counter({entry.provider_id for entry in entries})
     for uuid, (_, stock) in stocks.items():
         steps[nodes[uuid].id] += 2 if stock else 1

@@ -78,11 +78,15 @@ def _ensure(
     wanted = list(dict.fromkeys(names))
     if not wanted:
         return {}
-    found: dict[str, int] = dict(connection.execute(by_name, {"names": wanted}).tuples().all())
+
+    def look_up() -> dict[str, int]:
+        return dict(row._tuple() for row in connection.execute(by_name, {"names": wanted}))
+
+    found = look_up()
     missing = [name for name in wanted if name not in found]
     if missing:
         connection.execute(sa.insert(table), [{column: name} for name in missing])
-        found = dict(connection.execute(by_name, {"names": wanted}).tuples().all())
+        found = look_up()
     return found
 
 

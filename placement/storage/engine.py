@@ -1,4 +1,4 @@
-"""The database: one consistent view per read, one transaction per write, bounded retry (DESIGN D3)."""
+"""The database: one view per read, one transaction per write, bounded retry (DESIGN D3)."""
 
 import collections
 import contextlib

@@ -92,7 +92,7 @@ def exists(connection: Connection, slot: Slot) -> bool:
 def in_use(
     connection: Connection, provider_ids: Collection[int], keeping: Iterable[Slot] = ()
 ) -> list[tuple[int, str]]:
-    """Which classes of the providers have allocations, `keeping` aside: (provider id, class name)."""
+    """Which classes of the providers have allocations, `keeping` aside: (provider id, name)."""
     rows = connection.execute(
         sa.select(
             allocations.c.resource_provider_id,

@@ -78,7 +78,7 @@ def all_of_them(connection: Connection) -> list[ResourceClass]:
 
 
 def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
-    """The class of that name, locked for this transaction if asked. Raises ResourceClassNotFound."""
+    """The class of that name, locked for this write if asked. Raises ResourceClassNotFound."""
     question = sa.select(*_COLUMNS).where(resource_classes.c.name == name)
     row = connection.execute(question.with_for_update() if lock else question).one_or_none()
     if row is None:
