@@ -193,12 +193,14 @@ class _Ledger:
     def _no_room(
         self, consumer: str, resource_class: str, amount: int, providers: Iterable[str]
     ) -> exceptions.ReshapeFailed:
-        free = [
-            f"{self._names[uuid]} {max(0, self._stocks[uuid, resource_class].free)}"
+        stocks = {
+            self._names[uuid]: self._stocks[uuid, resource_class]
             for uuid in providers
             if (uuid, resource_class) in self._stocks
-        ]
+        }
+        free = ", ".join(f"{name} {max(0, stock.free)}" for name, stock in stocks.items())
+        largest = max((stock.max_unit for stock in stocks.values()), default=0)
+        room = f"free: {free}; at most {largest} each" if stocks else "no provider has any"
         return exceptions.ReshapeFailed(
-            error=f"no room for {amount} {resource_class} of consumer {consumer} "
-            f"(free: {', '.join(free) or 'none anywhere'})"
+            error=f"no room for {amount} {resource_class} of consumer {consumer} ({room})"
         )

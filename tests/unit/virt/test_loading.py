@@ -1,8 +1,11 @@
 import logging
+from importlib.metadata import EntryPoint
 
 import pytest
+from stevedore import ExtensionManager
 
 from virt.driver import (
+    NAMESPACE,
     ComputeDriver,
     DriverLoadError,
     available_drivers,
@@ -23,6 +26,14 @@ def broken_module(tmp_path, monkeypatch):
     (tmp_path / "broken_driver_module.py").write_text("import a_package_nobody_has\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     return "broken_driver_module"
+
+
+@pytest.fixture
+def broken_entry_point(monkeypatch):
+    entry_point = EntryPoint("vendor", "a_package_nobody_has:Driver", NAMESPACE)
+    cache = {NAMESPACE: [entry_point]}
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", cache)
+    return "vendor"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +88,24 @@ def test_a_thing_that_is_no_class_is_refused(virtapi, conf):
 def test_a_module_that_fails_to_import_is_not_called_unknown(virtapi, conf, broken_module):
     with pytest.raises(DriverLoadError, match=r"can't be imported: .*a_package_nobody_has"):
         load_driver(virtapi, f"{broken_module}.Driver", conf)
+
+
+@pytest.mark.parametrize("content", ["1 / 0\n", "not python\n", "from os import nothing_of_it\n"])
+def test_a_module_that_fails_in_any_way_is_refused_with_the_reason(
+    virtapi, conf, tmp_path, monkeypatch, content
+):
+    (tmp_path / "failing_driver_module.py").write_text(content)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(DriverLoadError, match=r"failing_driver_module\.Driver' can't be imported"):
+        load_driver(virtapi, "failing_driver_module.Driver", conf)
+
+
+def test_an_entry_point_that_can_not_be_imported_is_not_called_unknown(
+    virtapi, conf, broken_entry_point
+):
+    with pytest.raises(DriverLoadError, match=r"'vendor' .*can't be imported: .*nobody_has"):
+        load_driver(virtapi, broken_entry_point, conf)
 
 
 def test_a_driver_that_refuses_to_start_is_named_with_its_reason(virtapi, conf):

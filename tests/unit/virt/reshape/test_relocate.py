@@ -142,7 +142,7 @@ def test_classes_a_known_place_does_not_mention_float():
     [
         ({CELL0: {"VCPU": 3}}, "holds 4 VCPU but the host has it with 3"),
         ({CELL0: {"VCPU": 4}, CELL1: {"VCPU": 1}}, "holds 4 VCPU but the host has it with 5"),
-        ({"nowhere": {"VCPU": 4}}, "no room for 4 VCPU .*none anywhere"),
+        ({"nowhere": {"VCPU": 4}}, "no room for 4 VCPU .*no provider has any"),
     ],
 )
 def test_a_known_place_that_does_not_add_up_fails_the_reshape(place, reason):
@@ -158,9 +158,17 @@ def test_no_room_fails_the_reshape_naming_consumer_amount_and_what_is_free():
     with pytest.raises(exceptions.ReshapeFailed) as caught:
         relocate(allocations, ALL_OFF_ROOT, cells(), CPU_AND_MEMORY)
 
-    assert f"no room for 17 VCPU of consumer {uuid(1)} (free: numa0 8, numa1 8)" in str(
-        caught.value
+    assert (
+        f"no room for 17 VCPU of consumer {uuid(1)} (free: numa0 8, numa1 8; at most 8 each)"
+        in str(caught.value)
     )
+
+
+def test_a_guest_too_large_for_every_cells_max_unit_fails_the_reshape_saying_so():
+    allocations = {uuid(1): body({ROOT: {"VCPU": 9}})}
+
+    with pytest.raises(exceptions.ReshapeFailed, match="numa0 16, numa1 16; at most 4 each"):
+        relocate(allocations, ALL_OFF_ROOT, cells(allocation_ratio=2.0, max_unit=4), CPU_AND_MEMORY)
 
 
 def test_a_failed_reshape_leaves_the_allocations_as_they_were():
