@@ -1,0 +1,119 @@
+"""Configuration of the compute side: oslo.config options under nova's names (compute.md §11).
+
+The configuration is read by :func:`load` and passed on; nothing here is global.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_config.sources import _environment
+from oslo_log import log as oslo_log
+
+from compute.config import (
+    berth,
+    compute,
+    devices,
+    identity,
+    pci,
+    placement_database,
+    resources,
+    scheduler,
+    workarounds,
+)
+from compute.report import transport
+
+PROJECT = "berth"
+PROGRAM = "berth-compute"
+
+FILES = (
+    identity,
+    resources,
+    compute,
+    workarounds,
+    devices,
+    pci,
+    placement_database,
+    scheduler,
+    berth,
+)
+
+Overrides = Mapping[tuple[str | None, str], Any]
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """All option groups, as the `oslo.config.opts` entry point wants them.
+
+    The options of keystoneauth plugins are not among them: which there are depends on
+    `[placement]auth_type`.
+    """
+    options: dict[str, list[cfg.Opt]] = {}
+    for file in FILES:
+        options.setdefault(file.GROUP or "DEFAULT", []).extend(file.OPTIONS)
+    return list(options.items())
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register every option on `conf`; doing it twice does no harm."""
+    for file in FILES:
+        conf.register_opts(file.OPTIONS, group=file.GROUP)
+    transport.register_options(conf)
+    oslo_log.register_options(conf)
+
+
+def load(
+    argv: Sequence[str] | None = None,
+    files: Sequence[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Overrides | None = None,
+) -> cfg.ConfigOpts:
+    """Read the configuration; environment wins over files, files over defaults.
+
+    :param argv: command line arguments (`--config-file`, `--config-dir`, logging options)
+    :param files: exactly these files; None: `berth-compute.conf` and `berth.conf`, each from the
+        first of `~/.berth`, `~`, `/etc/berth` and `/etc` that has it
+    :param environ: where to look for `OS_<GROUP>__<OPTION>`; None: the process's environment
+    :param overrides: `{(group or None, option): value}`, stronger than all else
+    :raises oslo_config.cfg.Error: a file is missing or unreadable, or a value is not valid
+    """
+    conf = cfg.ConfigOpts()
+    register(conf)
+    if environ is not None:
+        # oslo.config has no public way to hand it an environment other than the process's own.
+        conf._env_driver = _GivenEnvironment(environ)
+    conf(
+        list(argv or ()),
+        project=PROJECT,
+        prog=PROGRAM,
+        default_config_files=None if files is None else list(files),
+        default_config_dirs=None if files is None else [],
+    )
+    for (group, option), value in (overrides or {}).items():
+        conf.set_override(option, value, group=group)
+    _check_values(conf)
+    return conf
+
+
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Read each option once: oslo.config would only complain at the first use, hours later."""
+    for name in conf:
+        group_or_value = conf[name]
+        if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
+            for option in group_or_value:
+                group_or_value[option]
+
+
+class _GivenEnvironment(_environment.EnvironmentConfigurationSource):
+    """oslo.config's environment source, reading a mapping instead of the process's environment."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__()
+        self._environ = environ
+
+    def get(
+        self, group_name: str | None, option_name: str, opt: cfg.Opt
+    ) -> tuple[Any, cfg.LocationInfo | None]:
+        name = self.get_name(group_name, option_name)
+        if name not in self._environ:
+            return (_environment.sources._NoValue, None)
+        return (self._environ[name], cfg.LocationInfo(cfg.Locations.environment, name))

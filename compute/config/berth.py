@@ -1,0 +1,25 @@
+"""Options of group [berth]: what exists in this project only."""
+
+from oslo_config import cfg
+
+GROUP = "berth"
+
+OPTIONS = [
+    cfg.BoolOpt(
+        "numa_in_placement",
+        default=False,
+        help="Report VCPU and MEMORY_MB on one child provider for each NUMA node instead of on the "
+        "host's root provider. Changing it moves inventory and allocations in one reshape at the "
+        "next start.",
+    ),
+    cfg.StrOpt(
+        "sysfs_root",
+        default="/sys",
+        help="Directory the host driver reads as sysfs (processors, NUMA nodes).",
+    ),
+    cfg.StrOpt(
+        "procfs_root",
+        default="/proc",
+        help="Directory the host driver reads as procfs (memory, processor features).",
+    ),
+]
