@@ -281,7 +281,7 @@ def report_construction_failure(failure: Exception) -> None:
         (ksa_exc.Unauthorized, "Placement service credentials do not work."),
         (ksa_exc.DiscoveryFailure, "Discovering suitable URL for placement API failed."),
         (
-            (ksa_exc.ConnectFailure, ksa_exc.RequestTimeout, ksa_exc.GatewayTimeout),
+            (ksa_exc.ConnectFailure, ksa_exc.ConnectTimeout, ksa_exc.RequestTimeout),
             "Placement API service is not responding.",
         ),
     )
@@ -289,4 +289,4 @@ def report_construction_failure(failure: Exception) -> None:
         if isinstance(failure, kinds):
             LOG.error("%s (%s)", words, failure)
             return
-    LOG.exception("Failed to initialize placement client.")
+    LOG.error("Failed to initialize placement client.", exc_info=failure)
