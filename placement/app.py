@@ -24,12 +24,18 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
     can't be used.
     """
     policy = Policy(conf)
+    database = open_database(conf)
+    application = Placement(ROUTES, Services(conf, database, policy))
+    return wrapped(application, conf)
+
+
+def open_database(conf: cfg.ConfigOpts) -> Database:
+    """The configured database, ready for use. Raises SchemaDiffers or DriverMissing."""
     database = Database(DatabaseSettings.of(conf.placement_database))
     if conf.placement_database.sync_on_startup:
         schema.sync(database)
     schema.sync_standard_names(database)
-    application = Placement(ROUTES, Services(conf, database, policy))
-    return wrapped(application.wsgi_app, conf)
+    return database
 
 
 def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:

@@ -29,7 +29,7 @@ class Placement(flask.Flask):
             self.url_map.add(Rule(path, endpoint=path))
             self.view_functions[path] = self._view(endpoints)
         self.before_request(_look_at_request)
-        self.register_error_handler(PlacementError, _answer_error)  # type: ignore[arg-type]
+        self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
         self.after_request(_name_version)
 

@@ -1,10 +1,10 @@
 """The keys under which a request's facts travel in its WSGI environment."""
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-Environ = MutableMapping[str, Any]
-WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+Environ = dict[str, Any]
+WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 #: the RequestContext
 CONTEXT = "placement.context"

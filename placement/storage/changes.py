@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Connection
+from placement.storage.engine import Connection, inserted_id
 from placement.storage.tables import provider_changes
 
 #: how many rows of the feed are kept, and how often the rest is dropped
@@ -48,7 +48,7 @@ def record_each(connection: Connection, kinds: dict[int, Kind]) -> None:
         for provider_id, kind in kinds.items()
     ]
     first, *more = rows
-    last = connection.execute(_INSERT, first).inserted_primary_key[0]
+    last = inserted_id(connection.execute(_INSERT, first))
     if more:
         connection.execute(_INSERT, more)
     if last % TRIM_EVERY == 0:

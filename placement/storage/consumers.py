@@ -1,6 +1,6 @@
 """Consumers and what they belong to: projects, users, consumer types."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -96,7 +96,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
     return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}
 
 
-def insert(connection: Connection, rows: list[Mapping[str, object]]) -> None:
+def insert(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
     """Store consumers: `uuid`, `project_id`, `user_id`, `consumer_type_id` of each."""
     connection.execute(sa.insert(consumers), rows)
 

@@ -29,6 +29,14 @@ WRITE_TRIES = 10
 LONGEST_PAUSE = 1.0
 
 
+def inserted_id(result: sa.CursorResult) -> int:
+    """The id that a one-row INSERT was given."""
+    key = result.inserted_primary_key
+    if key is None:
+        raise LookupError("the statement inserted no row")
+    return key[0]
+
+
 @dataclasses.dataclass(frozen=True)
 class DatabaseSettings:
     """What group [placement_database] says, without oslo.config around it."""

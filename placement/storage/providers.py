@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
-from placement.storage.engine import Connection
+from placement.storage.engine import Connection, inserted_id
 from placement.storage.tables import resource_providers as providers
 
 _parent = providers.alias("parent")
@@ -137,8 +137,7 @@ def insert(connection: Connection, uuid: str, name: str, parent: Node | None) ->
     values = {"uuid": uuid, "name": name, "generation": 0}
     if parent is not None:
         values |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
-    result = connection.execute(sa.insert(providers).values(values))
-    provider_id = result.inserted_primary_key[0]
+    provider_id = inserted_id(connection.execute(sa.insert(providers).values(values)))
     if parent is None:
         connection.execute(
             sa.update(providers)

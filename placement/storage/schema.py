@@ -1,6 +1,7 @@
 """Bring a database to the current schema, or say why it can't be taken over (DESIGN D2)."""
 
 import pathlib
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
@@ -9,7 +10,12 @@ from alembic.runtime.migration import MigrationContext
 
 from placement.storage import resource_classes, traits
 from placement.storage.engine import Connection, Database
-from placement.storage.tables import REFERENCE_TABLES, metadata
+from placement.storage.tables import (
+    REFERENCE_HEAD,
+    REFERENCE_TABLES,
+    metadata,
+    reference_version,
+)
 
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
 VERSION_TABLE = "berth_alembic_version"
@@ -45,6 +51,21 @@ def version(database: Database) -> str | None:
         return context.get_current_revision()
 
 
+def reference_revision(database: Database) -> str | None:
+    """The schema's revision in OpenStack Placement's own history; None for an empty database."""
+    with database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def stamp(database: Database, revision: str) -> None:
+    """Say which of the reference's revisions the schema has, without changing it."""
+    chosen = REFERENCE_HEAD if revision == "head" else revision
+    with database.engine.begin() as connection:
+        reference_version.create(connection, checkfirst=True)
+        connection.execute(sa.delete(reference_version))
+        connection.execute(sa.insert(reference_version).values(version_num=chosen))
+
+
 def sync_standard_names(database: Database) -> None:
     """Store the standard resource classes and traits that are missing (rest-api.md 6.3)."""
     database.write(resource_classes.sync)
@@ -74,7 +95,7 @@ def differences(connection: Connection) -> list[str]:
     return found
 
 
-def _column_differences(table: sa.Table, columns: dict[str, dict]) -> list[str]:
+def _column_differences(table: sa.Table, columns: dict[str, Any]) -> list[str]:
     found = []
     for column in table.columns:
         there = columns.pop(column.name, None)

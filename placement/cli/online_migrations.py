@@ -1,0 +1,123 @@
+"""Filling in what very old data lacks, in batches, while the service runs (rest-api.md 7.3)."""
+
+import collections
+import dataclasses
+import functools
+import logging
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from placement.storage import consumers
+from placement.storage.engine import Connection, Database
+from placement.storage.tables import allocations, resource_providers
+from placement.storage.tables import consumers as consumers_table
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class IncompleteOwner:
+    """Whom consumers belong to that nobody was named for."""
+
+    project: str
+    user: str
+
+
+@dataclasses.dataclass
+class Count:
+    """Rows a migration found and finished."""
+
+    found: int = 0
+    done: int = 0
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a run did, by migration."""
+
+    counts: dict[str, Count]
+    failed: bool = False
+
+    @property
+    def done(self) -> int:
+        return sum(count.done for count in self.counts.values())
+
+
+Migration = Callable[..., Count]
+
+
+def set_root_provider_ids(connection: Connection, limit: int, owner: IncompleteOwner) -> Count:
+    """Providers from before trees become their own roots."""
+    columns = resource_providers.c
+    found = list(
+        connection.execute(
+            sa.select(columns.id).where(columns.root_provider_id.is_(None)).limit(limit)
+        ).scalars()
+    )
+    if found:
+        connection.execute(
+            sa.update(resource_providers)
+            .where(columns.id.in_(found))
+            .values(root_provider_id=columns.id)
+        )
+    return Count(len(found), len(found))
+
+
+def create_incomplete_consumers(
+    connection: Connection, limit: int, owner: IncompleteOwner
+) -> Count:
+    """Consumers that only their allocations know get a row, with the configured owner."""
+    project = consumers.ensure_projects(connection, [owner.project])[owner.project]
+    user = consumers.ensure_users(connection, [owner.user])[owner.user]
+    missing = (
+        sa.select(allocations.c.consumer_id)
+        .outerjoin(consumers_table, allocations.c.consumer_id == consumers_table.c.uuid)
+        .where(consumers_table.c.id.is_(None))
+        .distinct()
+        .limit(limit)
+    )
+    found = list(connection.execute(missing).scalars())
+    if found:
+        rows = [{"uuid": uuid, "project_id": project, "user_id": user} for uuid in found]
+        connection.execute(sa.insert(consumers_table), rows)
+    return Count(len(found), len(found))
+
+
+MIGRATIONS: dict[str, Migration] = {
+    "set_root_provider_ids": set_root_provider_ids,
+    "create_incomplete_consumers": create_incomplete_consumers,
+}
+
+
+def run(database: Database, owner: IncompleteOwner, limit: int | None, batch: int) -> Outcome:
+    """Run one batch of at most `limit` rows, or without a limit batches until nothing is left."""
+    outcome = Outcome(collections.defaultdict(Count))
+    while True:
+        done = _run_batch(database, owner, limit or batch, limit is not None, outcome)
+        if limit is not None or not done:
+            return outcome
+
+
+def _run_batch(
+    database: Database, owner: IncompleteOwner, rows: int, limited: bool, outcome: Outcome
+) -> int:
+    done = 0
+    for name, migration in MIGRATIONS.items():
+        left = rows - done if limited else rows
+        if left <= 0:
+            break
+        step = functools.partial(migration, limit=left, owner=owner)
+        try:
+            count = database.write(step)
+        except Exception:
+            LOG.exception("Error attempting to run %s", name)
+            print(f"Error attempting to run {name}")
+            outcome.failed = True
+            count = Count()
+        if count.found:
+            print(f"{count.found} rows matched query {name}, {count.done} migrated")
+        outcome.counts[name].found += count.found
+        outcome.counts[name].done += count.done
+        done += count.done
+    return done

@@ -1,0 +1,166 @@
+"""`placement-api`: the service under gunicorn (DESIGN D8).
+
+Without any configuration it serves this machine alone: SQLite in the working directory, schema
+synced, and a token that is believed instead of checked.
+"""
+
+import argparse
+import ipaddress
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+from sqlalchemy.exc import SQLAlchemyError
+
+from placement import config
+from placement.app import create_app, open_database
+from placement.http.environ import WSGIApplication
+from placement.storage.dialects import DriverMissing
+from placement.storage.schema import SchemaDiffers
+
+DEFAULT_PORT = 8778
+USAGE_ERROR = 2
+CANNOT_START = 1
+#: who may reach the service when nobody is asked for credentials
+ALONE: config.Overrides = {
+    ("api", "auth_strategy"): "noauth2",
+    ("placement_database", "sync_on_startup"): True,
+    ("berth", "noauth2_admin_roles"): ["admin", "service"],
+}
+
+
+class Server(BaseApplication):
+    """gunicorn with settings from our command line instead of its own."""
+
+    def __init__(self, settings: dict[str, Any], conf: cfg.ConfigOpts) -> None:
+        self.settings = settings
+        self.conf = conf
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self.settings.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> WSGIApplication:
+        return create_app(self.conf)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    options = argparse.ArgumentParser(
+        prog="placement-api", description="Serve the placement API.", allow_abbrev=False
+    )
+    options.add_argument("--host", default="127.0.0.1", help="address to serve on")
+    options.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to serve on")
+    options.add_argument("--unix-socket", metavar="PATH", help="serve on a socket file instead")
+    options.add_argument("--workers", type=int, default=1, help="worker processes")
+    options.add_argument("--threads", type=int, default=4, help="threads of a worker")
+    options.add_argument("--config-file", action="append", default=[], metavar="PATH")
+    options.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    options.add_argument(
+        "--allow-noauth2-anywhere",
+        action="store_true",
+        help="serve without authentication on an address others can reach",
+    )
+    options.add_argument("--debug", action="store_true", help="log at DEBUG")
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until told to stop. Answers the exit code: 0, 1 can't start, 2 bad usage."""
+    arguments = parser().parse_args(argv)
+    try:
+        conf, alone = load_config(arguments)
+        refuse_public_noauth2(arguments, conf)
+        oslo_log.setup(conf, config.PROJECT)
+        # find out about an unusable database before there are workers that would die of it;
+        # they must not inherit its connections
+        open_database(conf).close()
+    except (cfg.Error, SQLAlchemyError, DriverMissing, SchemaDiffers, Refused) as error:
+        print(f"placement-api: {error}", file=sys.stderr)
+        return CANNOT_START
+    if alone:
+        print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
+    Server(_settings(arguments), conf).run()
+    return 0
+
+
+class Refused(Exception):
+    """What is asked for would be unsafe."""
+
+
+def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
+    """The configuration, and whether there was none, so that the defaults for one machine apply."""
+    argv = [f"--config-file={path}" for path in arguments.config_file]
+    argv += [f"--config-dir={path}" for path in arguments.config_dir]
+    argv += ["--debug"] if arguments.debug else []
+    if configured(arguments):
+        return config.load(argv), False
+    here = pathlib.Path.cwd() / "placement.db"
+    overrides = {**ALONE, ("placement_database", "connection"): f"sqlite:///{here}"}
+    return config.load(argv, files=[], overrides=overrides), True
+
+
+def configured(arguments: argparse.Namespace) -> bool:
+    """Whether a file, a directory or the environment says anything."""
+    if arguments.config_file or arguments.config_dir:
+        return True
+    if any(name.startswith("OS_") and "__" in name for name in os.environ):
+        return True
+    return bool(
+        cfg.find_config_files(project=config.PROJECT, prog=config.PROGRAM)
+        or cfg.find_config_dirs(project=config.PROJECT, prog=config.PROGRAM)
+    )
+
+
+def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
+    """What serving without configuration means, in one line."""
+    where = arguments.unix_socket or f"http://{arguments.host}:{arguments.port}"
+    roles = " and ".join(conf.berth.noauth2_admin_roles)
+    return (
+        f"placement-api: no configuration found: serving {where} from "
+        f"{conf.placement_database.connection} without authentication; "
+        f"'X-Auth-Token: admin' has the roles {roles}. For this machine only."
+    )
+
+
+def refuse_public_noauth2(arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
+    """Raise Refused if others could reach a service that believes every token."""
+    if conf.api.auth_strategy != "noauth2" or arguments.allow_noauth2_anywhere:
+        return
+    if arguments.unix_socket or _is_loopback(arguments.host):
+        return
+    raise Refused(
+        f"auth_strategy is noauth2 and {arguments.host} can be reached from elsewhere: everybody "
+        "would be the administrator. Configure keystone, or say --allow-noauth2-anywhere."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
+    bind = f"unix:{arguments.unix_socket}" if arguments.unix_socket else f"{host}:{arguments.port}"
+    return {
+        "bind": bind,
+        "workers": arguments.workers,
+        "threads": arguments.threads,
+        "worker_class": "gthread",
+        "proc_name": "placement-api",
+        "graceful_timeout": 30,
+        "control_socket_disable": True,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""`placement-status upgrade check`: whether the database and files are ready (rest-api.md 7.4)."""
+
+import sys
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_upgradecheck import common_checks, upgradecheck
+
+from placement import config
+from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.tables import allocations, consumers, resource_providers
+
+_ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks of `upgrade check`, in the order in which they are shown."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__()
+        self.conf = conf
+
+    def _count(self, question: sa.Select) -> int:
+        database = Database(DatabaseSettings.of(self.conf.placement_database))
+        try:
+            return database.read(lambda connection: connection.execute(question).scalar_one())
+        finally:
+            database.close()
+
+    def check_root_provider_ids(self) -> upgradecheck.Result:
+        """No provider may be without a root."""
+        orphans = sa.select(sa.func.count()).where(resource_providers.c.root_provider_id.is_(None))
+        if not self._count(orphans.select_from(resource_providers)):
+            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+        return upgradecheck.Result(
+            upgradecheck.Code.FAILURE,
+            "There is at least one resource provider table record which misses its root "
+            f"provider id. {_ADVICE}",
+        )
+
+    def check_incomplete_consumers(self) -> upgradecheck.Result:
+        """Every consumer of an allocation should have a row."""
+        incomplete = (
+            sa.select(sa.func.count(allocations.c.consumer_id.distinct()))
+            .select_from(
+                allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
+            )
+            .where(consumers.c.id.is_(None))
+        )
+        count = self._count(incomplete)
+        if not count:
+            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+        return upgradecheck.Result(
+            upgradecheck.Code.WARNING,
+            f"There are {count} incomplete consumers table records for existing allocations. "
+            f"{_ADVICE}",
+        )
+
+    def check_policy_json(self) -> upgradecheck.Result:
+        """Policy files are YAML."""
+        return common_checks.check_policy_json(self, self.conf)
+
+    _upgrade_checks = (
+        ("Missing Root Provider IDs", check_root_provider_ids),
+        ("Incomplete Consumers", check_incomplete_consumers),
+        ("Policy File JSON to YAML Migration", check_policy_json),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the checks and answer the worst result: 0 success, 1 warning, 2 failure, 255 error."""
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    checks = Checks(conf)
+    upgradecheck.register_cli_options(conf, checks)
+    conf(list(sys.argv[1:] if argv is None else argv), project=config.PROJECT, prog=config.PROGRAM)
+    return upgradecheck.run(conf)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

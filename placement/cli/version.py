@@ -1,0 +1,5 @@
+"""Which version of Berth is installed."""
+
+import importlib.metadata
+
+VERSION = importlib.metadata.version("berth")
