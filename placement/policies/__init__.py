@@ -8,17 +8,17 @@ from placement.policies import (
     aggregates,
     allocation_candidates,
     allocations,
-    base,
     inventories,
     reshaper,
     resource_classes,
     resource_providers,
+    rules,
     traits,
     usages,
 )
 
 _FAMILIES = (
-    base,
+    rules,
     resource_providers,
     resource_classes,
     inventories,

@@ -1,6 +1,6 @@
 """Rules of a provider's inventories."""
 
-from placement.policies.base import ADMIN_OR_SERVICE, operation
+from placement.policies.rules import ADMIN_OR_SERVICE, operation
 
 RULES = [
     operation(

@@ -1,6 +1,6 @@
 """Rules of /reshaper."""
 
-from placement.policies.base import SERVICE, operation
+from placement.policies.rules import SERVICE, operation
 
 RULES = [
     operation(

@@ -1,6 +1,6 @@
 """Rules of usages."""
 
-from placement.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, ADMIN_OR_SERVICE, operation
+from placement.policies.rules import ADMIN_OR_PROJECT_READER_OR_SERVICE, ADMIN_OR_SERVICE, operation
 
 RULES = [
     operation(
