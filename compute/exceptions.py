@@ -64,7 +64,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class NovaException(Exception):  # noqa: N818 - the name is part of the contract
+class NovaException(Exception):
     """The root of the family.
 
     `message` is used as it stands; without one the class's `msg_fmt` is filled from `kwargs`, and

@@ -164,7 +164,6 @@ class ProviderTree:
             if not namesakes:
                 del self._by_name[gone.name]
 
-    @_locked
     def populate_from_iterable(self, providers: Iterable[Mapping[str, Any]] | None) -> None:
         """Put in providers as `GET /resource_providers` lists them, in whatever order.
 
@@ -179,11 +178,12 @@ class ProviderTree:
             )
             for row in providers or ()
         }
-        for node in self._parents_first(nodes):
-            existing = self._by_uuid.get(node.uuid)
-            if existing is not None:
-                self._remove(existing)
-            self._insert(node)
+        with self.lock:
+            for node in self._parents_first(nodes):
+                existing = self._by_uuid.get(node.uuid)
+                if existing is not None:
+                    self._remove(existing)
+                self._insert(node)
 
     def _parents_first(self, nodes: dict[str, ProviderNode]) -> list[ProviderNode]:
         """Order `nodes`: always the earliest one whose parent isn't waiting any more."""

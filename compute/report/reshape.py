@@ -23,14 +23,17 @@ def reshape_inventories(
 ) -> Inventories:
     """The `inventories` of the request: every provider of `wanted`, at the generation it has there.
 
-    Sharing providers and unchanged ones are listed too. Those that will be deleted afterwards are
-    emptied by the same transaction, so that nothing can be placed on them in between.
+    Sharing providers and unchanged ones are listed too. Those that will be deleted afterwards, if
+    they are still there, are emptied by the same transaction, so that nothing can be placed on them
+    in between.
     """
     inventories = {}
     for uuid in wanted.get_provider_uuids():
-        inventories[uuid] = _record(wanted.data(uuid).inventory, wanted.data(uuid).generation)
+        wants = wanted.data(uuid)
+        inventories[uuid] = _record(wants.inventory, wants.generation)
     for uuid in removed:
-        inventories[uuid] = _record({}, known.data(uuid).generation)
+        if known.exists(uuid):
+            inventories[uuid] = _record({}, known.data(uuid).generation)
     return inventories
 
 

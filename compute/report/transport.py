@@ -231,7 +231,7 @@ def reached(answer: _R | None) -> _R:
     return answer
 
 
-class Retry(Exception):  # noqa: N818 - a request, not a failure
+class Retry(Exception):
     """Raised within a `retries` method: another writer was quicker, do it again."""
 
     def __init__(self, operation: str, reason: str) -> None:

@@ -330,6 +330,20 @@ def test_a_reshape_within_a_subtree_names_only_its_providers(
     assert outsider.allocations(cloud.i2)[cloud.ssp] == {"DISK_GB": 50}
 
 
+def test_a_provider_to_be_removed_that_is_gone_already_is_left_out_of_the_reshape(
+    client, context, outsider
+):
+    root = outsider.provider()
+    child = outsider.provider(parent=root)
+    tree = client.get_provider_tree_and_ensure_root(context, root)
+    outsider.call("DELETE", f"/resource_providers/{child}")
+    new = outsider.provider(parent=root)
+    tree.remove(child)
+    tree.new_child(f"name-of-{new}", root, new)
+    client.update_from_provider_tree(context, tree, {})
+    assert client._provider_tree.get_provider_uuids() == [root, new]
+
+
 # C19, C20
 
 

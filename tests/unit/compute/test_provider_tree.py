@@ -227,6 +227,14 @@ def test_populate_takes_providers_in_any_order_and_from_a_generator():
     assert tree.data("gc") == ProviderData("gc", "gc-name", 7, "c2", {}, set(), set(), {})
 
 
+def test_the_rows_to_populate_with_may_come_from_the_tree_itself(tree):
+    shape = tree.get_provider_uuids()
+    tree.populate_from_iterable(
+        row(uuid, tree.data(uuid).parent_uuid, name=tree.data(uuid).name) for uuid in shape
+    )
+    assert tree.get_provider_uuids() == shape
+
+
 @pytest.mark.parametrize("nothing", [None, [], iter(())])
 def test_populating_with_nothing_changes_nothing(tree, nothing):
     before = tree.get_provider_uuids()
