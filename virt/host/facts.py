@@ -90,9 +90,11 @@ class HostInfo:
         """Return the NUMA nodes in the order of their numbers.
 
         Numbers may have gaps, and nodes may lack processors, memory or both. A machine without
-        node directories (many containers and guests) counts as one node that holds everything. A
-        node's memory is its own MemTotal; the sum may differ from memory(), where something limits
-        or fakes /proc/meminfo. Online processors no node claims are counted with the first node.
+        node directories (many containers and guests) counts as one node that holds everything.
+        What no node claims is counted with the first one, so that the nodes never hold less than
+        the machine: processors that are online, and memory (plugged in while the machine runs, it
+        may be missing from its node's MemTotal). Where something limits /proc/meminfo, the nodes
+        may hold more than memory() says.
         """
         online = self.online_cpus()
         directories = self._node_directories()
@@ -104,9 +106,10 @@ class HostInfo:
             cpus = _parsed(directory / "cpulist", parse_cpu_list) & unclaimed
             unclaimed -= cpus
             nodes[number] = NumaNode(number, cpus, _parsed(directory / "meminfo", _node_memory_mb))
-        if unclaimed:
-            first = nodes[directories[0][0]]
-            nodes[first.id] = NumaNode(first.id, first.cpus | unclaimed, first.memory_mb)
+        claimed_mb = sum(node.memory_mb for node in nodes.values())
+        unclaimed_mb = max(0, self.memory().total_mb - claimed_mb)
+        first = nodes[directories[0][0]]
+        nodes[first.id] = NumaNode(first.id, first.cpus | unclaimed, first.memory_mb + unclaimed_mb)
         return list(nodes.values())
 
     def processor(self) -> Processor:

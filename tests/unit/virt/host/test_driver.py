@@ -253,11 +253,11 @@ def test_a_ratio_changed_in_placement_moves_with_its_class(driver_on, tmp_path, 
 
 
 def test_guests_that_do_not_fit_the_cells_fail_the_reshape(driver_on, tmp_path, tree):
-    machine = Machine(tmp_path, memory_mb=16384, nodes={0: ("0-7", 4096)})
+    machine = Machine(tmp_path, memory_mb=8192, nodes={0: ("0-7", 8192)})
     driver_on(machine).update_provider_tree(tree, "host1")
-    allocations = {uuid(1): body({ROOT_UUID: {"MEMORY_MB": 8000}})}
+    allocations = {uuid(1): body({ROOT_UUID: {"MEMORY_MB": 9000}})}
 
-    with pytest.raises(exceptions.ReshapeFailed, match="no room for 8000 MEMORY_MB"):
+    with pytest.raises(exceptions.ReshapeFailed, match="no room for 9000 MEMORY_MB"):
         driver_on(machine, numa=True).update_provider_tree(tree, "host1", allocations=allocations)
 
 

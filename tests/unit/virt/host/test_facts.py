@@ -132,8 +132,14 @@ def test_a_node_directory_without_nodes_is_one_node_with_everything(tmp_path):
     assert [node.memory_mb for node in facts_of(machine).numa_nodes()] == [4096]
 
 
-def test_a_nodes_memory_is_its_own_even_if_the_machine_has_another_sum(tmp_path):
+def test_memory_no_node_claims_counts_with_the_first(tmp_path):
     machine = Machine(tmp_path, memory_mb=64000, nodes={0: ("0-3", 8192), 1: ("4-7", 4096)})
+
+    assert [node.memory_mb for node in facts_of(machine).numa_nodes()] == [59904, 4096]
+
+
+def test_a_nodes_memory_is_its_own_even_if_the_machine_is_said_to_have_less(tmp_path):
+    machine = Machine(tmp_path, memory_mb=1024, nodes={0: ("0-3", 8192), 1: ("4-7", 4096)})
 
     assert [node.memory_mb for node in facts_of(machine).numa_nodes()] == [8192, 4096]
 
