@@ -29,7 +29,10 @@ class ComputeNodes(Protocol):
         """
 
     def save(self, node: ComputeNode) -> None:
-        """Keep the record as it is now. Raises ComputeHostNotFound if it was never created."""
+        """Keep the record as it is now.
+
+        Raises ComputeHostNotFound if it was never created, DuplicateRecord as `create` does.
+        """
 
     def destroy(self, node: ComputeNode) -> None:
         """Mark the record deleted.
@@ -66,5 +69,10 @@ class Services(Protocol):
 class CellDatabase(Protocol):
     """The record families, one attribute each."""
 
-    compute_nodes: ComputeNodes
-    services: Services
+    @property
+    def compute_nodes(self) -> ComputeNodes:
+        """The compute node records."""
+
+    @property
+    def services(self) -> Services:
+        """The service records."""

@@ -21,13 +21,7 @@ class MemoryComputeNodes:
 
     def create(self, node: ComputeNode) -> None:
         with self._lock:
-            for known in self._records.values():
-                same_name = (known.host, known.hypervisor_hostname) == (
-                    node.host,
-                    node.hypervisor_hostname,
-                )
-                if known.uuid == node.uuid or (same_name and not known.deleted):
-                    raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}")
+            self._refuse_duplicate(node)
             node.id = next(self._ids)
             self._keep(node)
 
@@ -35,6 +29,7 @@ class MemoryComputeNodes:
         with self._lock:
             if node.id not in self._records:
                 raise ComputeHostNotFound(host=node.host)
+            self._refuse_duplicate(node)
             self._keep(node)
 
     def destroy(self, node: ComputeNode) -> None:
@@ -69,6 +64,15 @@ class MemoryComputeNodes:
                 if known.hypervisor_hostname == nodename and not known.deleted:
                     return copy.deepcopy(known)
         return None
+
+    def _refuse_duplicate(self, node: ComputeNode) -> None:
+        name = (node.host, node.hypervisor_hostname, False)
+        for known in self._records.values():
+            if known.id != node.id and (
+                known.uuid == node.uuid
+                or name == (known.host, known.hypervisor_hostname, known.deleted)
+            ):
+                raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}")
 
     def _keep(self, node: ComputeNode) -> None:
         assert node.id is not None

@@ -66,13 +66,15 @@ class SQLiteComputeNodes:
                 result = connection.execute(_nodes.insert().values(self._row(node)))
         except IntegrityError as error:
             raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}") from error
-        node.id = result.inserted_primary_key[0]
+        node.id = result.lastrowid
 
     def save(self, node: ComputeNode) -> None:
-        with self._engine.begin() as connection:
-            result = connection.execute(
-                _nodes.update().where(_nodes.c.id == node.id).values(self._row(node))
-            )
+        update = _nodes.update().where(_nodes.c.id == node.id).values(self._row(node))
+        try:
+            with self._engine.begin() as connection:
+                result = connection.execute(update)
+        except IntegrityError as error:
+            raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}") from error
         if result.rowcount != 1:
             raise ComputeHostNotFound(host=node.host)
 
@@ -138,7 +140,7 @@ class SQLiteServices:
                 result = connection.execute(_services.insert().values(self._row(service)))
         except IntegrityError as error:
             raise DuplicateRecord(what=f"compute service {service.host}") from error
-        service.id = result.inserted_primary_key[0]
+        service.id = result.lastrowid
 
     def save(self, service: Service) -> None:
         with self._engine.begin() as connection:

@@ -3,6 +3,7 @@
 The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -96,11 +97,17 @@ def load(
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
     """Read each option once: oslo.config would only complain at the first use, hours later."""
-    for name in conf:
-        group_or_value = conf[name]
-        if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
-            for option in group_or_value:
-                group_or_value[option]
+    try:
+        for name in conf:
+            group_or_value = conf[name]
+            if isinstance(group_or_value, cfg.ConfigOpts.GroupAttr):
+                for option in group_or_value:
+                    group_or_value[option]
+    except cfg.ConfigSourceValueError as error:
+        # oslo.config shows the place as the representation of an object.
+        raise type(error)(
+            re.sub(r"LocationInfo\(.*?detail='(.*?)'\)", r"\1", str(error))
+        ) from error
 
 
 class _GivenEnvironment(_environment.EnvironmentConfigurationSource):

@@ -1,4 +1,4 @@
-"""Options of group [DEFAULT] that say which host this is, where it keeps state and what drives it."""
+"""Options of group [DEFAULT]: which host this is, where it keeps state, what drives it."""
 
 import socket
 

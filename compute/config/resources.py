@@ -1,4 +1,4 @@
-"""Options of group [DEFAULT] that shape inventories: allocation ratios, reserved amounts, timing."""
+"""Options of group [DEFAULT] for inventories: allocation ratios, reserved amounts, timing."""
 
 from oslo_config import cfg
 

@@ -1,0 +1,190 @@
+"""`berth-compute`: the agent that runs on each compute host.
+
+It starts the driver, reports the host's resources to placement – reshaping them if the driver asks
+for it – and then keeps them up to date.
+"""
+
+import argparse
+import importlib.metadata
+import logging
+import sys
+from collections.abc import Collection, Sequence
+
+from keystoneauth1 import exceptions as ksa_exceptions
+from oslo_config import cfg
+
+from compute import config, exceptions
+from compute.cell_database import sqlite
+from compute.cli.console import say, set_up_logging
+from compute.manager import ComputeManager, DriverInitFailed, UpdateOutcome
+from compute.node_identity import NodeIdentity
+from compute.report import SchedulerReportClient
+from compute.service_runner import ServiceRunner, Signals
+from compute.virtapi import ComputeVirtAPI
+from virt.driver import DriverLoadError, load_driver
+
+LOG = logging.getLogger(__name__)
+
+PROGRAM = "berth-compute"
+
+OK = 0
+RESHAPE_FAILED = 1
+BAD_CONFIGURATION = 2
+PLACEMENT_UNREACHABLE = 3
+DRIVER_UNUSABLE = 4
+FAILED = 5
+INTERRUPTED = 130
+
+EXIT_CODES = """\
+exit codes:
+  0  done, or stopped by SIGTERM or SIGINT
+  1  a reshape failed, or is needed where it is not possible
+  2  bad usage or configuration
+  3  placement can't be reached (--once only: the service logs it and tries again)
+  4  the driver can't be loaded, can't work on this host, or (--once only) isn't ready
+  5  another failure at start-up; with --once, also when a node could not be updated
+"""
+
+# What keystoneauth1 raises when there is nothing to answer, or nobody lets us in.
+UNREACHABLE = (
+    ksa_exceptions.ConnectionError,
+    ksa_exceptions.CatalogException,
+    ksa_exceptions.DiscoveryFailure,
+    ksa_exceptions.Unauthorized,
+    ksa_exceptions.HttpServerError,
+    exceptions.PlacementAPIConnectFailure,
+)
+
+# And when group [placement] is incomplete or wrong.
+MISCONFIGURED = (exceptions.InvalidConfiguration, ksa_exceptions.AuthPluginException)
+
+
+class Failure(Exception):
+    """The agent ends with this exit code and this message."""
+
+    def __init__(self, exit_code: int, message: object) -> None:
+        super().__init__(str(message))
+        self.exit_code = exit_code
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the agent. Returns the exit code (see EXIT_CODES); bad usage raises SystemExit(2)."""
+    arguments = _parser().parse_args(argv)
+    try:
+        conf = _load_configuration(arguments)
+        set_up_logging(conf, PROGRAM, brief=arguments.once)
+        _run(conf, once=arguments.once)
+    except Failure as failure:
+        say(PROGRAM, failure)
+        return failure.exit_code
+    except KeyboardInterrupt:
+        say(PROGRAM, "interrupted")
+        return INTERRUPTED
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Report this host's resources to placement: once at start-up, when inventory "
+        "and allocations may be reshaped, and then every update_resources_interval seconds. "
+        "SIGHUP makes it read mutable options and placement anew.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--once", action="store_true", help="end after the update at start-up")
+    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    parser.add_argument("--debug", action="store_true", help="log everything, with tracebacks")
+    version = importlib.metadata.version("berth")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
+    return parser
+
+
+def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
+    argv = []
+    for path in arguments.config_file:
+        argv += ["--config-file", path]
+    for path in arguments.config_dir:
+        argv += ["--config-dir", path]
+    overrides: config.Overrides = {(None, "debug"): True} if arguments.debug else {}
+    try:
+        return config.load(argv, overrides=overrides)
+    except (cfg.Error, ValueError, OSError) as error:
+        raise Failure(BAD_CONFIGURATION, error) from error
+
+
+def _run(conf: cfg.ConfigOpts, once: bool) -> None:
+    """Run the service, or its first update alone. Raises Failure."""
+    try:
+        with Signals() as signals:
+            runner = _build(conf)
+            outcome = runner.start()
+            if once:
+                _check(outcome)
+            else:
+                runner.run(signals)
+    except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded) as error:
+        raise Failure(RESHAPE_FAILED, error) from error
+    except (DriverLoadError, DriverInitFailed) as error:
+        raise Failure(DRIVER_UNUSABLE, error) from error
+    except ksa_exceptions.AuthPluginException as error:
+        raise Failure(BAD_CONFIGURATION, f"Group [placement]: {error}") from error
+    except exceptions.InvalidConfiguration as error:
+        raise Failure(BAD_CONFIGURATION, error) from error
+    except (KeyboardInterrupt, Failure):
+        raise
+    except Exception as error:
+        LOG.exception("The agent failed")
+        raise Failure(FAILED, f"{type(error).__name__}: {error}") from error
+
+
+def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
+    if conf.placement.auth_type is None and conf.placement.endpoint_override is None:
+        raise exceptions.InvalidConfiguration(
+            "Group [placement] of the configuration doesn't say how to reach placement: set "
+            "auth_type and what it needs, or endpoint_override."
+        )
+    cell = sqlite.open_in(conf.state_path)
+    identity = NodeIdentity.from_config(conf)
+    reportclient = SchedulerReportClient(conf=conf)
+    virtapi = ComputeVirtAPI(reportclient, identity)
+    driver = load_driver(virtapi, conf.compute_driver, conf)
+    manager = ComputeManager(conf, driver, reportclient, cell, identity, virtapi)
+    return ServiceRunner(manager, cell, conf)
+
+
+def _check(outcome: UpdateOutcome) -> None:
+    """Raise Failure if the update left anything undone."""
+    if not outcome.driver_ready:
+        raise Failure(DRIVER_UNUSABLE, exceptions.VirtDriverNotReady())
+    if outcome.failures:
+        described = "; ".join(f"node {name}: {_why(e)}" for name, e in outcome.failures.items())
+        raise Failure(_exit_code(outcome.failures.values()), described)
+
+
+def _exit_code(failures: Collection[Exception]) -> int:
+    """The exit code that says what all the failures have in common."""
+    for kinds, code in ((UNREACHABLE, PLACEMENT_UNREACHABLE), (MISCONFIGURED, BAD_CONFIGURATION)):
+        if all(isinstance(failure, kinds) for failure in failures):
+            return code
+    return FAILED
+
+
+def _why(error: BaseException) -> str:
+    """An exception's message; of a lost connection, only where to and the reason underneath.
+
+    keystoneauth1 repeats what requests says, which repeats what urllib3 says.
+    """
+    if not isinstance(error, ksa_exceptions.ConnectionError):
+        return str(error)
+    cause: BaseException = error
+    while cause.__cause__ or cause.__context__:
+        cause = cause.__cause__ or cause.__context__ or cause
+    reason = (isinstance(cause, OSError) and cause.strerror) or cause
+    return f"{str(error).partition(': ')[0]}: {reason}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""What a command of the compute side says on the terminal: one line for what ended it.
+
+Tracebacks are for the log file, and for those who asked with --debug.
+"""
+
+import copy
+import logging
+import sys
+
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+
+
+class WithoutTraceback(logging.Formatter):
+    """Formats as another formatter does, leaving tracebacks out."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self._formatter = formatter
+
+    def format(self, record: logging.LogRecord) -> str:
+        bare = copy.copy(record)
+        bare.exc_info = bare.exc_text = bare.stack_info = None
+        return self._formatter.format(bare)
+
+
+class LeftToTheClosingLine(logging.Filter):
+    """Drops records that carry an exception: the command says itself what it failed with."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not record.exc_info
+
+
+def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
+    """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file.
+
+    `brief` is for a command that runs once: stderr gets warnings, and of failures only what the
+    command itself says at its end. Without it, stderr gets what a log file would, but for
+    tracebacks. --debug turns both off.
+    """
+    conf.set_default("use_stderr", not (conf.log_file or conf.log_dir or conf.use_journal))
+    oslo_log.setup(conf, program)
+    # oslo.log's own hook would print the traceback of what ends the process.
+    sys.excepthook = sys.__excepthook__
+    if conf.debug:
+        return
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
+            _keep_readable(handler, program, brief)
+
+
+def _keep_readable(handler: logging.Handler, program: str, brief: bool) -> None:
+    if brief:
+        handler.setLevel(logging.WARNING)
+        handler.addFilter(LeftToTheClosingLine())
+        handler.setFormatter(logging.Formatter(f"{program}: %(levelname)s: %(message)s"))
+    else:
+        handler.setFormatter(WithoutTraceback(handler.formatter or logging.Formatter()))
+
+
+def say(program: str, message: object) -> None:
+    """Print one line to stderr, whatever the message is made of."""
+    print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr, flush=True)

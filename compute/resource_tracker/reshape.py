@@ -1,0 +1,74 @@
+"""The driver's part of a reshape: it moves inventory in the tree and rewrites allocations.
+
+Nothing is sent to placement here but reads; what comes out is for one `POST /reshaper`.
+"""
+
+import copy
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from compute.provider_tree import ProviderTree
+from compute.report import SchedulerReportClient
+
+LOG = logging.getLogger(__name__)
+
+Allocations = dict[str, dict[str, Any]]
+
+
+def reshaped_allocations(
+    driver: Any,
+    reportclient: SchedulerReportClient,
+    context: Any,
+    tree: ProviderTree,
+    nodename: str,
+) -> Allocations:
+    """Let the driver finish `tree` and return the allocations of the node as they shall be.
+
+    Call it when the driver raised ReshapeNeeded over this very tree, however far it had edited it.
+    Gathering allocations takes two requests and more; that is why it isn't done every time.
+
+    Raises ReshapeFailed if the driver can't do it, ReshapeNeeded if the driver is broken.
+    """
+    allocations = reportclient.get_allocations_for_provider_tree(context, nodename)
+    before = copy.deepcopy(allocations)
+    driver.update_provider_tree(tree, nodename, allocations=allocations)
+    for consumer, less in lost(before, allocations).items():
+        # It may be right: a guest can turn out to have less than was allocated.
+        LOG.warning(
+            "Reshaping %s leaves consumer %s with less than before: %s",
+            nodename,
+            consumer,
+            ", ".join(f"{amount} {name}" for name, amount in sorted(less.items())),
+        )
+    return allocations
+
+
+def lost(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, int]]:
+    """Return consumer → class → amount, for all that a consumer had and has no longer.
+
+    Only totals count, not where they are. Where a class gained just the amount that another lost,
+    it was renamed.
+    """
+    losses: dict[str, dict[str, int]] = {}
+    for consumer, body in before.items():
+        had = _totals(body)
+        # A consumer that isn't mentioned keeps its allocations.
+        has = _totals(after.get(consumer, body))
+        gained = list((has - had).values())
+        for name, amount in (had - has).items():
+            if amount in gained:
+                gained.remove(amount)
+            else:
+                losses.setdefault(consumer, {})[name] = amount
+    return losses
+
+
+def _totals(body: Mapping[str, Any]) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for record in body["allocations"].values():
+        totals.update(record["resources"])
+    return totals

@@ -1,0 +1,60 @@
+"""The root's inventory for drivers that don't edit provider trees (compute.md §4.6)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from compute.compute_node import ComputeNode
+
+Inventory = dict[str, dict[str, Any]]
+
+
+def completed(
+    inventory: Mapping[str, Mapping[str, Any]], node: ComputeNode, conf: cfg.ConfigOpts
+) -> Inventory:
+    """Return a driver's inventory with the ratios and reserved amounts it left out.
+
+    What the driver says is never overridden.
+    """
+    missing = _ratio_and_reserved(node, conf)
+    return {name: {**missing.get(name, {}), **record} for name, record in inventory.items()}
+
+
+def from_record(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
+    """Return the inventory that follows from the node's totals; what it has none of is left out."""
+    totals = {"VCPU": node.vcpus, "MEMORY_MB": node.memory_mb, "DISK_GB": node.local_gb}
+    inventory = {
+        name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
+        for name, total in totals.items()
+        if total > 0
+    }
+    return completed(inventory, node, conf)
+
+
+def reserved_disk_gb(conf: cfg.ConfigOpts) -> int:
+    """Return `reserved_host_disk_mb` in whole GiB, rounded up."""
+    return math.ceil(conf.reserved_host_disk_mb / 1024)
+
+
+def _ratio_and_reserved(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
+    ratios_and_reserved = {
+        "VCPU": (
+            conf.cpu_allocation_ratio or node.cpu_allocation_ratio,
+            conf.reserved_host_cpus,
+        ),
+        "MEMORY_MB": (
+            conf.ram_allocation_ratio or node.ram_allocation_ratio,
+            conf.reserved_host_memory_mb,
+        ),
+        "DISK_GB": (
+            conf.disk_allocation_ratio or node.disk_allocation_ratio,
+            reserved_disk_gb(conf),
+        ),
+    }
+    return {
+        # 1.0 is placement's own default, for a record from before ratios were kept.
+        name: {"allocation_ratio": ratio or 1.0, "reserved": reserved}
+        for name, (ratio, reserved) in ratios_and_reserved.items()
+    }
