@@ -43,13 +43,17 @@ def options_of(folder: Path, document: dict[str, Any]) -> Options:
     return options
 
 
-def mounted(app: Any, mount: str) -> Any:
-    """Serve `app` under the path `mount`, as a web server's mount point does."""
+def as_served(app: Any, mount: str) -> Any:
+    """Give `app` the paths a web server would that serves it under `mount`.
+
+    httpx hands over the path as text and knows no mount point; a server hands over the path's
+    bytes as Latin-1 (PEP 3333), without the mount point.
+    """
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        assert environ["PATH_INFO"].startswith(mount)
-        environ["SCRIPT_NAME"] = mount
-        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(mount)
+        path = environ["PATH_INFO"].encode().decode("latin-1")
+        assert path.startswith(mount)
+        environ.update(SCRIPT_NAME=mount, PATH_INFO=path.removeprefix(mount))
         return app(environ, start_response)
 
     return application
@@ -62,13 +66,13 @@ def in_process(options: Options, mount: str) -> Iterator[Service]:
     from placement import config
     from placement.app import create_app
 
-    overrides = {
+    overrides: dict[tuple[str | None, str], Any] = {
         (group, option): value
         for group, settings in options.items()
         for option, value in settings.items()
     }
     app = create_app(config.load(files=[], environ={}, overrides=overrides))
-    served = mounted(app, mount) if mount else app
+    served = as_served(app, mount)
     yield Service(host="placement.test", intercept=lambda: served)
 
 
