@@ -1,0 +1,8 @@
+"""`python -m compute.demo`"""
+
+import sys
+
+from compute.demo.story import main
+
+if __name__ == "__main__":
+    sys.exit(main())

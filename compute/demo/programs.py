@@ -1,0 +1,99 @@
+"""Running the programs as an operator would: each a process of its own."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import requests
+
+#: seconds until the service must answer, and until one run of the agent must end
+PATIENCE = 60.0
+
+
+class DemoFailed(Exception):
+    """Something is not as it should be; the text says what."""
+
+
+def environment() -> dict[str, str]:
+    """This process's environment without anything that configures our programs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """A running `placement-api`."""
+
+    url: str
+    log_file: pathlib.Path
+
+    def reshapes(self) -> int:
+        """How many reshapes it has done, by its log."""
+        return self.log_file.read_text().count('"POST /reshaper" status: 204')
+
+
+@contextlib.contextmanager
+def placement_service(folder: pathlib.Path) -> Iterator[Service]:
+    """A running `placement-api` without any configuration."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    log_file = folder / "placement-api.log"
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    with log_file.open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment(), stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_until_it_answers(url, process, log_file)
+            yield Service(url, log_file)
+        finally:
+            process.terminate()
+            process.wait(timeout=PATIENCE)
+
+
+def _wait_until_it_answers(url: str, process: subprocess.Popen, log_file: pathlib.Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise DemoFailed(f"placement-api ended at once:\n{log_file.read_text()}")
+        with contextlib.suppress(requests.ConnectionError):
+            if requests.get(url, timeout=PATIENCE).ok:
+                return
+        time.sleep(0.1)
+    raise DemoFailed(f"placement-api does not answer at {url}:\n{log_file.read_text()}")
+
+
+def run_agent(config_file: pathlib.Path) -> str:
+    """One start of `berth-compute`; answers what it logged. Raises DemoFailed if it fails."""
+    command = [
+        sys.executable,
+        "-m",
+        "compute.cli.agent",
+        "--once",
+        "--config-file",
+        str(config_file),
+    ]
+    done = subprocess.run(
+        command,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if done.returncode:
+        raise DemoFailed(f"berth-compute ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout

@@ -1,0 +1,181 @@
+"""The demonstration from beginning to end, checking what it shows."""
+
+import argparse
+import contextlib
+import pathlib
+import tempfile
+import uuid
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from compute.demo.picture import Amounts, Picture, PlacementAPI
+from compute.demo.programs import DemoFailed, Service, placement_service, run_agent
+from virt.host.facts import HostInfo
+from virt.host.samples import two_socket
+
+#: what moves to the NUMA nodes, and what stays
+MOVING = ("VCPU", "MEMORY_MB")
+STAYING = ("DISK_GB",)
+
+
+class Host:
+    """A compute host of the demonstration: an agent with a state of its own.
+
+    :param roots: where its sysfs and procfs are; None: this machine's own
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: pathlib.Path,
+        url: str,
+        roots: tuple[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.nodes = HostInfo(*roots).numa_nodes() if roots else HostInfo().numa_nodes()
+        self._folder = folder / name
+        self._folder.mkdir(exist_ok=True)
+        self._url = url
+        self._roots = roots
+
+    def flavor(self) -> Amounts:
+        """What an instance takes; with several nodes so much memory that no two fit on one."""
+        memory = min(node.memory_mb for node in self.nodes if node.memory_mb)
+        share = memory // 4 if len(self.nodes) == 1 else memory * 3 // 4
+        return {"VCPU": 1, "MEMORY_MB": share, "DISK_GB": 1}
+
+    def start(self, numa: bool) -> None:
+        """Start the agent once, with NUMA modelling on or off."""
+        lines = [
+            "[DEFAULT]",
+            f"host = {self.name}",
+            f"state_path = {self._folder}",
+            "compute_driver = host",
+            "[placement]",
+            "auth_type = admin_token",
+            f"endpoint = {self._url}",
+            "token = admin",
+            "[berth]",
+            f"numa_in_placement = {str(numa).lower()}",
+        ]
+        if self._roots:
+            sysfs, procfs = self._roots
+            lines += [f"sysfs_root = {sysfs}", f"procfs_root = {procfs}"]
+        config_file = self._folder / "berth-compute.conf"
+        config_file.write_text("\n".join(lines) + "\n")
+        run_agent(config_file)
+
+
+def tell(console: Console, service: Service, host: Host) -> None:
+    """Flat, two instances, NUMA on, restart: the whole story of one host."""
+    api = PlacementAPI(service.url)
+    reshapes = service.reshapes()
+    console.rule(f"[bold]{host.name}")
+    console.print("The agent starts; the host is one provider.")
+    host.start(numa=False)
+    root = _root_of(api, host.name)
+    instances = _place_instances(api, root, host.flavor())
+    names = {consumer: f"instance {number}" for number, consumer in enumerate(instances, 1)}
+    console.print("Two instances are placed on it.\n")
+    before = Picture.take(api, root)
+    before.draw(console, names)
+
+    console.print(
+        "\nThe operator sets [bold]numa_in_placement = true[/] and restarts the agent: the driver "
+        "raises ReshapeNeeded,\ninventory and allocations move in one POST /reshaper.\n"
+    )
+    host.start(numa=True)
+    after = Picture.take(api, root)
+    after.draw(console, names)
+    _check(before, after, instances)
+    if service.reshapes() != reshapes + 1:
+        raise DemoFailed(f"{service.reshapes() - reshapes} reshapes were sent instead of one")
+    console.print(
+        f"\n[green]Nothing lost:[/] both instances hold what they held, {len(before.providers)} "
+        f"provider became {len(after.providers)}."
+    )
+    generations = {provider.uuid: provider.generation for provider in after.providers}
+    host.start(numa=True)
+    again = Picture.take(api, root)
+    if {provider.uuid: provider.generation for provider in again.providers} != generations:
+        raise DemoFailed("a second start with the same configuration changed something")
+    console.print("[green]Idle:[/] another start changes nothing.\n")
+
+
+def _root_of(api: PlacementAPI, name: str) -> str:
+    found = api.get(f"/resource_providers?name={name}")["resource_providers"]
+    if len(found) != 1:
+        raise DemoFailed(f"{len(found)} providers are called {name}, there should be one")
+    return found[0]["uuid"]
+
+
+def _place_instances(api: PlacementAPI, root: str, flavor: Amounts) -> dict[str, Amounts]:
+    """Give two instances their allocations."""
+    stock = api.get(f"/resource_providers/{root}/inventories")["inventories"]
+    # a very small disk has no whole gigabyte to report
+    taken = {name: amount for name, amount in flavor.items() if name in stock}
+    instances = {str(uuid.uuid4()): taken for _ in range(2)}
+    for consumer, held in instances.items():
+        body = {
+            "allocations": {root: {"resources": held}},
+            "project_id": "demonstration",
+            "user_id": "operator",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        api.put(f"/allocations/{consumer}", body)
+    return instances
+
+
+def _check(before: Picture, after: Picture, instances: dict[str, Amounts]) -> None:
+    """Raise DemoFailed unless the reshape moved everything and lost nothing."""
+    for consumer, amounts in instances.items():
+        held = after.consumers().get(consumer, {})
+        if held != amounts:
+            raise DemoFailed(f"{consumer} held {amounts} and holds {held} now")
+    for name in (*MOVING, *STAYING):
+        if before.totals(name) != after.totals(name):
+            raise DemoFailed(f"{before.totals(name)} {name} became {after.totals(name)}")
+    root = next(provider for provider in after.providers if provider.parent is None)
+    left = [name for name in MOVING if name in root.inventories]
+    left += [name for held in root.allocations.values() for name in held if name in MOVING]
+    if left or len(after.providers) < 2:
+        raise DemoFailed(f"still on the root provider: {left or MOVING}")
+    if after.overfull():
+        raise DemoFailed("; ".join(after.overfull()))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demonstration. Answers 0, or 1 when something is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m compute.demo", description=__doc__)
+    parser.add_argument("--keep", metavar="DIR", help="work in this directory and keep it")
+    arguments = parser.parse_args(argv)
+    console = Console(highlight=False, soft_wrap=True)
+    try:
+        with contextlib.ExitStack() as stack:
+            if arguments.keep:
+                folder = pathlib.Path(arguments.keep).absolute()
+                folder.mkdir(parents=True, exist_ok=True)
+            else:
+                folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            service = stack.enter_context(placement_service(folder))
+            console.print(f"placement-api serves {service.url} from {folder}/placement.db")
+            _tell_all(console, service, folder)
+    except DemoFailed as failure:
+        console.print(f"[red]The demonstration failed:[/] {failure}")
+        return 1
+    console.print("[bold green]All is as it should be.[/]")
+    return 0
+
+
+def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> None:
+    machine = Host("this-machine", folder, service.url)
+    tell(console, service, machine)
+    if len(machine.nodes) > 1:
+        return
+    console.print(
+        "This machine has one NUMA node. The same again on a sample of another machine's sysfs: "
+        "two sockets.\n"
+    )
+    tell(console, service, Host("two-sockets", folder, service.url, two_socket()))
