@@ -1,5 +1,7 @@
 """Inventories of a provider (rest-api.md 3.3)."""
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,8 +26,10 @@ from placement.handlers.reading import body_for, provider_with
 from placement.http.call import NOW, Call, newest
 from placement.operations import inventories as operations
 from placement.schemas import inventories as schemas
+from placement.schemas.schema import RESOURCE_CLASS_KEY
 from placement.storage import inventories
 
+_CLASS_NAME = re.compile(RESOURCE_CLASS_KEY)
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _PROVIDER_GONE = (
     ProviderNotFound,
@@ -35,8 +39,26 @@ _PROVIDER_GONE = (
 
 
 def inventory_from(record: Mapping[str, Any]) -> Inventory:
-    """The inventory a record describes; fields it leaves out have their defaults."""
-    return Inventory(**{name: record[name] for name in FIELDS if name in record})
+    """The inventory a record describes; fields it leaves out have their defaults.
+
+    Raises BadRequest for a ratio that is no number; JSON's schemas can't tell NaN from others.
+    """
+    inventory = Inventory(**{name: record[name] for name in FIELDS if name in record})
+    if not math.isfinite(inventory.allocation_ratio):
+        raise BadRequest(f"allocation_ratio must be a number. Got: {inventory.allocation_ratio}")
+    return inventory
+
+
+def stock_from(records: Mapping[str, Any]) -> dict[str, Inventory]:
+    """The inventories that records by class describe.
+
+    Schemas look at records of possible class names only. Raises ResourceClassNotFound for another
+    name whose record can't be used.
+    """
+    for name, record in records.items():
+        if _CLASS_NAME.search(name) is None and schemas.RECORD_ALONE.why_not(record) is not None:
+            raise ResourceClassNotFound(name=name)
+    return {name: inventory_from(record) for name, record in records.items()}
 
 
 def record_of(inventory: Inventory) -> dict[str, Any]:
@@ -109,7 +131,7 @@ def replace(call: Call, uuid: str) -> flask.Response:
     """PUT /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:update")
     wanted = body_for(call, uuid, schemas.REPLACE)
-    stock = {name: inventory_from(record) for name, record in wanted["inventories"].items()}
+    stock = stock_from(wanted["inventories"])
     generation = operations.replace_inventories(
         call.database, uuid, wanted["resource_provider_generation"], stock, call.at_least(26)
     )

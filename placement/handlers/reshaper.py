@@ -4,7 +4,7 @@ import flask
 
 from placement.errors import AllocationRefused, BadRequest, ResourceClassNotFound, worded
 from placement.handlers.consumer_requests import requests_from
-from placement.handlers.inventories import inventory_from
+from placement.handlers.inventories import stock_from
 from placement.http.call import Call
 from placement.operations.reshape import Stock
 from placement.operations.reshape import reshape as run
@@ -22,7 +22,7 @@ def reshape(call: Call) -> flask.Response:
     stocks: dict[str, Stock] = {
         uuid: (
             given["resource_provider_generation"],
-            {name: inventory_from(record) for name, record in given["inventories"].items()},
+            stock_from(given["inventories"]),
         )
         for uuid, given in body["inventories"].items()
     }

@@ -23,6 +23,8 @@ class Placement(flask.Flask):
     def __init__(self, routes: Mapping[str, tuple[Any, ...]], services: Services) -> None:
         super().__init__("placement", static_folder=None)
         self.services = services
+        # what nobody expected is for the fault wrapper around this application
+        self.config["PROPAGATE_EXCEPTIONS"] = True
         # methods are told apart here, not by werkzeug, which would add HEAD and OPTIONS
         self.url_map = Map(strict_slashes=True, merge_slashes=False)
         for path, endpoints in routes.items():

@@ -90,8 +90,10 @@ def update_provider(
             parent, below = _plan_move(connection, node, parent_uuid, may_reparent)
         if name != before.name and "name" in providers.taken(connection, None, name):
             raise DuplicateName(f"Conflicting resource provider {name} already exists.")
-        providers.rename(connection, node.id, name)
-        if not isinstance(parent_uuid, Unchanged):
+        moved = (parent.id if parent else None) != node.parent_id
+        if name != before.name:
+            providers.rename(connection, node.id, name)
+        if moved and not isinstance(parent_uuid, Unchanged):
             providers.move(connection, node.id, parent, below)
         changes.record(connection, below, Kind.ROW)
         after = providers.get(connection, uuid)

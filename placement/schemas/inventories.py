@@ -16,6 +16,9 @@ RECORD: Json = {
     "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
 }
 
+#: one inventory, without the class it is of
+RECORD_ALONE = Schema(closed_object(RECORD, ["total"]))
+
 #: all inventories of a provider with the generation the caller knows
 STOCK: Json = closed_object(
     {

@@ -80,7 +80,7 @@ def _ensure(
         return {}
 
     def look_up() -> dict[str, int]:
-        return dict(row._tuple() for row in connection.execute(by_name, {"names": wanted}))
+        return {row[0]: row[1] for row in connection.execute(by_name, {"names": wanted})}
 
     found = look_up()
     missing = [name for name in wanted if name not in found]
