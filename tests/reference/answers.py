@@ -1,0 +1,161 @@
+"""What a service answered, and how two answers to the same request differ."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Collection, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+REQUEST_ID = re.compile(rf"req-{UUID.pattern}")
+#: of the HTTP server, not of the service
+SERVERS_OWN = {"server", "date", "connection", "transfer-encoding"}
+#: lists of names in error texts that come in no particular order
+UNORDERED = (
+    re.compile(r"(?<=No such trait )(?P<names>[^.<]+?)(?=  $)"),
+    re.compile(r"(?<=No such trait\(s\): )(?P<names>.+?)(?=\.  $)"),
+    re.compile(r"(?<=Inventory for ')(?P<names>[^']+)(?=' on resource provider)"),
+    re.compile(r"(?<=on resource provider ')(?P<names>[^']+)(?=' invalid)"),
+    re.compile(r"(?<=Conflicting resource provider )(?P<names>.+)(?= already exists)"),
+)
+#: the words of a database or a parser stand here (rest-api.md 3.3)
+ANY_TEXT = re.compile(r"(?<=\n\n Update conflict: ).*(?=  $)", re.DOTALL)
+#: lists in bodies that come in no particular order, by key
+UNORDERED_LISTS = {"resource_providers", "traits", "aggregates"}
+#: keys whose order is documented; the others are names and uuids
+FIELD = re.compile("[a-z_]+")
+ANYTHING = "<any>"
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """An answer as it came over the wire; header names in lower case, repeated ones joined."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def refused_with(self) -> str:
+        """The text of a refusal behind the standard explanation; empty if there is none."""
+        try:
+            text = json.loads(self.body)["errors"][0]["detail"]
+        except (ValueError, LookupError, TypeError):
+            return ""
+        return str(text).partition("\n\n ")[2].strip()
+
+    @property
+    def modified(self) -> int | None:
+        """Last-Modified in seconds since the epoch."""
+        text = self.headers.get("last-modified")
+        return None if text is None else int(parsedate_to_datetime(text).timestamp())
+
+
+class Reader:
+    """Reads the answers of one service as scripts would have them.
+
+    What the service made up gets its name in the script, or none at all.
+
+    :param names: what the service made up and how scripts call it; changes while scripts run
+    :param sent: uuids that requests contained; changes while scripts run
+    """
+
+    def __init__(self, names: Mapping[str, str], sent: Collection[str]) -> None:
+        self._names = names
+        self._sent = sent
+
+    def headers(self, answer: Answer) -> dict[str, str]:
+        """The headers that must agree, by name."""
+        found = {k: self.text(v) for k, v in answer.headers.items() if k not in SERVERS_OWN}
+        if "last-modified" in found:
+            found["last-modified"] = ANYTHING
+        return found
+
+    def body(self, answer: Answer) -> Any:
+        """The body as a JSON value, or as text."""
+        try:
+            text = self.text(answer.body.decode())
+        except UnicodeDecodeError:
+            return answer.body
+        try:
+            return _arranged(json.loads(text))
+        except ValueError:
+            return text
+
+    def text(self, text: str) -> str:
+        """A text without what the service made up."""
+        text = REQUEST_ID.sub("<request id>", text)
+        return UUID.sub(lambda found: self._known(found[0]), text)
+
+    def _known(self, uuid: str) -> str:
+        if name := self._names.get(uuid):
+            return name
+        return uuid if uuid in self._sent else "<new uuid>"
+
+
+def _arranged(value: Any, key: str = "", beside: Collection[str] = ()) -> Any:
+    """A body's value with whatever has no order brought into one."""
+    if isinstance(value, dict):
+        return {name: _arranged(item, name, value) for name, item in value.items()}
+    if isinstance(value, list):
+        items = [_arranged(item) for item in value]
+        return sorted(items, key=json.dumps) if key in UNORDERED_LISTS else items
+    if isinstance(value, str) and key == "detail":
+        for names in UNORDERED:
+            value = names.sub(_sorted_names, value)
+        return ANY_TEXT.sub(ANYTHING, value)
+    return value
+
+
+def _sorted_names(found: re.Match[str]) -> str:
+    return ", ".join(sorted(found["names"].split(", ")))
+
+
+def differences(
+    reference: Answer, ours: Answer, reference_reader: Reader, our_reader: Reader
+) -> list[str]:
+    """How our answer differs from the reference's, a line each: the reference's first."""
+    lines = []
+    if reference.status != ours.status:
+        lines.append(f"status: {reference.status} / {ours.status}")
+    theirs, mine = reference_reader.body(reference), our_reader.body(ours)
+    lines += value_differences("body", theirs, mine)
+    their_headers, my_headers = reference_reader.headers(reference), our_reader.headers(ours)
+    if lines or ANYTHING in json.dumps(theirs, default=str):
+        # other bodies have other lengths
+        their_headers.pop("content-length", None)
+        my_headers.pop("content-length", None)
+    for name in sorted({*their_headers, *my_headers}):
+        if their_headers.get(name) != my_headers.get(name):
+            lines.append(f"header {name}: {their_headers.get(name)} / {my_headers.get(name)}")
+    return lines
+
+
+def value_differences(place: str, theirs: Any, mine: Any) -> list[str]:
+    """Where two JSON values differ; 1, 1.0 and true are three different values."""
+    if type(theirs) is not type(mine):
+        return [f"{place}: {theirs!r} / {mine!r}"]
+    if isinstance(theirs, dict):
+        lines = []
+        for key in [*theirs, *(key for key in mine if key not in theirs)]:
+            if key not in mine or key not in theirs:
+                lines.append(f"{place}.{key}: {theirs.get(key, '-')!r} / {mine.get(key, '-')!r}")
+            else:
+                lines += value_differences(f"{place}.{key}", theirs[key], mine[key])
+        order, my_order = ([k for k in value if FIELD.fullmatch(k)] for value in (theirs, mine))
+        if not lines and order != my_order:
+            lines.append(f"{place}, order of keys: {order} / {my_order}")
+        return lines
+    if isinstance(theirs, list) and len(theirs) == len(mine):
+        return [
+            line
+            for index, pair in enumerate(zip(theirs, mine, strict=True))
+            for line in value_differences(f"{place}[{index}]", *pair)
+        ]
+    # repr, because not-a-number isn't even equal to itself
+    return [] if repr(theirs) == repr(mine) else [f"{place}: {theirs!r} / {mine!r}"]

@@ -1,0 +1,91 @@
+"""Running scripts against a pair of services: made up from a seed, or given."""
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from tests.reference.generator import Generator
+from tests.reference.pair import Bench
+from tests.reference.picture import Picture
+from tests.reference.script import Request
+from tests.reference.shrinking import shrunk
+
+#: makes the next request from what the services hold; None when there is none
+Source = Callable[[Picture], Request | None]
+#: how a difference begins, before it speaks of values
+_BEGINNING = re.compile(r"[^:.\d]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A script whose last request was answered differently, or changed the databases differently.
+
+    :param sent: the script as the reference got it
+    """
+
+    script: tuple[Request, ...]
+    sent: tuple[Request, ...]
+    differences: tuple[str, ...]
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What this difference has in common with others of the same cause, mostly."""
+        last = self.script[-1]
+        parts = last.path.partition("?")[0].split("/")
+        path = "/".join("*" if len(part) > 30 else part for part in parts)
+        return (last.method, path, *sorted({_BEGINNING.match(d)[0] for d in self.differences}))
+
+    def __str__(self) -> str:
+        lines = [request.as_curl() for request in self.sent]
+        return "\n".join([*lines, "differs (reference / ours):", *self.differences])
+
+
+def run(bench: Bench, script: Sequence[Request]) -> Finding | None:
+    """Send the requests to a fresh pair, until the first difference."""
+    requests = iter(script)
+    return next(_findings(bench, lambda picture: next(requests, None)), None)
+
+
+def explore(bench: Bench, seed: int, count: int, goes_on: bool = False) -> Iterator[Finding]:
+    """Make up `count` requests and send them to a fresh pair.
+
+    Ends with the first difference, unless it `goes_on` as long as the databases are the same.
+    """
+    generator = Generator(random.Random(seed))
+    left = iter(range(count))
+    return _findings(
+        bench,
+        lambda picture: generator.next(picture) if next(left, None) is not None else None,
+        goes_on,
+    )
+
+
+def _findings(bench: Bench, source: Source, goes_on: bool = False) -> Iterator[Finding]:
+    script: list[Request] = []
+    sent: list[Request] = []
+    with bench.pair() as pair:
+        while (request := source(pair.picture)) is not None:
+            script.append(request)
+            sent.append(request.filled_in(pair.reference))
+            differences = pair.send(request)
+            if differences:
+                yield Finding(tuple(script), tuple(sent), tuple(differences))
+                if not goes_on or pair.picture != pair.ours.picture:
+                    return
+
+
+def minimal(bench: Bench, finding: Finding) -> Finding:
+    """The shortest script found that ends in a difference of the same kind."""
+    best = finding
+
+    def still_differs(script: Sequence[Request]) -> bool:
+        nonlocal best
+        again = run(bench, script)
+        if again is None or again.kind != finding.kind:
+            return False
+        best = again
+        return True
+
+    shrunk(finding.script, still_differs)
+    return best

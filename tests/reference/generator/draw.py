@@ -1,0 +1,137 @@
+"""Drawing from what exists and from a small world of names, so that requests meet each other."""
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from tests.reference.picture import Inventory, Picture
+from tests.reference.script import Request
+
+T = TypeVar("T")
+
+NEWEST = 39
+STANDARD_CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "PCPU")
+CUSTOM_CLASSES = ("CUSTOM_BATTERY", "CUSTOM_LASER", "CUSTOM_1", "CUSTOM__")
+STANDARD_TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "STORAGE_DISK_SSD", "COMPUTE_NODE")
+CUSTOM_TRAITS = ("CUSTOM_BLUE", "CUSTOM_GREEN", "CUSTOM_RED", "CUSTOM_", "CUSTOM_A_B", "CUSTOM_AXB")
+PROJECTS = ("project-a", "project-b", "ünïcode", "0" * 255)
+USERS = ("user-a", "user-b", "u")
+TYPES = ("INSTANCE", "MIGRATION", "UNKNOWN", "ALL", "X_1")
+PROVIDER_NAMES = ("node", "Node", "ƞode ☃", "a name, with: punctuation&=;", "<b>tag</b>", " ", "n\n")
+AGGREGATES = tuple(str(uuid.uuid5(uuid.NAMESPACE_URL, f"aggregate {n}")) for n in range(4))
+#: how many there may be before no more are made; the fewer, the more requests meet
+MANY_PROVIDERS = 14
+MANY_CONSUMERS = 12
+
+
+class Draw:
+    """Random choices for one request.
+
+    :param label: unique in the script, for what the service makes up
+    """
+
+    def __init__(self, rng: random.Random, picture: Picture, label: str) -> None:
+        self.rng = rng
+        self.picture = picture
+        self.label = label
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return self.rng.random() < probability
+
+    def one(self, choices: Sequence[T]) -> T:
+        """One of the choices."""
+        return self.rng.choice(choices)
+
+    def some(self, choices: Sequence[T], most: int, least: int = 0) -> list[T]:
+        """A few different ones of the choices, in any order."""
+        most = min(most, len(choices))
+        return self.rng.sample(choices, self.rng.randint(min(least, most), most))
+
+    def number(self, first: int, last: int) -> int:
+        """A whole number, both ends included, small ones more often."""
+        return min(self.rng.randint(first, last), self.rng.randint(first, last))
+
+    def uuid(self) -> str:
+        """A uuid that nobody has seen."""
+        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+
+    # the microversion
+
+    def minor(self, since: int = 0, until: int = NEWEST) -> int:
+        """A microversion's minor number; often the newest possible."""
+        if self.chance(0.35):
+            return until
+        return self.rng.randint(since, until)
+
+    def request(self, method: str, path: str, minor: int, body: Any = None) -> Request:
+        """A request at microversion 1.minor, spelled in one of the possible ways."""
+        version: str | None = f"1.{minor}"
+        if minor == 0 and self.chance(0.5):
+            version = None
+        if minor == NEWEST and self.chance(0.2):
+            version = "latest"
+        return Request(method, path, body, version)
+
+    # what exists, or nearly
+
+    def provider(self) -> str | None:
+        """A provider's uuid: rarely a wrong one, None if there is no provider."""
+        known = list(self.picture.providers)
+        if self.chance(0.02):
+            return self.uuid()
+        return self.one(known) if known else None
+
+    def consumer(self) -> str | None:
+        """A consumer's uuid, or None if there is no consumer."""
+        known = list(self.picture.consumers)
+        return self.one(known) if known else None
+
+    def slot(self) -> tuple[str, str] | None:
+        """A provider and a class of which it has inventory."""
+        known = list(self.picture.inventories)
+        return self.one(known) if known else None
+
+    def resource_class(self) -> str:
+        """A class that exists."""
+        return self.one([*STANDARD_CLASSES, *self.picture.class_names])
+
+    def traits(self, most: int, least: int = 0) -> list[str]:
+        """A few traits that exist."""
+        return self.some([*STANDARD_TRAITS, *self.picture.custom_traits], most, least)
+
+    def aggregates(self, most: int, least: int = 0) -> list[str]:
+        """A few aggregates, whether somebody is in them or not."""
+        return self.some(AGGREGATES, most, least)
+
+    def amount(self, uuid: str, resource_class: str) -> int:
+        """An amount to ask of a provider: mostly what it can give."""
+        inventory = self.picture.inventories.get((uuid, resource_class))
+        if inventory is None or self.chance(0.08):
+            return self.number(1, 40)
+        room = _capacity(inventory) - self.picture.used(uuid, resource_class)
+        step = inventory.step_size
+        highest = min(inventory.max_unit, max(room, 1)) // step
+        lowest = -(-inventory.min_unit // step)
+        return max(1, step * self.number(lowest, max(lowest, highest)))
+
+    def asked(self, most: int) -> dict[str, dict[str, int]]:
+        """Amounts by class by provider, of a few inventories."""
+        slots = list(self.picture.inventories)
+        asked: dict[str, dict[str, int]] = {}
+        for uuid, resource_class in self.some(slots, most, least=1):
+            asked.setdefault(uuid, {})[resource_class] = self.amount(uuid, resource_class)
+        return asked
+
+
+def _capacity(inventory: Inventory) -> int:
+    return int((inventory.total - inventory.reserved) * inventory.allocation_ratio)
+
+
+def query(parameters: Sequence[tuple[str, str]] | Mapping[str, str]) -> str:
+    """A query string with its question mark; empty without parameters."""
+    from urllib.parse import urlencode
+
+    text = urlencode(parameters)
+    return f"?{text}" if text else ""

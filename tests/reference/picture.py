@@ -1,0 +1,172 @@
+"""What a placement database holds, by names instead of ids (rest-api.md section 6)."""
+
+import dataclasses
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Provider(NamedTuple):
+    """A row of resource_providers, with uuids for ids."""
+
+    name: str
+    generation: int
+    parent: str | None
+    root: str
+
+
+class Inventory(NamedTuple):
+    """A row of inventories."""
+
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+
+class Consumer(NamedTuple):
+    """A row of consumers, with names for ids."""
+
+    generation: int
+    project: str
+    user: str
+    type: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """All rows but those that no request can show: projects, users and types without consumers.
+
+    `inventories` and `allocations` are by provider and class, and by consumer, provider and class.
+    """
+
+    providers: Mapping[str, Provider]
+    inventories: Mapping[tuple[str, str], Inventory]
+    allocations: Mapping[tuple[str, str, str], int]
+    consumers: Mapping[str, Consumer]
+    aggregates: Mapping[str, frozenset[str]]
+    traits: Mapping[str, frozenset[str]]
+    custom_traits: tuple[str, ...]
+    custom_classes: tuple[str, ...]
+
+    @property
+    def class_names(self) -> list[str]:
+        """The custom resource classes without their ids."""
+        return [row.partition(":")[2] for row in self.custom_classes]
+
+    def children(self, uuid: str) -> list[str]:
+        """The providers right below one."""
+        return [child for child, row in self.providers.items() if row.parent == uuid]
+
+    def used(self, uuid: str, resource_class: str) -> int:
+        """How much of a provider's class is allocated."""
+        return sum(
+            amount
+            for (_, provider, name), amount in self.allocations.items()
+            if (provider, name) == (uuid, resource_class)
+        )
+
+    def held(self, consumer: str) -> dict[str, dict[str, int]]:
+        """What a consumer holds: amounts by class by provider."""
+        found: dict[str, dict[str, int]] = {}
+        for (holder, provider, name), amount in self.allocations.items():
+            if holder == consumer:
+                found.setdefault(provider, {})[name] = amount
+        return found
+
+    def differences(self, other: "Picture") -> list[str]:
+        """What isn't the same in two databases, a line each: this one's first."""
+        lines = []
+        for field in dataclasses.fields(self):
+            mine, others = getattr(self, field.name), getattr(other, field.name)
+            if mine == others:
+                continue
+            if not isinstance(mine, dict):
+                lines.append(f"database, {field.name}: {mine} / {others}")
+                continue
+            lines += [
+                f"database, {field.name} {key}: {mine.get(key)} / {others.get(key)}"
+                for key in [*mine, *(key for key in others if key not in mine)]
+                if mine.get(key) != others.get(key)
+            ]
+        return lines
+
+
+_PROVIDERS = """
+    SELECT p.uuid, p.name, p.generation, parent.uuid, root.uuid FROM resource_providers p
+    LEFT JOIN resource_providers parent ON parent.id = p.parent_provider_id
+    LEFT JOIN resource_providers root ON root.id = p.root_provider_id ORDER BY p.id"""
+_INVENTORIES = """
+    SELECT p.uuid, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size,
+    i.allocation_ratio FROM inventories i
+    LEFT JOIN resource_providers p ON p.id = i.resource_provider_id
+    LEFT JOIN resource_classes c ON c.id = i.resource_class_id ORDER BY 1, 2"""
+_ALLOCATIONS = """
+    SELECT a.consumer_id, p.uuid, c.name, sum(a.used) FROM allocations a
+    LEFT JOIN resource_providers p ON p.id = a.resource_provider_id
+    LEFT JOIN resource_classes c ON c.id = a.resource_class_id GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+_CONSUMERS = """
+    SELECT c.uuid, c.generation, p.external_id, u.external_id, t.name FROM consumers c
+    LEFT JOIN projects p ON p.id = c.project_id LEFT JOIN users u ON u.id = c.user_id
+    LEFT JOIN consumer_types t ON t.id = c.consumer_type_id ORDER BY c.uuid"""
+_AGGREGATES = """
+    SELECT p.uuid, a.uuid FROM resource_provider_aggregates link
+    LEFT JOIN resource_providers p ON p.id = link.resource_provider_id
+    LEFT JOIN placement_aggregates a ON a.id = link.aggregate_id ORDER BY 1, 2"""
+_TRAITS = """
+    SELECT p.uuid, t.name FROM resource_provider_traits link
+    LEFT JOIN resource_providers p ON p.id = link.resource_provider_id
+    LEFT JOIN traits t ON t.id = link.trait_id ORDER BY 1, 2"""
+_CUSTOM_TRAITS = r"SELECT name FROM traits WHERE name LIKE 'CUSTOM\_%' ESCAPE '\' ORDER BY name"
+_CUSTOM_CLASSES = "SELECT id, name FROM resource_classes WHERE id >= 10000 ORDER BY id"
+
+
+class Camera:
+    """Takes pictures of one SQLite database.
+
+    :param names: what a service made up and how scripts call it; changes while scripts run
+    """
+
+    def __init__(self, database: Path, names: Mapping[str, str]) -> None:
+        self.database = database
+        self._connection = sqlite3.connect(f"file:{database}", uri=True, isolation_level=None)
+        self._names = names
+
+    def picture(self) -> Picture:
+        """What the database holds now."""
+        rows = self._rows
+        return Picture(
+            providers={uuid: Provider(*row) for uuid, *row in rows(_PROVIDERS)},
+            inventories={(uuid, name): Inventory(*row) for uuid, name, *row in rows(_INVENTORIES)},
+            allocations={tuple(key): used for *key, used in rows(_ALLOCATIONS)},
+            consumers={uuid: Consumer(*row) for uuid, *row in rows(_CONSUMERS)},
+            aggregates=_sets(rows(_AGGREGATES)),
+            traits=_sets(rows(_TRAITS)),
+            custom_traits=tuple(name for (name,) in rows(_CUSTOM_TRAITS)),
+            # with their ids: they are given by rule, and decide the order of answers
+            custom_classes=tuple(f"{id}:{name}" for id, name in rows(_CUSTOM_CLASSES)),
+        )
+
+    def forget_consumer(self, uuid: str) -> None:
+        """Delete the row of a consumer that holds nothing."""
+        self._connection.execute("DELETE FROM consumers WHERE uuid = ?", (uuid,))
+
+    def close(self) -> None:
+        """Give the database back."""
+        self._connection.close()
+
+    def _rows(self, question: str) -> list[list]:
+        return [
+            [self._names.get(value, value) for value in row]
+            for row in self._connection.execute(question)
+        ]
+
+
+def _sets(rows: list[list]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for key, value in rows:
+        found.setdefault(key, set()).add(value)
+    return {key: frozenset(values) for key, values in found.items()}
