@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from compute.cell_database import DuplicateRecord
 from compute.compute_node import ComputeNode
@@ -185,7 +185,7 @@ def open_in(state_path: str) -> SQLiteCellDatabase:
     try:
         os.makedirs(state_path, exist_ok=True)
         return SQLiteCellDatabase(path)
-    except (OSError, OperationalError) as error:
+    except (OSError, DBAPIError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.orig
         raise InvalidConfiguration(
             f"The compute node records can't be kept in {path}: {reason}. "

@@ -1,0 +1,123 @@
+"""compute.md §11: where options come from, and what they are when nobody says anything."""
+
+import pytest
+from oslo_config import cfg
+
+from compute import config
+
+
+def load(**sources):
+    return config.load(**{"files": [], "environ": {}, **sources})
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "berth-compute.conf"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("group", "option", "default"),
+    [
+        (None, "compute_driver", None),
+        (None, "cpu_allocation_ratio", None),
+        (None, "initial_cpu_allocation_ratio", 4.0),
+        (None, "initial_ram_allocation_ratio", 1.0),
+        (None, "initial_disk_allocation_ratio", 1.0),
+        (None, "reserved_host_cpus", 0),
+        (None, "reserved_host_memory_mb", 512),
+        (None, "reserved_host_disk_mb", 0),
+        (None, "update_resources_interval", 0),
+        ("compute", "resource_provider_association_refresh", 300),
+        ("compute", "sharing_providers_max_uuids_per_request", 200),
+        ("compute", "provider_config_location", "/etc/nova/provider_config/"),
+        ("compute", "image_type_exclude_list", []),
+        ("compute", "allocation_writer", "auto"),
+        ("workarounds", "reshape_periodic_nonfatal", False),
+        ("devices", "enabled_mdev_types", []),
+        ("pci", "report_in_placement", False),
+        ("placement", "service_type", "placement"),
+        ("scheduler", "max_placement_results", 1000),
+        ("berth", "numa_in_placement", False),
+        ("berth", "sysfs_root", "/sys"),
+        ("berth", "procfs_root", "/proc"),
+    ],
+)
+def test_an_option_nobody_sets_has_the_default_of_the_table(group, option, default):
+    conf = load()
+    assert (conf[group] if group else conf)[option] == default
+
+
+def test_the_environment_wins_over_a_file(file):
+    path = file("[DEFAULT]\nreserved_host_cpus = 1\n[berth]\nsysfs_root = /from/file\n")
+    conf = load(
+        files=[path],
+        environ={"OS_DEFAULT__RESERVED_HOST_CPUS": "2", "OS_BERTH__NUMA_IN_PLACEMENT": "true"},
+    )
+    assert conf.reserved_host_cpus == 2
+    assert conf.berth.numa_in_placement is True
+    assert conf.berth.sysfs_root == "/from/file"
+
+
+def test_the_environment_is_the_process_s_own_unless_one_is_given(monkeypatch):
+    monkeypatch.setenv("OS_DEFAULT__RESERVED_HOST_CPUS", "3")
+    assert config.load(files=[]).reserved_host_cpus == 3
+    assert config.load(files=[], environ={}).reserved_host_cpus == 0
+
+
+def test_overrides_win_over_everything():
+    conf = load(
+        environ={"OS_DEFAULT__RESERVED_HOST_CPUS": "2"},
+        overrides={(None, "reserved_host_cpus"): 5, ("berth", "numa_in_placement"): True},
+    )
+    assert (conf.reserved_host_cpus, conf.berth.numa_in_placement) == (5, True)
+
+
+def test_a_config_file_can_be_named_on_the_command_line(file):
+    conf = load(argv=["--config-file", file("[DEFAULT]\nhost = named\n")])
+    assert conf.host == "named"
+
+
+def test_two_configurations_do_not_know_of_each_other():
+    one, other = load(overrides={(None, "host"): "one"}), load(overrides={(None, "host"): "other"})
+    assert (one.host, other.host) == ("one", "other")
+
+
+def test_a_value_that_is_not_valid_is_refused_at_once_and_says_where_it_stands(file):
+    path = file("[DEFAULT]\nreserved_host_cpus = many\n")
+    with pytest.raises(cfg.ConfigFileValueError, match=f"reserved_host_cpus from {path} is not"):
+        load(files=[path])
+
+
+def test_a_value_of_the_environment_that_is_not_valid_names_the_variable():
+    with pytest.raises(cfg.ConfigSourceValueError, match="from OS_BERTH__NUMA_IN_PLACEMENT is not"):
+        load(environ={"OS_BERTH__NUMA_IN_PLACEMENT": "perhaps"})
+
+
+def test_a_file_that_is_not_there_is_refused():
+    with pytest.raises(cfg.ConfigFilesNotFoundError):
+        load(argv=["--config-file", "/nowhere/berth-compute.conf"])
+
+
+def test_the_options_of_an_authentication_plugin_come_from_the_environment_as_well():
+    from compute.report import transport
+
+    conf = load(
+        environ={
+            "OS_PLACEMENT__AUTH_TYPE": "admin_token",
+            "OS_PLACEMENT__ENDPOINT": "http://placement.example",
+            "OS_PLACEMENT__TOKEN": "secret",
+        }
+    )
+    adapter = transport.build_adapter(conf)
+    assert adapter.get_endpoint() == "http://placement.example"
+
+
+def test_every_option_is_listed_once_with_a_help_text():
+    listed = [(group, option.dest) for group, options in config.list_opts() for option in options]
+    assert len(listed) == len(set(listed))
+    assert all(option.help for _, options in config.list_opts() for option in options)
