@@ -1,5 +1,9 @@
 """Asking oslo.policy, and saying no in the reference's words."""
 
+import os
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 from oslo_config import cfg
@@ -9,17 +13,43 @@ from oslo_policy import policy
 from placement.errors import Forbidden
 from placement.policies import list_rules
 
+#: seconds after which the places of policy files are searched again
+SEARCH_INTERVAL = 1.0
+#: answers remembered at most
+REMEMBERED = 10_000
+
+_UNASKED = "not asked yet"
+
+#: what of a caller a rule can look at
+_SEEN = (
+    "user_id",
+    "project_id",
+    "system_scope",
+    "domain_id",
+    "user_domain_id",
+    "project_domain_id",
+    "is_admin",
+    "service_user_id",
+)
+
 
 class Policy:
-    """The rules in force: the defaults, overridden by the operator's policy files."""
+    """The rules in force: the defaults, overridden by the operator's policy files.
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    An answer depends on rules, caller and target alone, so it is remembered until the policy files
+    change; asking oslo.policy each time costs more than many a request does. Rules that ask another
+    server (`http:`) are asked each time.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
         self._enforcer = policy.Enforcer(conf)
         # the reference says nothing of changed defaults at start, nor do we
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.register_defaults(list_rules())
-        self._enforcer.load_rules()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._load()
 
     def authorize(
         self, context: RequestContext, rule: str, target: dict[str, Any] | None = None
@@ -30,9 +60,49 @@ class Policy:
         """
         if target is None:
             target = {"project_id": context.project_id, "user_id": context.user_id}
+        if self._clock() >= self._search_again or self._stamp() != self._loaded_stamp:
+            with self._lock:
+                self._load()
+        answers = self._answers
+        if answers is None:
+            refusal = self._ask(context, rule, target)
+        else:
+            caller = tuple(getattr(context, name) for name in _SEEN)
+            key = (rule, caller, tuple(context.roles), tuple(target.items()))
+            refusal = answers.get(key, _UNASKED)
+            if refusal is _UNASKED:
+                if len(answers) >= REMEMBERED:
+                    answers.clear()
+                refusal = answers[key] = self._ask(context, rule, target)
+        if refusal is not None:
+            raise Forbidden(refusal)
+
+    def _ask(self, context: RequestContext, rule: str, target: dict[str, Any]) -> str | None:
+        """What is said against it, or None."""
         try:
             self._enforcer.authorize(rule, target, context, do_raise=True)
-        except policy.InvalidScope as wrong_scope:
-            raise Forbidden(rule) from wrong_scope
-        except policy.PolicyNotAuthorized as refused:
-            raise Forbidden(f"Policy does not allow {rule} to be performed.") from refused
+        except policy.InvalidScope:
+            return rule
+        except policy.PolicyNotAuthorized:
+            return f"Policy does not allow {rule} to be performed."
+        return None
+
+    def _load(self) -> None:
+        """Read the policy files if there is something new, and forget what was said before."""
+        self._enforcer.load_rules()
+        self._loaded_stamp = self._stamp()
+        self._search_again = self._clock() + SEARCH_INTERVAL
+        checks = " ".join(str(check) for check in self._enforcer.rules.values())
+        remote = "http:" in checks or "https:" in checks
+        self._answers: dict[tuple, str | None] | None = None if remote else {}
+
+    def _stamp(self) -> tuple[int, int] | None:
+        """What changes when the policy file in use does."""
+        path = self._enforcer.policy_path
+        if path is None:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
