@@ -20,7 +20,7 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
     """The service as a WSGI application, from its configuration alone.
 
     Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
-    standard resource classes and traits. Raises SchemaDiffers or DriverMissing when the database
+    standard resource classes and traits. Raises SchemaDiffers or DatabaseUnusable when the database
     can't be used.
     """
     policy = Policy(conf)
@@ -30,7 +30,7 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
 
 
 def open_database(conf: cfg.ConfigOpts) -> Database:
-    """The configured database, ready for use. Raises SchemaDiffers or DriverMissing."""
+    """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable."""
     database = Database(DatabaseSettings.of(conf.placement_database))
     if conf.placement_database.sync_on_startup:
         schema.sync(database)
@@ -46,4 +46,6 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
     application = RequestLog(application)
-    return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
+    if conf.oslo_middleware.enable_proxy_headers_parsing:
+        application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
+    return application

@@ -69,7 +69,8 @@ def why_not(
 def offers_nothing(inventory: Inventory, may_be_full: bool) -> bool:
     """Whether an inventory leaves nothing to allocate, as writes of inventories judge it.
 
+    They look at the capacity without its fraction (rest-api.md 3.3).
+
     :param may_be_full: whether a capacity of 0 is all right (microversion 1.26)
     """
-    capacity = int(inventory.capacity)
-    return capacity < 0 if may_be_full else capacity <= 0
+    return inventory.capacity <= -1 if may_be_full else inventory.capacity < 1

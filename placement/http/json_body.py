@@ -20,6 +20,9 @@ def loads(body: bytes) -> Any:
         except orjson.JSONDecodeError:
             pass
     try:
-        return json.loads(body.decode())
+        value = json.loads(body.decode())
+        # half of a surrogate pair is no character: no database can store it
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as malformed:
         raise MalformedJSON(why=malformed) from malformed
+    return value

@@ -11,6 +11,8 @@ _SEPARATORS = re.compile("[&;]")
 class Query:
     """The parameters of a query string, in order; a name may repeat.
 
+    :param text: as WSGI gives it: bytes that the client didn't escape are latin-1 characters
+
     Raises BadQuery if a part is not UTF-8.
     """
 
@@ -40,6 +42,6 @@ class Query:
 
 def _decoded(text: str) -> str:
     try:
-        return unquote_to_bytes(text.replace("+", " ")).decode()
+        return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError as undecodable:
         raise BadQuery(why=undecodable) from undecodable

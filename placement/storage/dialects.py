@@ -1,25 +1,25 @@
 """What differs between SQLite, PostgreSQL and MariaDB/MySQL: drivers, pools, failures."""
 
-import importlib.util
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.pool import StaticPool
 
-#: for a backend: the driver we ship with, its module, the extra that installs it
+#: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {
     "postgresql": ("psycopg", "berth[postgresql]"),
     "mysql": ("pymysql", "berth[mysql]"),
     "mariadb": ("pymysql", "berth[mysql]"),
 }
-DRIVER_MODULES = {"mysqldb": "MySQLdb", "pymysql": "pymysql", "psycopg2": "psycopg2"}
 
+#: the cause of failures that no other writer is to blame for
+DISCONNECT = "disconnect"
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
     "40P01": "deadlock",
     "55P03": "lock_timeout",
-    "57P01": "disconnect",
+    "57P01": DISCONNECT,
 }
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
@@ -28,10 +28,45 @@ _MYSQL_FAILURES = {
     1047: "cluster_not_ready",
     3572: "lock_timeout",
 }
+#: broken unique and foreign keys, by what the drivers call them
+_BROKEN_KEYS = {
+    "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
+    "SQLITE_CONSTRAINT_PRIMARYKEY": "duplicate",
+    "SQLITE_CONSTRAINT_FOREIGNKEY": "reference",
+    "23505": "duplicate",
+    "23503": "reference",
+    1062: "duplicate",
+    1451: "reference",
+    1452: "reference",
+}
 
 
-class DriverMissing(Exception):
+class DatabaseUnusable(Exception):
+    """The configured database can't be used; the text says why and holds no secret."""
+
+
+class DriverMissing(DatabaseUnusable):
     """The database URL names a driver that isn't installed."""
+
+
+def read_url(connection: str, parameters: str = "") -> sa.URL:
+    """The URL of the database, `parameters` (`name=value&…`) appended to its query.
+
+    Raises DatabaseUnusable if it isn't one.
+    """
+    try:
+        url = sa.make_url(connection)
+        if parameters:
+            joined = "&" if url.query else "?"
+            text = url.render_as_string(hide_password=False)
+            url = sa.make_url(f"{text}{joined}{parameters}")
+    except (ArgumentError, ValueError):
+        # not chained: the error may quote the URL, and with it the password
+        raise DatabaseUnusable(
+            "[placement_database]connection is not a database URL, such as sqlite:////a/file or "
+            "postgresql://user:password@host/database (special characters as %XX)."
+        ) from None
+    return url
 
 
 def prepare(url: sa.URL, settings: Any) -> tuple[sa.URL, dict[str, Any]]:
@@ -49,19 +84,25 @@ def _with_driver(url: sa.URL, backend: str) -> sa.URL:
     ours, extra = PREFERRED_DRIVERS.get(backend, (None, None))
     named = url.drivername.partition("+")[2]
     if not named and ours:
-        url = url.set(drivername=f"{backend}+{ours}")
         named = ours
-    module = DRIVER_MODULES.get(named, named)
-    if module and importlib.util.find_spec(module) is None:
-        hint = f"install {module!r}"
+        url = url.set(drivername=f"{backend}+{ours}")
+    try:
+        url.get_dialect().import_dbapi()
+    except ModuleNotFoundError as missing:
+        hint = f"install {missing.name!r}"
         if ours == named:
             hint = f"install {extra!r}"
         elif ours:
             hint += f", or install {extra!r} and write the URL as {backend}+{ours}://…"
         raise DriverMissing(
-            f"The database URL {url.drivername}://… needs the driver {module!r}, "
+            f"The database URL {url.drivername}://… needs the driver {missing.name!r}, "
             f"which is not installed: {hint}."
-        )
+        ) from missing
+    except ArgumentError as unknown:
+        raise DatabaseUnusable(
+            f"The database URL {url.drivername}://… names no kind of database known here: write "
+            "sqlite://…, postgresql://… or mysql://…"
+        ) from unknown
     return url
 
 
@@ -84,17 +125,19 @@ def _pool_options(settings: Any) -> dict[str, Any]:
 
 def failure_of(error: DBAPIError) -> str | None:
     """Name the cause if another writer or the network is to blame, so that a retry may help."""
-    if isinstance(error, IntegrityError):
-        return "duplicate"
     if error.connection_invalidated:
-        return "disconnect"
+        return DISCONNECT
     origin = error.orig
     state = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
-    if state in _POSTGRESQL_FAILURES:
-        return _POSTGRESQL_FAILURES[state]
     arguments = getattr(origin, "args", ())
-    if arguments and isinstance(arguments[0], int):
-        return _MYSQL_FAILURES.get(arguments[0])
+    number = arguments[0] if arguments and isinstance(arguments[0], int) else None
+    if isinstance(error, IntegrityError):
+        name = getattr(origin, "sqlite_errorname", None) or state or number
+        return _BROKEN_KEYS.get(name) if name is not None else None
+    if state is not None:
+        return _POSTGRESQL_FAILURES.get(state)
+    if number is not None:
+        return _MYSQL_FAILURES.get(number)
     if "database is locked" in str(origin) or "database table is locked" in str(origin):
         return "locked"
     return None

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import logging
+import os
 import random
 import threading
 import time
@@ -12,11 +13,11 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.pool import StaticPool
 
 from placement.errors import ConcurrentUpdate
-from placement.storage.dialects import failure_of, prepare
+from placement.storage.dialects import DISCONNECT, failure_of, prepare, read_url
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -24,9 +25,11 @@ Connection = sa.Connection
 Operation = Callable[[Connection], T]
 Turn = contextlib.AbstractContextManager[Any]
 
-#: tries of one write, and the longest pause between two of them in seconds
-WRITE_TRIES = 10
+#: tries of one transaction, and the longest pause between two of them in seconds
+TRIES = 10
 LONGEST_PAUSE = 1.0
+#: seconds after which no further try is begun
+PATIENCE = 30.0
 
 
 def inserted_id(result: sa.CursorResult) -> int:
@@ -59,10 +62,15 @@ class DatabaseSettings:
 class Database:
     """Runs questions and operations, each a function of one connection.
 
-    `retries` counts how often a write was run again, by cause.
+    `retries` counts how often something was run again, by cause.
     """
 
-    def __init__(self, settings: DatabaseSettings, pause: Callable[[float], None] = time.sleep):
+    def __init__(
+        self,
+        settings: DatabaseSettings,
+        pause: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.engine = _make_engine(settings)
         self._sqlite = self.engine.dialect.name == "sqlite"
         self._reader = self.engine.execution_options(berth_mode="read")
@@ -71,6 +79,7 @@ class Database:
             self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
             self._writer = self._writer.execution_options(isolation_level="READ COMMITTED")
         self._pause = pause
+        self._clock = clock
         # SQLite lets one writer in at a time and makes others poll; within a process we queue
         # instead. An in-memory database is one connection, so there readers queue as well.
         no_queue: Turn = contextlib.nullcontext()
@@ -79,30 +88,47 @@ class Database:
         self.retries: collections.Counter[str] = collections.Counter()
 
     def read(self, question: Operation[T]) -> T:
-        """Answer a question from one consistent snapshot of the database."""
-        with self._read_turn, self._reader.begin() as connection:
-            return question(connection)
+        """Answer a question from one consistent snapshot of the database.
+
+        A lost connection is replaced and the question asked again.
+        """
+        return self._run(self._reader, self._read_turn, question)
 
     def write(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
 
         Failures that another writer caused (deadlock, serialization, lost connection before the
         commit, a row of the same name inserted meanwhile) run the operation again from the start,
-        at most WRITE_TRIES times; then ConcurrentUpdate is raised.
+        at most TRIES times and for PATIENCE; then ConcurrentUpdate is raised. A connection that is
+        lost while it commits is an error: nobody knows whether the operation happened.
         """
-        for attempt in range(1, WRITE_TRIES + 1):
+        try:
+            return self._run(self._writer, self._turn, operation)
+        except DBAPIError as error:
+            cause = failure_of(error)
+            if cause in (None, DISCONNECT):
+                raise
+            LOG.error("Gave up a write: %s", cause)
+            raise ConcurrentUpdate() from error
+
+    def _run(self, engine: sa.Engine, turn: Turn, operation: Operation[T]) -> T:
+        """Run in a transaction, again while a failure may pass; raises the last one."""
+        end = self._clock() + PATIENCE
+        for attempt in range(1, TRIES + 1):
+            committing = False
             try:
-                with self._turn, self._writer.begin() as connection:
-                    return operation(connection)
+                with turn, engine.begin() as connection:
+                    result = operation(connection)
+                    committing = engine is self._writer
+                return result
             except DBAPIError as error:
                 cause = failure_of(error)
-                if cause is None:
+                if cause is None or (committing and cause == DISCONNECT):
+                    raise
+                if attempt == TRIES or self._clock() >= end:
                     raise
                 self.retries[cause] += 1
-                if attempt == WRITE_TRIES:
-                    LOG.error("Gave up a write after %d tries: %s", attempt, cause)
-                    raise ConcurrentUpdate() from error
-                LOG.debug("Write runs again after %s (try %d)", cause, attempt)
+                LOG.debug("Runs again after %s (try %d)", cause, attempt)
                 self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2**attempt)))
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -112,18 +138,30 @@ class Database:
 
 
 def _make_engine(settings: DatabaseSettings) -> sa.Engine:
-    url = sa.make_url(settings.connection)
-    if settings.connection_parameters:
-        joined = "&" if url.query else "?"
-        text = url.render_as_string(hide_password=False)
-        url = sa.make_url(f"{text}{joined}{settings.connection_parameters}")
+    url = read_url(settings.connection, settings.connection_parameters)
     url, options = prepare(url, settings)
     engine = sa.create_engine(url, **options)
+    _keep_to_process(engine)
     if engine.dialect.name == "sqlite":
         _set_up_sqlite(engine, settings)
     elif engine.dialect.name in ("mysql", "mariadb"):
         _set_up_mysql(engine, settings)
     return engine
+
+
+def _keep_to_process(engine: sa.Engine) -> None:
+    """Servers may fork after the application was made; a child opens connections of its own."""
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, record: Any) -> None:
+        record.info["process"] = os.getpid()
+
+    @event.listens_for(engine, "checkout")
+    def checkout(connection: Any, record: Any, proxy: Any) -> None:
+        if record.info["process"] != os.getpid():
+            # forgotten, not closed: the parent still talks through it
+            record.dbapi_connection = proxy.dbapi_connection = None
+            raise DisconnectionError("The connection belongs to the process this one came from")
 
 
 def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
@@ -145,10 +183,12 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
 
 
 def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
-    if not settings.mysql_sql_mode:
-        return
-
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: Any) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("SET SESSION sql_mode = %s", (settings.mysql_sql_mode,))
+            if settings.mysql_sql_mode:
+                cursor.execute("SET SESSION sql_mode = %s", (settings.mysql_sql_mode,))
+            # the first resource class has the id 0, which otherwise asks for the next free one
+            cursor.execute(
+                "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
+            )

@@ -95,9 +95,18 @@ def lock_one(connection: Connection, uuid: str) -> Node:
 
 
 def lock_trees(connection: Connection, root_ids: Collection[int]) -> dict[int, Node]:
-    """Lock every provider of the trees with these roots; keyed by id."""
-    rows = connection.execute(_LOCK_TREES, {"roots": list(root_ids)})
-    return {node.id: node for node in (Node(*row) for row in rows)}
+    """Lock every provider of the trees with these roots; keyed by id.
+
+    Children may join while we wait for a lock, unseen by the statement that waits. So it is asked
+    again until it finds no more than it has locked before.
+    """
+    nodes: dict[int, Node] = {}
+    while True:
+        rows = connection.execute(_LOCK_TREES, {"roots": list(root_ids)})
+        found = {node.id: node for node in (Node(*row) for row in rows)}
+        if found.keys() == nodes.keys():
+            return found
+        nodes = found
 
 
 def bump(connection: Connection, ids: Iterable[int]) -> None:

@@ -118,9 +118,6 @@ def delete(connection: Connection, class_id: int) -> None:
 
 def sync(connection: Connection) -> None:
     """Store the standard classes that are missing, with their index as id."""
-    if connection.dialect.name in ("mysql", "mariadb"):
-        # otherwise an id of 0 asks MySQL for the next free one
-        connection.exec_driver_sql("SET SESSION SQL_MODE='NO_AUTO_VALUE_ON_ZERO'")
     there = set(connection.execute(sa.select(resource_classes.c.name)).scalars())
     missing = [
         {"id": index, "name": name, "created_at": utcnow()}
