@@ -68,8 +68,7 @@ def create_incomplete_consumers(
     connection: Connection, limit: int, owner: IncompleteOwner
 ) -> Count:
     """Consumers that only their allocations know get a row, with the configured owner."""
-    project = consumers.ensure_projects(connection, [owner.project])[owner.project]
-    user = consumers.ensure_users(connection, [owner.user])[owner.user]
+    projects, users, _ = consumers.ensure_owners(connection, [owner.project], [owner.user])
     missing = (
         sa.select(allocations.c.consumer_id)
         .outerjoin(consumers_table, allocations.c.consumer_id == consumers_table.c.uuid)
@@ -79,7 +78,10 @@ def create_incomplete_consumers(
     )
     found = list(connection.execute(missing).scalars())
     if found:
-        rows = [{"uuid": uuid, "project_id": project, "user_id": user} for uuid in found]
+        rows = [
+            {"uuid": uuid, "project_id": projects[owner.project], "user_id": users[owner.user]}
+            for uuid in found
+        ]
         connection.execute(sa.insert(consumers_table), rows)
     return Count(len(found), len(found))
 

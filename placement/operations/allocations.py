@@ -28,19 +28,17 @@ def write_allocations(database: Database, requests: Sequence[ConsumerRequest]) -
         refuse_unknown_providers(requests, nodes)
         class_ids = classes.ids_of(connection, claimants.class_names())
         entries = claimants.entries(nodes, class_ids)
-        claimants.save_consumers(connection)
-        if not entries:
-            return
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
-        allocation.check(
-            entries,
-            inventories.slots(connection, stocked, wanted),
-            allocations.usages(connection, stocked, wanted, claimants.uuids),
-            classes.names_of(connection, wanted),
-            {node.id: node.uuid for node in nodes.values()},
-        )
-        claimants.save_allocations(connection, entries)
+        if entries:
+            allocation.check(
+                entries,
+                inventories.slots(connection, stocked, wanted),
+                allocations.usages(connection, stocked, wanted, claimants.uuids),
+                classes.names_of(connection, wanted),
+                {node.id: node.uuid for node in nodes.values()},
+            )
+        claimants.save(connection, entries)
         providers.bump(connection, stocked)
         changes.record(connection, stocked | claimants.provider_ids(), Kind.USAGE)
 

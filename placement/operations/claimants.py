@@ -1,7 +1,7 @@
 """The consumers of one allocation write, locked, with what they hold and what they are to hold."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation
@@ -69,44 +69,57 @@ class Claimants:
                 ]
         return entries
 
-    def save_consumers(self, connection: Connection) -> None:
-        """Create the consumers that are new and store the requests' projects, users and types."""
-        projects = consumers.ensure_projects(connection, (r.project for r in self.requests))
-        users = consumers.ensure_users(connection, (r.user for r in self.requests))
-        types = consumers.ensure_types(
-            connection, (r.type_name for r in self.requests if r.type_name is not None)
-        )
-        new, changed = [], []
-        for request in self.requests:
-            project, user = projects[request.project], users[request.user]
-            type_id = types[request.type_name] if request.type_name is not None else None
-            known = self.stored.get(request.uuid)
-            if known is None:
-                new.append(
-                    {
-                        "uuid": request.uuid,
-                        "project_id": project,
-                        "user_id": user,
-                        "consumer_type_id": type_id,
-                    }
-                )
-                continue
-            type_id = known.type_id if type_id is None else type_id
-            if (known.project_id, known.user_id, known.type_id) != (project, user, type_id):
-                changed.append(
-                    {"consumer": known.id, "project": project, "user": user, "type": type_id}
-                )
-        if new:
-            consumers.insert(connection, new)
-            self.stored |= consumers.lock(connection, [str(row["uuid"]) for row in new])
-        consumers.set_owners(connection, changed)
+    def save(self, connection: Connection, entries: Sequence[Entry]) -> None:
+        """Store the entries in place of all that the consumers held, and who the consumers are.
 
-    def save_allocations(self, connection: Connection, entries: list[Entry]) -> None:
-        """Store the entries in place of all that the consumers held; forget emptied consumers."""
+        Consumers that are new are created, those that give up all they held are forgotten, and the
+        generation of the others moves if they hold something.
+        """
+        holding = {entry.consumer for entry in entries if entry.amount}
+        emptied = {entry.consumer for entry in entries} - holding
+        self._save_consumers(connection, holding, emptied)
         if self.held:
             allocations.delete(connection, self.uuids)
         allocations.insert(connection, entries)
-        listed = {entry.consumer for entry in entries}
-        holding = {entry.consumer for entry in entries if entry.amount}
-        consumers.bump(connection, [self.stored[uuid].id for uuid in sorted(holding)])
-        consumers.delete(connection, [self.stored[uuid].id for uuid in sorted(listed - holding)])
+        consumers.bump(connection, self._ids(holding))
+        consumers.delete(connection, self._ids(emptied))
+
+    def _ids(self, uuids: Collection[str]) -> list[int]:
+        """Ids of those consumers that were there before, in ascending order."""
+        return sorted(self.stored[uuid].id for uuid in uuids if uuid in self.stored)
+
+    def _save_consumers(
+        self, connection: Connection, holding: Collection[str], emptied: Collection[str]
+    ) -> None:
+        projects, users, types = consumers.ensure_owners(
+            connection,
+            (request.project for request in self.requests),
+            (request.user for request in self.requests),
+            (request.type_name for request in self.requests if request.type_name is not None),
+        )
+        new, changed = [], []
+        for request in self.requests:
+            owner = {
+                "project_id": projects[request.project],
+                "user_id": users[request.user],
+                "consumer_type_id": types[request.type_name]
+                if request.type_name is not None
+                else None,
+            }
+            known = self.stored.get(request.uuid)
+            if known is not None:
+                changed += _changed(known, owner)
+            elif request.uuid not in emptied:
+                generation = int(request.uuid in holding)
+                new.append({"uuid": request.uuid, "generation": generation, **owner})
+        consumers.insert(connection, new)
+        consumers.set_owners(connection, changed)
+
+
+def _changed(known: Consumer, owner: dict[str, int | None]) -> list[dict[str, int | None]]:
+    """The row that makes `owner` the consumer's, if it isn't; without a type, its own stays."""
+    project, user = owner["project_id"], owner["user_id"]
+    type_id = known.type_id if owner["consumer_type_id"] is None else owner["consumer_type_id"]
+    if (known.project_id, known.user_id, known.type_id) == (project, user, type_id):
+        return []
+    return [{"consumer": known.id, "project": project, "user": user, "type": type_id}]

@@ -46,7 +46,6 @@ def reshape(
             for name, inventory in stock.items()
         }
         entries = claimants.entries(nodes, class_ids)
-        claimants.save_consumers(connection)
         if entries:
             stocked = {entry.provider_id for entry in entries}
             wanted = {entry.class_id for entry in entries}
@@ -58,7 +57,7 @@ def reshape(
                 classes.names_of(connection, wanted),
                 {node.id: node.uuid for node in nodes.values()},
             )
-            claimants.save_allocations(connection, entries)
+        claimants.save(connection, entries)
         _refuse_in_use(connection, stocks, nodes, new)
         inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)
         providers.bump_by(connection, _steps(stocks, nodes, entries))

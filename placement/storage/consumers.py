@@ -48,45 +48,49 @@ _SET_OWNER = (
 )
 
 
-def _names_statement(table: sa.Table, column: sa.Column) -> sa.Select:
-    return sa.select(column, table.c.id).where(column.in_(sa.bindparam("names", expanding=True)))
+_NAMED = {
+    "project": (projects, projects.c.external_id),
+    "user": (users, users.c.external_id),
+    "type": (consumer_types, consumer_types.c.name),
+}
+_OWNER_IDS = sa.union_all(
+    *(
+        sa.select(sa.literal_column(f"'{kind}'"), name, table.c.id).where(
+            name.in_(sa.bindparam(kind, expanding=True))
+        )
+        for kind, (table, name) in _NAMED.items()
+    )
+)
+Ids = dict[str, int]
 
 
-_PROJECTS = _names_statement(projects, projects.c.external_id)
-_USERS = _names_statement(users, users.c.external_id)
-_TYPES = _names_statement(consumer_types, consumer_types.c.name)
+def ensure_owners(
+    connection: Connection,
+    projects: Iterable[str],
+    users: Iterable[str],
+    types: Iterable[str] = (),
+) -> tuple[Ids, Ids, Ids]:
+    """The ids of projects, users and consumer types by name; those that are new are stored."""
+    wanted = {
+        kind: list(dict.fromkeys(names))
+        for kind, names in (("project", projects), ("user", users), ("type", types))
+    }
+    found = _owner_ids(connection, wanted)
+    complete = True
+    for kind, (table, name) in _NAMED.items():
+        missing = [{name.name: value} for value in wanted[kind] if value not in found[kind]]
+        if missing:
+            connection.execute(sa.insert(table), missing)
+            complete = False
+    if not complete:
+        found = _owner_ids(connection, wanted)
+    return found["project"], found["user"], found["type"]
 
 
-def ensure_projects(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """The id of each project, stored if new."""
-    return _ensure(connection, projects, "external_id", _PROJECTS, names)
-
-
-def ensure_users(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """The id of each user, stored if new."""
-    return _ensure(connection, users, "external_id", _USERS, names)
-
-
-def ensure_types(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """The id of each consumer type, stored if new."""
-    return _ensure(connection, consumer_types, "name", _TYPES, names)
-
-
-def _ensure(
-    connection: Connection, table: sa.Table, column: str, by_name: sa.Select, names: Iterable[str]
-) -> dict[str, int]:
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
-        return {}
-
-    def look_up() -> dict[str, int]:
-        return {row[0]: row[1] for row in connection.execute(by_name, {"names": wanted})}
-
-    found = look_up()
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        connection.execute(sa.insert(table), [{column: name} for name in missing])
-        found = look_up()
+def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
+    found: dict[str, Ids] = {kind: {} for kind in _NAMED}
+    for kind, name, row_id in connection.execute(_OWNER_IDS, dict(wanted)):
+        found[kind][name] = row_id
     return found
 
 
@@ -97,8 +101,9 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 
 def insert(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-    """Store consumers: `uuid`, `project_id`, `user_id`, `consumer_type_id` of each."""
-    connection.execute(sa.insert(consumers), rows)
+    """Store rows of `uuid`, `generation`, `project_id`, `user_id` and `consumer_type_id`."""
+    if rows:
+        connection.execute(sa.insert(consumers), rows)
 
 
 def set_owners(connection: Connection, rows: list[dict[str, int | None]]) -> None:

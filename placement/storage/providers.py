@@ -1,6 +1,6 @@
 """Questions and statements about the provider table."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import sqlalchemy as sa
 
@@ -109,9 +109,10 @@ def lock_trees(connection: Connection, root_ids: Collection[int]) -> dict[int, N
         nodes = found
 
 
-def bump(connection: Connection, ids: Iterable[int]) -> None:
+def bump(connection: Connection, ids: Collection[int]) -> None:
     """Raise the generation of each provider by one."""
-    connection.execute(_BUMP, {"ids": list(ids)})
+    if ids:
+        connection.execute(_BUMP, {"ids": list(ids)})
 
 
 def bump_by(connection: Connection, steps: dict[int, int]) -> None:
