@@ -22,6 +22,7 @@ from placement.app import create_app, open_database
 from placement.http.environ import WSGIApplication
 from placement.storage.dialects import DriverMissing
 from placement.storage.schema import SchemaDiffers
+from placement.wsgi import settle
 
 DEFAULT_PORT = 8778
 USAGE_ERROR = 2
@@ -47,7 +48,9 @@ class Server(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> WSGIApplication:
-        return create_app(self.conf)
+        application = create_app(self.conf)
+        settle()
+        return application
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,8 +11,8 @@ from werkzeug.http import http_date
 from placement.errors import BadQuery, SchemaMismatch
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
-from placement.http.error_body import dumps
 from placement.http.json_body import loads
+from placement.http.json_text import dumps
 from placement.http.query import Query
 from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
@@ -90,21 +90,24 @@ class Call:
         self,
         body: Any = None,
         status: int | None = None,
+        text: str | None = None,
         modified: Modified = None,
         cached: bool = False,
         location: str | None = None,
     ) -> flask.Response:
         """Answer with a body (200), or without one (204).
 
+        :param text: a body that is JSON already
         :param modified: the answer's Last-Modified; it and Cache-Control appear from 1.15 on
         :param cached: whether Cache-Control appears even if there is no time to tell
         :param location: path of this service for the Location header
         """
-        text = None if body is None else dumps(body)
+        if body is not None:
+            text = dumps(body)
         response = flask.Response(
-            text, status or (204 if body is None else 200), mimetype="application/json"
+            text, status or (204 if text is None else 200), mimetype="application/json"
         )
-        if body is None:
+        if text is None:
             del response.headers["Content-Type"]
         if location is not None:
             response.headers["Location"] = absolute_url(self.environ, location)

@@ -1,6 +1,5 @@
 """Errors as answers: JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
 
-import json
 from typing import Any
 
 import webob
@@ -46,8 +45,3 @@ def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str,
 def unauthorized(environ: Environ) -> webob.Response:
     """The answer to a request that doesn't say who is asking (rest-api.md 2.1)."""
     return webob.Request(environ).get_response(webob.exc.HTTPUnauthorized())
-
-
-def dumps(body: Any) -> str:
-    """Write JSON just as the reference does: blanks after separators, ASCII only."""
-    return json.dumps(body)

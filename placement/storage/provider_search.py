@@ -1,10 +1,13 @@
 """GET /resource_providers as one question (rest-api.md 3.1).
 
-Order of look-ups: in_tree, required, forbidden, member_of, resources; once nothing is left, later
-names that don't exist aren't reported any more.
+Order of look-ups: in_tree, required, forbidden, member_of, resources. A name that doesn't exist is
+reported unless what was looked up before leaves nothing over already.
 """
 
+import dataclasses
+import functools
 from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -27,34 +30,51 @@ _ID = providers.c.id
 Condition = sa.ColumnElement[bool]
 
 
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Which conditions a search has: of requests of one shape only the values differ."""
+
+    in_tree: bool = False
+    required: int = 0
+    forbidden: bool = False
+    member_of: int = 0
+    not_member_of: bool = False
+    resources: int = 0
+    name: bool = False
+    uuid: bool = False
+
+
 def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
     """The providers that pass the filter, by id.
 
     Raises BadRequest for traits and resource classes that don't exist.
     """
-    conditions: list[Condition] = []
+    values: dict[str, Any] = {}
     if wanted.in_tree is not None:
-        root_id = _root_of(connection, wanted.in_tree)
-        if root_id is None:
+        values["root_id"] = _root_of(connection, wanted.in_tree)
+        if values["root_id"] is None:
             return []
-        conditions.append(providers.c.root_provider_id == root_id)
-    if not _add_traits(connection, wanted, conditions):
+    if not _look_up_traits(connection, wanted, values):
         return []
-    if not _add_aggregates(connection, wanted, conditions):
+    if not _look_up_aggregates(connection, wanted, values):
         return []
-    if wanted.resources:
-        try:
-            ids = resource_classes.ids_of(connection, wanted.resources)
-        except ResourceClassNotFound as unknown:
-            text = f"Invalid resource class in resources parameter: {unknown.message}"
-            raise BadRequest(text) from unknown
-        conditions += [_can_give(ids[name], amount) for name, amount in wanted.resources.items()]
+    if not _look_up_classes(connection, wanted, values):
+        return []
     if wanted.name is not None:
-        conditions.append(providers.c.name == wanted.name)
+        values["name"] = wanted.name
     if wanted.uuid is not None:
-        conditions.append(providers.c.uuid == wanted.uuid)
-    rows = connection.execute(SELECT.where(*conditions).order_by(_ID))
-    return [Provider(*row) for row in rows]
+        values["uuid"] = wanted.uuid
+    shape = Shape(
+        in_tree=wanted.in_tree is not None,
+        required=len(wanted.required),
+        forbidden="forbidden" in values,
+        member_of=len(wanted.member_of),
+        not_member_of="not_member_of" in values,
+        resources=len(wanted.resources),
+        name=wanted.name is not None,
+        uuid=wanted.uuid is not None,
+    )
+    return [Provider(*row) for row in connection.execute(_statement(shape), values)]
 
 
 def _root_of(connection: Connection, uuid: str) -> int | None:
@@ -62,72 +82,108 @@ def _root_of(connection: Connection, uuid: str) -> int | None:
     return connection.execute(question).scalar_one_or_none()
 
 
-def _add_traits(
-    connection: Connection, wanted: ProviderFilter, conditions: list[Condition]
-) -> bool:
-    """Add what the traits ask; False when nothing can pass any more."""
-    required_ids = _trait_ids(connection, frozenset().union(*wanted.required))
-    asked = [_has_trait(required_ids[name] for name in names) for names in wanted.required]
-    forbidden_first = bool(asked) and bool(wanted.forbidden)
-    if forbidden_first and not _anything(connection, asked):
-        return False
-    forbidden_ids = _trait_ids(connection, wanted.forbidden)
-    conditions += asked
-    if forbidden_ids:
-        conditions.append(~_has_trait(forbidden_ids.values()))
-    return not (asked and wanted.resources) or _anything(connection, asked)
-
-
-def _trait_ids(connection: Connection, names: frozenset[str]) -> dict[str, int]:
-    found = traits.named(connection, names)
-    unknown = sorted(names - found.keys())
+def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict[str, Any]) -> bool:
+    """Add the ids of the traits; False when nothing can pass any more."""
+    required = frozenset().union(*wanted.required)
+    if not required and not wanted.forbidden:
+        return True
+    found = traits.named(connection, required | wanted.forbidden)
+    _refuse_unknown(required - found.keys())
+    for number, names in enumerate(wanted.required):
+        values[f"traits_{number}"] = [found[name].id for name in names]
+    unknown = wanted.forbidden - found.keys()
     if unknown:
-        raise BadRequest(
-            f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(unknown)}.'
-        )
-    return {name: trait.id for name, trait in found.items()}
-
-
-def _add_aggregates(
-    connection: Connection, wanted: ProviderFilter, conditions: list[Condition]
-) -> bool:
-    """Add what the aggregates ask; False when nothing can pass any more."""
-    ids = aggregates.ids_of(connection, frozenset(wanted.not_member_of).union(*wanted.member_of))
-    asked = [_is_member(ids[uuid] for uuid in uuids if uuid in ids) for uuids in wanted.member_of]
-    if asked and not _anything(connection, asked):
-        return False
-    conditions += asked
-    forbidden = [ids[uuid] for uuid in wanted.not_member_of if uuid in ids]
-    if forbidden:
-        conditions.append(~_is_member(forbidden))
+        asked = Shape(required=len(wanted.required))
+        if asked.required and not _anything(connection, asked, values):
+            return False
+        _refuse_unknown(unknown)
+    if wanted.forbidden:
+        values["forbidden"] = [found[name].id for name in wanted.forbidden]
     return True
 
 
-def _anything(connection: Connection, conditions: list[Condition]) -> bool:
-    return connection.execute(sa.select(_ID).where(*conditions).limit(1)).first() is not None
+def _refuse_unknown(names: Iterable[str]) -> None:
+    listed = ", ".join(sorted(names))
+    if listed:
+        raise BadRequest(f'Invalid trait(s) in "required" parameter: No such trait(s): {listed}.')
 
 
-def _has_trait(ids: Iterable[int]) -> Condition:
-    return (
-        sa.exists()
-        .where(resource_provider_traits.c.resource_provider_id == _ID)
-        .where(resource_provider_traits.c.trait_id.in_(list(ids)))
-    )
+def _look_up_aggregates(
+    connection: Connection, wanted: ProviderFilter, values: dict[str, Any]
+) -> bool:
+    """Add the ids of the aggregates; False when nothing can pass any more."""
+    ids = aggregates.ids_of(connection, wanted.not_member_of.union(*wanted.member_of))
+    for number, uuids in enumerate(wanted.member_of):
+        members = values[f"aggregates_{number}"] = [ids[uuid] for uuid in uuids if uuid in ids]
+        if not members:
+            return False
+    forbidden = [ids[uuid] for uuid in wanted.not_member_of if uuid in ids]
+    if forbidden:
+        values["not_member_of"] = forbidden
+    return True
 
 
-def _is_member(ids: Iterable[int]) -> Condition:
-    return (
-        sa.exists()
-        .where(resource_provider_aggregates.c.resource_provider_id == _ID)
-        .where(resource_provider_aggregates.c.aggregate_id.in_(list(ids)))
-    )
+def _look_up_classes(
+    connection: Connection, wanted: ProviderFilter, values: dict[str, Any]
+) -> bool:
+    """Add classes and amounts; False when nothing can pass any more."""
+    try:
+        ids = resource_classes.ids_of(connection, wanted.resources)
+    except ResourceClassNotFound as unknown:
+        for asked in (Shape(required=len(wanted.required)), Shape(member_of=len(wanted.member_of))):
+            if asked != Shape() and not _anything(connection, asked, values):
+                return False
+        text = f"Invalid resource class in resources parameter: {unknown.message}"
+        raise BadRequest(text) from unknown
+    for number, (name, amount) in enumerate(wanted.resources.items()):
+        if amount > MAX_INT:
+            # no max_unit is that large, and not every database can compare with it
+            return False
+        values[f"class_{number}"] = ids[name]
+        values[f"amount_{number}"] = amount
+    return True
 
 
-def _can_give(class_id: int, amount: int) -> Condition:
-    """Whether the provider has inventory of the class with room for the amount."""
-    if amount > MAX_INT:
-        # no max_unit is that large, and not every database can compare with it
-        return sa.false()
+def _anything(connection: Connection, shape: Shape, values: dict[str, Any]) -> bool:
+    return connection.execute(_statement(shape).limit(1), values).first() is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _statement(shape: Shape) -> sa.Select:
+    """The question of a shape, its values left open."""
+    conditions: list[Condition] = []
+    if shape.in_tree:
+        conditions.append(providers.c.root_provider_id == sa.bindparam("root_id"))
+    conditions += [_has_trait(f"traits_{number}") for number in range(shape.required)]
+    if shape.forbidden:
+        conditions.append(~_has_trait("forbidden"))
+    conditions += [_is_member(f"aggregates_{number}") for number in range(shape.member_of)]
+    if shape.not_member_of:
+        conditions.append(~_is_member("not_member_of"))
+    conditions += [_can_give(number) for number in range(shape.resources)]
+    if shape.name:
+        conditions.append(providers.c.name == sa.bindparam("name"))
+    if shape.uuid:
+        conditions.append(providers.c.uuid == sa.bindparam("uuid"))
+    return SELECT.where(*conditions).order_by(_ID)
+
+
+def _has_trait(parameter: str) -> Condition:
+    columns = resource_provider_traits.c
+    theirs = columns.trait_id.in_(sa.bindparam(parameter, expanding=True))
+    return _ID.in_(sa.select(columns.resource_provider_id).where(theirs))
+
+
+def _is_member(parameter: str) -> Condition:
+    columns = resource_provider_aggregates.c
+    theirs = columns.aggregate_id.in_(sa.bindparam(parameter, expanding=True))
+    return _ID.in_(sa.select(columns.resource_provider_id).where(theirs))
+
+
+def _can_give(number: int) -> Condition:
+    """Whether the provider has inventory of a class with room for an amount."""
+    class_id = sa.bindparam(f"class_{number}", type_=sa.Integer)
+    amount = sa.bindparam(f"amount_{number}", type_=sa.Integer)
     used = (
         sa.select(sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
         .where(allocations.c.resource_provider_id == _ID)
@@ -141,6 +197,6 @@ def _can_give(class_id: int, amount: int) -> Condition:
         .where(inventories.c.resource_provider_id == _ID)
         .where(inventories.c.resource_class_id == class_id)
         .where(inventories.c.min_unit <= amount, inventories.c.max_unit >= amount)
-        .where(sa.literal(amount) % inventories.c.step_size == 0)
+        .where(amount % inventories.c.step_size == 0)
         .where(used + amount <= capacity)
     )

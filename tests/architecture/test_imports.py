@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "app": {"candidates", "config", "http", "policies", "routes", "storage"},
     "wsgi": {"app", "config", "http"},
     "direct": {"app", "config", "http"},
-    "cli": {"app", "config", "http", "storage"},
+    "cli": {"app", "config", "http", "storage", "wsgi"},
 }
 
 
