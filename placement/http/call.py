@@ -8,6 +8,7 @@ import flask
 from oslo_config import cfg
 from werkzeug.http import http_date
 
+from placement.candidates.live import LiveSnapshot
 from placement.errors import BadQuery, SchemaMismatch
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
@@ -40,6 +41,7 @@ class Services:
     conf: cfg.ConfigOpts
     database: Database
     policy: Policy
+    snapshot: LiveSnapshot
 
 
 class Call:
@@ -53,6 +55,7 @@ class Call:
         self.context = context
         self.conf = services.conf
         self.database = services.database
+        self.snapshot = services.snapshot
         self._policy = services.policy
 
     def at_least(self, minor: int) -> bool:

@@ -23,8 +23,7 @@ def check_length(environ: Environ) -> None:
 
 def check_is_json(environ: Environ) -> None:
     """The request's content must be declared as JSON. Raises UnsupportedMediaType."""
-    content_type = environ.get("CONTENT_TYPE") or None
-    media_type = content_type.split(";", 1)[0].strip() if content_type else None
+    media_type = environ.get("CONTENT_TYPE", "").split(";", 1)[0].strip() or None
     if media_type != JSON:
         raise UnsupportedMediaType(media_type=media_type)
 

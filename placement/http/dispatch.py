@@ -85,6 +85,9 @@ def _look_at_request() -> None:
     environ = flask.request.environ
     environ[VERSION] = microversions.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
     content.check_length(environ)
+    if environ.get("PATH_INFO", "").startswith("//"):
+        # werkzeug would take several leading slashes for one
+        raise NoSuchRoute("")
 
 
 def _answer_no_route(error: WerkzeugNotFound) -> flask.Response:

@@ -25,9 +25,10 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     exception = kind(detail=error.message, json_formatter=as_json)
     if isinstance(error, MethodNotAllowed) and error.allow:
         exception.headers["allow"] = ", ".join(error.allow)
+    request = webob.Request(dict(environ))
     # webob's texts name the content type, and the reference says None for none
-    named = {**environ, "CONTENT_TYPE": environ.get("CONTENT_TYPE") or "None"}
-    return webob.Request(named).get_response(exception)
+    request.content_type = request.content_type or "None"
+    return request.get_response(exception)
 
 
 def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:
