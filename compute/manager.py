@@ -68,6 +68,7 @@ class ComputeManager:
         self.rt = ResourceTracker(
             self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
         )
+        self._failed_before: set[str] = set()
 
     # Start
 
@@ -167,10 +168,13 @@ class ComputeManager:
         outcome = UpdateOutcome()
         for nodename in sorted(nodenames):
             failure = self._update_available_resource_for_node(context, nodename, startup)
-            if failure is None:
-                outcome.updated.append(nodename)
-            else:
+            if failure is not None:
                 outcome.failures[nodename] = failure
+                continue
+            outcome.updated.append(nodename)
+            if nodename in self._failed_before:
+                LOG.info("Node %s is up to date again", nodename)
+        self._failed_before = set(outcome.failures)
         return outcome
 
     def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:

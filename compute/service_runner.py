@@ -68,6 +68,10 @@ class ServiceRunner:
         tries again.
         """
         due = self._next_update()
+        if due is None:
+            LOG.info("Periodic updates are switched off")
+        else:
+            LOG.info("Updating resources every %d seconds", self._interval())
         while not waiting.stop_requested:
             time_is_up = waiting.wait(None if due is None else max(0.0, due - time.monotonic()))
             if waiting.take_reset_request():
@@ -77,9 +81,11 @@ class ServiceRunner:
                 due = self._next_update()
         LOG.info("Stopping")
 
+    def _interval(self) -> int:
+        return self.conf.update_resources_interval or DEFAULT_INTERVAL
+
     def _next_update(self) -> float | None:
-        configured = self.conf.update_resources_interval
-        return None if configured < 0 else time.monotonic() + (configured or DEFAULT_INTERVAL)
+        return None if self._interval() < 0 else time.monotonic() + self._interval()
 
     def _update(self) -> None:
         try:

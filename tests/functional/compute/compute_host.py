@@ -41,9 +41,7 @@ class ComputeHost:
         client = SchedulerReportClient(self.adapter, self.conf, sleep=lambda seconds: None)
         virtapi = ComputeVirtAPI(client, identity)
         self.driver = driver_class(virtapi, self.conf)
-        self.manager = ComputeManager(
-            self.conf, self.driver, client, self.cell, identity, virtapi
-        )
+        self.manager = ComputeManager(self.conf, self.driver, client, self.cell, identity, virtapi)
         if prepare:
             prepare(self)
         self.outcome = ServiceRunner(self.manager, self.cell, self.conf).start()
@@ -92,3 +90,20 @@ class NestingDriver(MediumFakeDriver):
                     body["allocations"][tree.data(child).uuid] = {"resources": {name: amount}}
             if held and not held["resources"]:
                 del body["allocations"][root]
+
+
+class ForgetfulNestingDriver(NestingDriver):
+    """Moves inventory and forgets the allocations: placement refuses that."""
+
+    def move(self, allocations, tree, nodename, children):
+        """Nothing is moved."""
+
+
+class LateNestingDriver(NestingDriver):
+    """Reports a flat host the first time, and nests afterwards."""
+
+    def update_provider_tree(self, tree, nodename, **kwargs):
+        if tree.data(nodename).inventory:
+            super().update_provider_tree(tree, nodename, **kwargs)
+        else:
+            MediumFakeDriver.update_provider_tree(self, tree, nodename, **kwargs)

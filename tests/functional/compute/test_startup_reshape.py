@@ -383,15 +383,17 @@ class TestConflicts:
 
         return prepare
 
-    def test_a_reshape_that_others_outrun_twice_succeeds_the_third_time(
-        self, flat_host, outsider
-    ):
+    def test_a_reshape_that_others_outrun_twice_succeeds_the_third_time(self, flat_host, outsider):
         flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 2))
         assert flat_host.reshapes() == 3
-        assert flat_host.driver.asked == [
-            (flat_host.name, []),
-            (flat_host.name, ["allocations"]),
-        ] * 3
+        assert (
+            flat_host.driver.asked
+            == [
+                (flat_host.name, []),
+                (flat_host.name, ["allocations"]),
+            ]
+            * 3
+        )
         numa1 = tree_of(outsider, flat_host)[f"{flat_host.name}_numa1"]
         assert held_of(outsider, numa1) == {
             flat_host.first: {"VCPU": 1},

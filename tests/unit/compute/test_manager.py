@@ -163,12 +163,18 @@ class TestUpdate:
         assert outcome.updated == ["fake-node-1", "fake-node-2"]
         assert client.calls.count("update") == 2
 
-    def test_a_node_that_fails_does_not_keep_the_next_from_being_updated(
-        self, new_manager, client
-    ):
+    def test_a_node_that_fails_does_not_keep_the_next_from_being_updated(self, new_manager, client):
         client.failures = [exceptions.ResourceProviderSyncFailed(), None]
         outcome = update(new_manager(FakeMultiNodeDriver))
         assert (list(outcome.failures), outcome.updated) == (["fake-node-1"], ["fake-node-2"])
+
+    def test_a_node_that_works_again_is_told(self, manager, client, caplog):
+        caplog.set_level(logging.INFO)
+        client.failures = [exceptions.ResourceProviderSyncFailed()]
+        update(manager)
+        update(manager)
+        update(manager)
+        assert caplog.text.count("host1 is up to date again") == 1
 
     def test_a_fatal_node_does(self, new_manager, client):
         client.failures = [exceptions.ReshapeFailed(error="no"), None]
@@ -293,9 +299,7 @@ class TestStart:
     @pytest.mark.parametrize(
         ("host", "nodename"), [("renamed", HOST), (HOST, "renamed")], ids=["host", "node"]
     )
-    def test_a_renamed_host_or_node_is_refused(
-        self, new_manager, cell, tmp_path, host, nodename
-    ):
+    def test_a_renamed_host_or_node_is_refused(self, new_manager, cell, tmp_path, host, nodename):
         (tmp_path / "compute_id").write_text(UUID)
         cell.compute_nodes.create(ComputeNode(uuid=UUID, host=host, hypervisor_hostname=nodename))
         with pytest.raises(exceptions.InvalidConfiguration, match="not supported"):
@@ -328,9 +332,7 @@ class TestWhileItRuns:
     @pytest.mark.parametrize(
         ("enabled", "answer", "has_trait"), [(False, "disabled", True), (True, "enabled", False)]
     )
-    def test_the_status_trait_is_written_at_once(
-        self, manager, client, enabled, answer, has_trait
-    ):
+    def test_the_status_trait_is_written_at_once(self, manager, client, enabled, answer, has_trait):
         update(manager)
         node = manager.rt.compute_nodes[HOST]
         if enabled:
@@ -345,9 +347,7 @@ class TestWhileItRuns:
         manager.set_host_enabled(True)
         assert client.written_traits == []
 
-    def test_a_status_that_can_not_be_written_is_logged(
-        self, manager, client, monkeypatch, caplog
-    ):
+    def test_a_status_that_can_not_be_written_is_logged(self, manager, client, monkeypatch, caplog):
         update(manager)
 
         def unreachable(context, uuid):

@@ -42,7 +42,9 @@ def test_white_space_around_the_uuid_does_not_matter(state):
     assert NodeIdentity(str(state)).read() == UUID
 
 
-@pytest.mark.parametrize("content", ["", "host1", UUID.replace("-", ""), f"{UUID} {UUID}", "ü" * 36])
+@pytest.mark.parametrize(
+    "content", ["", "host1", UUID.replace("-", ""), f"{UUID} {UUID}", "ü" * 36]
+)
 def test_a_file_without_a_uuid_of_36_characters_is_refused(state, content):
     put(state, content)
     with pytest.raises(InvalidNodeConfiguration, match="compute_id"):

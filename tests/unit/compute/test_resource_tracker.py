@@ -321,9 +321,7 @@ class TestConflicts:
         update(tracker)
         assert client.calls.count("get_tree") == 4
 
-    def test_the_fourth_generation_conflict_passes_and_the_next_update_works(
-        self, tracker, client
-    ):
+    def test_the_fourth_generation_conflict_passes_and_the_next_update_works(self, tracker, client):
         client.failures = [conflict() for _ in range(4)]
         with pytest.raises(exceptions.ResourceProviderUpdateConflict):
             update(tracker)

@@ -1,0 +1,306 @@
+"""`berth-compute` as a process of its own, against placement over HTTP."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from uuid import uuid4
+
+import pytest
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from placement import config
+from placement.app import create_app
+from tests.functional.compute.outsider import Outsider
+
+REPOSITORY = pathlib.Path(__file__).parents[3]
+DRIVERS = "tests.functional.compute.compute_host"
+
+
+class Quiet(WSGIRequestHandler):
+    def log(self, *args):
+        """Nothing: pytest shows what matters."""
+
+
+class Service:
+    """Placement on a port of its own.
+
+    `before`, if set, is called with method and path ahead of each request; if it returns True, the
+    connection is cut instead of answered.
+    """
+
+    def __init__(self, database):
+        overrides = {
+            ("placement_database", "connection"): f"sqlite:///{database}",
+            ("placement_database", "sync_on_startup"): True,
+            ("api", "auth_strategy"): "noauth2",
+            ("berth", "noauth2_admin_roles"): ["admin", "service"],
+        }
+        self.app = create_app(config.load(files=[], environ={}, overrides=overrides))
+        self.before = None
+        self.server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Quiet)
+        self.url = f"http://127.0.0.1:{self.server.port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def __call__(self, environ, start_response):
+        if self.before and self.before(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            raise ConnectionAbortedError
+        return self.app(environ, start_response)
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def service(tmp_path):
+    service = Service(tmp_path / "placement.db")
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def outsider(service):
+    session = Session(auth=Token(service.url, "admin"))
+    return Outsider(Adapter(session, service_type="placement", raise_exc=False))
+
+
+class Agent:
+    """The agent of one host, to be run as often as need be."""
+
+    def __init__(self, folder, url):
+        self.host = f"host-{uuid4()}"
+        self.state = folder / "state"
+        self.options = {
+            "OS_DEFAULT__HOST": self.host,
+            "OS_DEFAULT__STATE_PATH": str(self.state),
+            "OS_DEFAULT__COMPUTE_DRIVER": "fake.MediumFakeDriver",
+            "OS_PLACEMENT__AUTH_TYPE": "admin_token",
+            "OS_PLACEMENT__ENDPOINT": url,
+            "OS_PLACEMENT__TOKEN": "admin",
+        }
+        self.running = []
+        self.watchdogs = []
+
+    @property
+    def uuid(self):
+        return (self.state / "compute_id").read_text()
+
+    def launch(self, *arguments, **options):
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        given = {f"OS_{name.upper()}": value for name, value in options.items()}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "compute.cli.agent", *arguments],
+            env={**inherited, **self.options, **given},
+            cwd=REPOSITORY,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        # A test that waits for what never comes ends all the same.
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
+        self.watchdogs.append(watchdog)
+        return process
+
+    def once(self, **options):
+        """One update; answers exit code and what was said on stderr."""
+        process = self.launch("--once", **options)
+        return process, process.communicate(timeout=60)[1]
+
+
+@pytest.fixture
+def agent(tmp_path, service):
+    agent = Agent(tmp_path, service.url)
+    yield agent
+    for watchdog in agent.watchdogs:
+        watchdog.cancel()
+    for process in agent.running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def lines_until(process, wanted):
+    """The lines of stderr up to and with the first that holds `wanted`."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if wanted in line:
+            return lines
+    raise AssertionError(f"{wanted!r} was never said, but: {''.join(lines)}")
+
+
+def test_one_update_reports_the_host_and_exits_0(agent, outsider):
+    process, _ = agent.once()
+    assert process.returncode == 0
+    assert outsider.shown(agent.uuid)["name"] == agent.host
+    assert outsider.totals(agent.uuid) == {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
+
+
+def test_the_next_start_reshapes_and_loses_nothing(agent, outsider):
+    agent.once()
+    consumer = outsider.allocate({agent.uuid: {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 5}})
+    process, _ = agent.once(default__compute_driver="fake.FakeNUMAReshapeDriver")
+    assert process.returncode == 0
+    held = outsider.allocations(consumer)
+    assert held.pop(agent.uuid) == {"DISK_GB": 5}
+    assert list(held.values()) == [{"VCPU": 2, "MEMORY_MB": 1024}]
+
+
+def test_the_host_driver_s_numa_nodes_take_over_when_numa_modelling_is_switched_on(agent, outsider):
+    agent.once(default__compute_driver="host")
+    flat = outsider.totals(agent.uuid)
+    consumer = outsider.allocate({agent.uuid: {"VCPU": 1, "DISK_GB": 1}})
+    process, _ = agent.once(default__compute_driver="host", berth__numa_in_placement="true")
+    assert process.returncode == 0
+    assert outsider.totals(agent.uuid) == {"DISK_GB": flat["DISK_GB"]}
+    held = outsider.allocations(consumer)
+    assert held.pop(agent.uuid) == {"DISK_GB": 1}
+    assert list(held.values()) == [{"VCPU": 1}]
+
+
+def test_an_unreachable_placement_exits_3(agent):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        process, said = agent.once(placement__endpoint=url)
+    assert process.returncode == 3
+    assert "Connection refused" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+def test_an_unknown_driver_exits_4(agent):
+    process, said = agent.once(default__compute_driver="nonsense")
+    assert process.returncode == 4
+    assert "Unknown compute driver 'nonsense'" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+def test_a_failed_reshape_exits_1_and_changes_nothing(agent, outsider):
+    agent.once()
+    process, said = agent.once(default__compute_driver="fake.FakeReshapeFailDriver")
+    assert process.returncode == 1
+    assert said == (
+        "berth-compute: Resource provider inventory and allocation data migration failed: "
+        "the fake hypervisor can't tell who has what\n"
+    )
+    assert outsider.totals(agent.uuid) == {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
+
+
+def test_a_reshape_placement_refuses_exits_1_and_changes_nothing(agent, outsider):
+    agent.once()
+    consumer = outsider.allocate({agent.uuid: {"VCPU": 1}})
+    process, said = agent.once(default__compute_driver=f"{DRIVERS}.ForgetfulNestingDriver")
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    assert outsider.totals(agent.uuid)["VCPU"] == 10
+    assert outsider.allocations(consumer) == {agent.uuid: {"VCPU": 1}}
+
+
+def test_a_killed_agent_s_next_start_uses_the_children_it_left(agent, service, outsider):
+    """R33"""
+    agent.once()
+    consumer = outsider.allocate({agent.uuid: {"VCPU": 1, "MEMORY_MB": 512}})
+    agent.options["OS_DEFAULT__COMPUTE_DRIVER"] = f"{DRIVERS}.NestingDriver"
+
+    def kill_at_the_reshape(method, path):
+        if path != "/reshaper":
+            return False
+        agent.running[-1].kill()
+        service.before = None
+        return True
+
+    service.before = kill_at_the_reshape
+    process, _ = agent.once()
+    assert process.returncode == -signal.SIGKILL
+    url = f"/resource_providers?in_tree={agent.uuid}"
+    left = outsider.call("GET", url)["resource_providers"]
+    assert [outsider.totals(p["uuid"]) for p in left if p["uuid"] != agent.uuid] == [{}, {}]
+    assert outsider.allocations(consumer) == {agent.uuid: {"VCPU": 1, "MEMORY_MB": 512}}
+
+    process, _ = agent.once()
+    assert process.returncode == 0
+    found = outsider.call("GET", url)["resource_providers"]
+    assert {p["uuid"] for p in found} == {p["uuid"] for p in left}
+    assert sorted(outsider.allocations(consumer).values(), key=str) == [
+        {"MEMORY_MB": 512},
+        {"VCPU": 1},
+    ]
+
+
+class TestService:
+    """Without --once."""
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_stop_signal_ends_it_with_0(self, agent, number):
+        process = agent.launch()
+        lines_until(process, "Updating resources every")
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 0
+        assert "Stopping" in said
+
+    def test_it_goes_on_without_placement_and_makes_everything_once_that_is_there(
+        self, agent, service, outsider
+    ):
+        """R34"""
+        service.before = lambda method, path: True
+        process = agent.launch(default__update_resources_interval="1")
+        said = lines_until(process, "Error updating resources")
+        service.before = None
+        said += lines_until(process, "is up to date again")
+        process.send_signal(signal.SIGTERM)
+        said += process.communicate(timeout=60)[1]
+        assert process.returncode == 0
+        assert outsider.totals(agent.uuid)["VCPU"] == 10
+        assert "Traceback" not in "".join(said)
+
+    def test_a_reshape_needed_while_it_runs_ends_it_with_1(self, agent, outsider):
+        """R6: the driver changes its mind after the start."""
+        process = agent.launch(
+            default__compute_driver=f"{DRIVERS}.LateNestingDriver",
+            default__update_resources_interval="1",
+        )
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 1
+        assert "inventories need to be moved" in said.splitlines()[-1]
+        assert "Traceback" not in said
+        assert outsider.totals(agent.uuid)["VCPU"] == 10
+
+    def test_unless_the_operator_wants_it_to_go_on(self, agent, outsider):
+        process = agent.launch(
+            default__compute_driver=f"{DRIVERS}.LateNestingDriver",
+            default__update_resources_interval="1",
+            workarounds__reshape_periodic_nonfatal="true",
+        )
+        lines_until(process, "needs a reshape")
+        lines_until(process, "needs a reshape")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+    def test_a_hang_up_makes_it_read_placement_again(self, agent, outsider):
+        """R14: an operator took a trait away that the driver supports."""
+        process = agent.launch(default__update_resources_interval="1")
+        lines_until(process, "Updating resources every")
+        outsider.set_traits(agent.uuid, {"CUSTOM_ONLY_THIS"})
+        process.send_signal(signal.SIGHUP)
+        lines_until(process, "Resetting")
+        while "COMPUTE_DEVICE_TAGGING" not in outsider.traits(agent.uuid):
+            assert process.poll() is None
+            time.sleep(0.1)
+        assert "CUSTOM_ONLY_THIS" in outsider.traits(agent.uuid)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 0

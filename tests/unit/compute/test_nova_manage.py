@@ -1,0 +1,57 @@
+"""`nova-manage`: categories, listings, and what is said to a command that isn't there."""
+
+import pytest
+
+from compute.cli.nova_manage import main
+
+
+def audit(arguments):
+    """Find what is left over.
+
+    The rest of the text is not for the listing.
+    """
+    return len(arguments)
+
+
+CATEGORIES = {"placement": {"audit": audit}}
+
+
+def test_a_command_gets_its_arguments_and_its_answer_is_the_exit_code():
+    assert main(["placement", "audit", "--verbose", "x"], CATEGORIES) == 2
+
+
+def test_a_category_alone_lists_its_commands(capsys):
+    assert main(["placement"], CATEGORIES) == 0
+    shown = capsys.readouterr().out
+    assert "audit" in shown
+    assert "Find what is left over." in shown
+    assert "The rest" not in shown
+
+
+def test_a_category_without_commands_says_so(capsys):
+    assert main(["placement"], {"placement": {}}) == 0
+    assert "no commands" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_127_and_names_what_there_is(capsys):
+    assert main(["placement", "purge"], CATEGORIES) == 127
+    assert capsys.readouterr().err == (
+        "nova-manage: unknown command 'purge' of category placement: there is audit\n"
+    )
+
+
+def test_an_unknown_category_is_127(capsys):
+    assert main(["cells"], CATEGORIES) == 127
+    assert "unknown category 'cells'" in capsys.readouterr().err
+
+
+def test_nothing_at_all_shows_the_help(capsys):
+    assert main([], CATEGORIES) == 0
+    assert "usage: nova-manage" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("nova-manage ")
