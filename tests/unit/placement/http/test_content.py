@@ -1,0 +1,71 @@
+"""What a request may send and must accept (rest-api.md 1.4, 1.5)."""
+
+import pytest
+
+from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
+from placement.http import content
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"CONTENT_LENGTH": ""},
+        {"CONTENT_LENGTH": "0"},
+        {"CONTENT_LENGTH": "5", "CONTENT_TYPE": "text/plain"},
+    ],
+)
+def test_content_that_is_declared_or_missing_is_readable(environ):
+    assert content.check_length(environ) is None
+
+
+@pytest.mark.parametrize("declared", [{}, {"CONTENT_TYPE": ""}])
+def test_content_without_a_type_is_refused(declared):
+    with pytest.raises(UnreadableContent, match="content-type header required"):
+        content.check_length({"CONTENT_LENGTH": "1", **declared})
+
+
+def test_a_length_that_is_no_integer_is_refused():
+    with pytest.raises(UnreadableContent, match="content-length header must be an integer"):
+        content.check_length({"CONTENT_LENGTH": "much"})
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
+def test_json_is_read_whatever_its_parameters(media_type):
+    assert content.check_is_json({"CONTENT_TYPE": media_type}) is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"CONTENT_TYPE": "text/plain"}, "text/plain"),
+        ({"CONTENT_TYPE": "text/plain; charset=utf-8"}, "text/plain"),
+        ({"CONTENT_TYPE": "application/jsonx"}, "application/jsonx"),
+        ({"CONTENT_TYPE": ""}, "None"),
+        ({}, "None"),
+    ],
+)
+def test_other_media_types_are_not_supported(environ, named):
+    with pytest.raises(UnsupportedMediaType) as refused:
+        content.check_is_json(environ)
+    assert refused.value.message == (
+        f"The media type {named} is not supported, use application/json"
+    )
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [None, "application/json", "*/*", "application/*", "text/html, */*;q=0.1", "nonsense/;;"],
+)
+def test_clients_that_take_json_are_served(accept):
+    environ = {} if accept is None else {"HTTP_ACCEPT": accept}
+    assert content.check_accepts_json(environ) is None
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["text/html", "application/json;q=0", "application/json;version=1", "text/*, image/png"],
+)
+def test_clients_that_do_not_take_json_are_refused(accept):
+    with pytest.raises(NotAcceptable, match="Only application/json is provided"):
+        content.check_accepts_json({"HTTP_ACCEPT": accept})

@@ -1,0 +1,188 @@
+"""Schemas and what they say (rest-api.md 1.4, 3.15)."""
+
+import math
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema.exceptions import best_match
+
+from placement.schemas import (
+    aggregates,
+    allocations,
+    inventories,
+    reshaper,
+    resource_classes,
+    resource_providers,
+    traits,
+    usages,
+)
+from placement.schemas.schema import INTEGER, UUID, Schema, closed_object
+
+A = "a0000000-0000-4000-8000-000000000001"
+FAMILIES = (
+    aggregates,
+    allocations,
+    inventories,
+    reshaper,
+    resource_classes,
+    resource_providers,
+    traits,
+    usages,
+)
+
+
+def tables():
+    for family in FAMILIES:
+        for name, table in vars(family).items():
+            if isinstance(table, dict) and all(isinstance(s, Schema) for s in table.values()):
+                for version, schema in table.items():
+                    yield pytest.param(schema, id=f"{family.__name__}.{name}-{version[1]}")
+
+
+SCHEMAS = list(tables())
+
+
+def why_not(schema, value):
+    return Schema(schema).why_not(value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "message", "keyword"),
+    [
+        (closed_object({"a": INTEGER}, ["a"]), {}, "'a' is a required property", "required"),
+        (
+            closed_object({}),
+            {"x": 1},
+            "Additional properties are not allowed ('x' was unexpected)",
+            "additionalProperties",
+        ),
+        (INTEGER, "4", "'4' is not of type 'integer'", "type"),
+        (INTEGER, True, "True is not of type 'integer'", "type"),
+        (INTEGER, 4.5, "4.5 is not of type 'integer'", "type"),
+        (UUID, "abc", "'abc' is not a 'uuid'", "format"),
+        ({"minimum": 0}, -1, "-1 is less than the minimum of 0", "minimum"),
+        ({"maximum": 9}, 10, "10 is greater than the maximum of 9", "maximum"),
+        ({"minItems": 1}, [], "[] should be non-empty", "minItems"),
+        ({"minProperties": 1}, {}, "{} should be non-empty", "minProperties"),
+        ({"minLength": 1}, "", "'' should be non-empty", "minLength"),
+        ({"maxLength": 1}, "ab", "'ab' is too long", "maxLength"),
+        ({"uniqueItems": True}, ["a", "a"], "['a', 'a'] has non-unique elements", "uniqueItems"),
+        ({"pattern": "^A$"}, "B", "'B' does not match '^A$'", "pattern"),
+    ],
+)
+def test_the_reason_is_in_jsonschema_s_words(schema, value, message, keyword):
+    reason = why_not(schema, value)
+    assert reason.startswith(f"{message}\n\nFailed validating '{keyword}' in schema")
+
+
+def test_the_reason_names_the_place_in_schema_and_value():
+    reason = why_not(closed_object({"total": {"minimum": 1}}), {"total": 0})
+    assert "in schema['properties']['total']:" in reason
+    assert "On instance['total']:" in reason
+
+
+def test_a_value_that_fits_has_no_reason():
+    assert why_not(closed_object({"a": INTEGER}, ["a"]), {"a": 4}) is None
+
+
+def test_a_whole_float_is_an_integer():
+    assert why_not(INTEGER, 4.0) is None
+
+
+def test_the_pattern_of_a_body_lets_one_newline_at_the_end_slip_through():
+    assert why_not({"pattern": "^[A-Z]+$"}, "A\n") is None
+
+
+@pytest.mark.parametrize(
+    "spelling", [A.upper(), A.replace("-", ""), "{" + A + "}", f"urn:uuid:{A}"]
+)
+def test_bodies_take_a_uuid_in_any_spelling(spelling):
+    assert why_not(UUID, spelling) is None
+
+
+@pytest.mark.parametrize("spelling", [A.replace("-", ""), "{" + A + "}", f"urn:uuid:{A}"])
+def test_queries_take_a_uuid_with_its_dashes_only(spelling):
+    reason = Schema(UUID, strict_uuids=True).why_not(spelling)
+    assert reason.startswith(f"'{spelling}' is not a 'uuid'")
+
+
+def test_queries_take_a_uuid_in_upper_case():
+    assert Schema(UUID, strict_uuids=True).why_not(A.upper()) is None
+
+
+def test_a_value_that_is_not_text_is_not_asked_for_its_format():
+    assert why_not({"format": "uuid"}, 5) is None
+
+
+@pytest.mark.parametrize("depth", [500, 900])
+def test_what_is_nested_too_deeply_to_be_shown_is_refused(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    assert why_not(INTEGER, value) == "nested too deeply"
+
+
+#: values that come close to bodies of the service, and some that don't
+TEXTS = st.sampled_from(
+    [
+        *(A, A.upper(), A.replace("-", ""), "-" * 36),
+        *("VCPU", "CUSTOM_A", "VCPU\n", "vcpu", "all", "allfoo", "unknown"),
+        *("", "p", "\u2603", "x" * 201, "x" * 256),
+    ]
+)
+NUMBERS = st.sampled_from(
+    [0, 1, -1, 4.0, 4.5, True, 2**31 - 1, 2**31, 2**64, 10**400, 1e39, math.nan, math.inf, -0.0]
+)
+KEYS = TEXTS | st.sampled_from(
+    [
+        *("name", "uuid", "parent_provider_uuid", "allocations", "resources", "resource_provider"),
+        *("project_id", "user_id", "consumer_generation", "consumer_type", "mappings"),
+        *("inventories", "resource_provider_generation", "total", "reserved", "allocation_ratio"),
+        *("resource_class", "aggregates", "traits", "required", "associated"),
+    ]
+)
+VALUES = st.recursive(
+    st.none() | TEXTS | NUMBERS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+def fitting(schema):
+    """Values made along a schema, so that many fit it."""
+    if "anyOf" in schema:
+        return st.one_of(*(fitting(choice) for choice in schema["anyOf"])) | VALUES
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    choices = [VALUES]
+    if "object" in kinds:
+        given_keys = schema.get("properties", {})
+        named = {key: fitting(below) for key, below in given_keys.items()}
+        required = {key: named.pop(key) for key in schema.get("required", [])}
+        for below in schema.get("patternProperties", {}).values():
+            choices.append(st.dictionaries(TEXTS, fitting(below), max_size=2))
+        if given_keys:
+            choices.append(st.fixed_dictionaries(required, optional=named))
+    if "array" in kinds:
+        choices.append(st.lists(fitting(schema.get("items", {})), max_size=3))
+    if {"integer", "number"} & set(kinds):
+        choices.append(NUMBERS)
+    if "string" in kinds:
+        choices.append(TEXTS)
+    return st.one_of(*choices[1:], *choices[:1])
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_the_quick_check_never_accepts_what_jsonschema_refuses(schema, data):
+    value = data.draw(fitting(schema.source))
+    error = best_match(schema._validator.iter_errors(value))
+    assert schema.why_not(value) == (None if error is None else str(error))
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_every_schema_is_a_schema(schema):
+    assert jsonschema.Draft202012Validator.check_schema(schema.source) is None

@@ -1,0 +1,57 @@
+"""Errors in a handler's own words."""
+
+import pytest
+
+from placement import errors
+from placement.errors import PlacementError, worded
+
+
+def every_error(kind=PlacementError):
+    yield kind
+    for below in kind.__subclasses__():
+        yield from every_error(below)
+
+
+@pytest.mark.parametrize("kind", list(every_error()), ids=lambda kind: kind.__name__)
+def test_every_error_has_a_status_a_title_and_a_code(kind):
+    assert (kind.status in range(400, 501), bool(kind.title)) == (True, True)
+    assert kind.code.startswith("placement.")
+
+
+def test_an_error_is_made_of_the_facts_its_text_names():
+    assert errors.ProviderInUse(uuid="u").message == (
+        "Unable to delete resource provider u: Resource provider has allocations."
+    )
+
+
+def test_braces_in_facts_stay_as_they_are():
+    assert errors.SchemaMismatch(why="{'a': {}}").message == "JSON does not validate: {'a': {}}"
+
+
+@worded(
+    (errors.ProviderNotFound, errors.NotFound, "gone {uuid}: {error}"),
+    (errors.Conflict, errors.ConcurrentUpdate, "again: {error}"),
+)
+def handler(call, uuid):
+    raise call
+
+
+def reworded(error):
+    with pytest.raises(PlacementError) as raised:
+        handler(error, uuid="{u}")
+    return type(raised.value), raised.value.message
+
+
+def test_a_handler_rewords_an_error():
+    assert reworded(errors.ProviderNotFound("{x}")) == (errors.NotFound, "gone {u}: {x}")
+
+
+def test_a_wording_is_for_all_errors_below_it():
+    assert reworded(errors.TraitInUse(name="T")) == (
+        errors.ConcurrentUpdate,
+        "again: The trait T is in use by a resource provider.",
+    )
+
+
+def test_errors_without_a_wording_pass():
+    assert reworded(errors.Forbidden("no")) == (errors.Forbidden, "no")

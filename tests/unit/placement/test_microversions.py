@@ -1,0 +1,68 @@
+"""Microversion negotiation and the choice by version (rest-api.md 1.2)."""
+
+import pytest
+
+from placement import microversions
+from placement.microversions import UnacceptableVersion, UnreadableVersion
+
+
+def test_there_are_forty_versions_without_a_gap():
+    assert list(microversions.HISTORY) == [(1, minor) for minor in range(40)]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "compute 2.5", "placement", "1.6", "placementx 1.6"],
+)
+def test_a_request_that_names_no_version_of_placement_has_the_oldest(header):
+    assert microversions.negotiate(header) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("header", "version"),
+    [
+        ("placement 1.10", (1, 10)),
+        ("PLACEMENT 1.10", (1, 10)),
+        ("placement latest", (1, 39)),
+        ("placement  1. 5", (1, 5)),
+        ("placement 01.05", (1, 5)),
+        ("compute 2.5, placement 1.7", (1, 7)),
+        ("placement 1.3, placement 1.4", (1, 4)),
+        ("placement 1.4,compute latest", (1, 4)),
+    ],
+)
+def test_the_last_entry_of_placement_wins(header, version):
+    assert microversions.negotiate(header) == version
+
+
+@pytest.mark.parametrize("version", ["1.40", "2.0", "0.9", "-1.5"])
+def test_a_version_that_is_not_served_is_not_acceptable(version):
+    with pytest.raises(UnacceptableVersion) as refused:
+        microversions.negotiate(f"placement {version}")
+    assert refused.value.message == f"Invalid microversion: Unacceptable version header: {version}"
+
+
+@pytest.mark.parametrize("version", ["1", "abc", "1.x", "1.5.6", "LATEST"])
+def test_a_version_that_can_not_be_read_is_a_bad_request(version):
+    with pytest.raises(UnreadableVersion) as refused:
+        microversions.negotiate(f"placement {version}")
+    wording = f"Invalid microversion: invalid version string: {version}; "
+    assert refused.value.message.startswith(wording)
+
+
+def test_a_refused_header_is_refused_again():
+    for _ in range(2):
+        with pytest.raises(UnacceptableVersion):
+            microversions.negotiate("placement 1.99")
+
+
+@pytest.mark.parametrize(
+    ("version", "entry"),
+    [((1, 0), "first"), ((1, 9), "first"), ((1, 10), "tenth"), ((1, 39), "tenth")],
+)
+def test_the_newest_entry_not_above_the_version_is_picked(version, entry):
+    assert microversions.pick({(1, 0): "first", (1, 10): "tenth"}, version) == entry
+
+
+def test_versions_are_written_with_a_dot():
+    assert microversions.name((1, 10)) == "1.10"
