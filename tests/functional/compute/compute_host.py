@@ -1,5 +1,7 @@
 """A compute host whose service can be started again and again, and drivers that need a reshape."""
 
+from uuid import uuid4
+
 from compute.cell_database import sqlite
 from compute.context import admin_context
 from compute.exceptions import ReshapeNeeded
@@ -9,6 +11,7 @@ from compute.report import SchedulerReportClient
 from compute.service_runner import ServiceRunner
 from compute.virtapi import ComputeVirtAPI
 from virt.fake import MediumFakeDriver
+from virt.inventory import record
 
 
 class ComputeHost:
@@ -107,3 +110,63 @@ class LateNestingDriver(NestingDriver):
             super().update_provider_tree(tree, nodename, **kwargs)
         else:
             MediumFakeDriver.update_provider_tree(self, tree, nodename, **kwargs)
+
+
+class SpreadingDriver(MediumFakeDriver):
+    """The layout of R4: two cells with two cards each below them, and a shared storage pool."""
+
+    FUNCTIONS = {
+        "pf1_1": ("numa1", 2, "CUSTOM_PHYSNET_0"),
+        "pf1_2": ("numa1", 3, "CUSTOM_PHYSNET_1"),
+        "pf2_1": ("numa2", 3, "CUSTOM_PHYSNET_1"),
+        "pf2_2": ("numa2", 4, "CUSTOM_PHYSNET_0"),
+    }
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf)
+        self.asked = []
+        self.pool = str(uuid4())
+        self.aggregate = str(uuid4())
+
+    def update_provider_tree(self, tree, nodename, **kwargs):
+        self.asked.append((nodename, sorted(kwargs)))
+        move = bool(tree.data(nodename).inventory)
+        if move and "allocations" not in kwargs:
+            raise ReshapeNeeded()
+        self._lay_out(tree, nodename)
+        if move:
+            self._move(tree, nodename, kwargs["allocations"])
+
+    def _lay_out(self, tree, nodename):
+        tree.update_inventory(nodename, {})
+        tree.add_aggregates(nodename, self.aggregate)
+        if not tree.exists(self.pool):
+            tree.new_root(f"{nodename}-ssp", self.pool)
+        tree.update_inventory(self.pool, {"DISK_GB": record(500)})
+        tree.add_traits(self.pool, "MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD")
+        tree.add_aggregates(self.pool, self.aggregate)
+        for number, cell in enumerate(("numa1", "numa2"), start=1):
+            self._child(tree, nodename, f"{nodename}-{cell}")
+            tree.update_inventory(
+                f"{nodename}-{cell}",
+                {"VCPU": record(10 * number), "MEMORY_MB": record(1048576 * number)},
+            )
+        for name, (cell, functions, network) in self.FUNCTIONS.items():
+            self._child(tree, f"{nodename}-{cell}", f"{nodename}-{name}")
+            tree.update_inventory(f"{nodename}-{name}", {"SRIOV_NET_VF": record(functions)})
+            tree.add_traits(f"{nodename}-{name}", network)
+
+    def _child(self, tree, parent, name):
+        if not tree.exists(name):
+            tree.new_child(name, parent)
+
+    def _move(self, tree, nodename, allocations):
+        uuid_of = {
+            name: tree.data(f"{nodename}-{name}").uuid for name in ("numa1", "numa2", "pf1_1")
+        }
+        places = {"VCPU": uuid_of["numa1"], "MEMORY_MB": uuid_of["numa2"], "DISK_GB": self.pool}
+        for body in allocations.values():
+            held = body["allocations"].pop(tree.data(nodename).uuid)["resources"]
+            for name, amount in held.items():
+                body["allocations"][places[name]] = {"resources": {name: amount}}
+            body["allocations"][uuid_of["pf1_1"]] = {"resources": {"SRIOV_NET_VF": 1}}
