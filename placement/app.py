@@ -3,6 +3,7 @@
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
+from placement.candidates.live import LiveSnapshot
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification
@@ -25,7 +26,8 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
     """
     policy = Policy(conf)
     database = open_database(conf)
-    application = Placement(ROUTES, Services(conf, database, policy))
+    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
+    application = Placement(ROUTES, Services(conf, database, policy, snapshot))
     return wrapped(application, conf)
 
 

@@ -8,6 +8,9 @@
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
     │   ├── BadQuery
+    │   ├── BadQueryValue
+    │   ├── DuplicateKey            a parameter that may be given only once
+    │   ├── MissingValue            a parameter that must be given
     │   ├── ObjectRefused           a provider can't be created or saved like this
     │   ├── InvalidCapacity         an inventory that offers nothing
     │   ├── StandardNameFixed       a standard class or trait can't be changed
@@ -86,6 +89,18 @@ class SchemaMismatch(BadRequest):
 
 class BadQuery(BadRequest):
     text = "Invalid query string parameters: {why}"
+
+
+class BadQueryValue(BadRequest):
+    code = "placement.query.bad_value"
+
+
+class DuplicateKey(BadRequest):
+    code = "placement.query.duplicate_key"
+
+
+class MissingValue(BadRequest):
+    code = "placement.query.missing_value"
 
 
 class ObjectRefused(BadRequest):

@@ -6,6 +6,7 @@ from typing import Any
 
 from placement.handlers import (
     aggregates,
+    allocation_candidates,
     allocations,
     inventories,
     provider_traits,
@@ -110,6 +111,7 @@ ROUTES: dict[str, tuple[Endpoint, ...]] = {
         put(allocations.replace),
         delete(allocations.delete),
     ),
+    "/allocation_candidates": (get(allocation_candidates.list_all, (1, 10)),),
     "/traits": (get(traits.list_all, (1, 6)),),
     "/traits/<name>": (
         Endpoint("GET", traits.show, (1, 6)),

@@ -1,0 +1,4 @@
+"""GET /allocation_candidates as a chain over a snapshot of the cloud (DESIGN D4, D5).
+
+request → snapshot → filter (masks of providers, roots) → combine (per tree) → limit → render.
+"""

@@ -9,4 +9,11 @@ OPTIONS = [
         help="Roles of the user `admin` with auth_strategy noauth2 when a request names none. "
         "OpenStack Placement knows only `admin`; add `service` to let that token reshape.",
     ),
+    cfg.FloatOpt(
+        "snapshot_audit_interval",
+        default=60,
+        min=0,
+        help="Seconds after which a search for allocation candidates compares the process's "
+        "picture of the cloud with the tables, to notice writers that aren't Berth; 0: never.",
+    ),
 ]

@@ -22,6 +22,7 @@ def ensure_trait(database: Database, name: str) -> tuple[Trait, bool]:
         if found is not None:
             return found, False
         traits.insert(connection, name)
+        changes.record_names(connection)
         return traits.named(connection, [name])[name], True
 
     return database.write(ensure)
@@ -39,6 +40,7 @@ def delete_trait(database: Database, name: str) -> None:
         if traits.in_use(connection, found.id):
             raise TraitInUse(name=name)
         traits.delete(connection, found.id)
+        changes.record_names(connection)
 
     database.write(delete)
 

@@ -1,9 +1,12 @@
 """The change feed: which providers each write touched (DESIGN D4).
 
 Written inside the operation's own transaction, so that whoever reads the feed after a commit knows
-of everything that commit did.
+of everything that commit did. Ids are given at insert, not at commit: a reader may see row 7 before
+row 6, and a row 6 that never comes (rolled back, or a cluster that counts in steps). A `Cursor`
+remembers such gaps and looks for them again until they are older than any write may be.
 """
 
+import dataclasses
 import enum
 from collections.abc import Iterable
 
@@ -15,6 +18,12 @@ from placement.storage.tables import provider_changes
 #: how many rows of the feed are kept, and how often the rest is dropped
 KEPT = 100_000
 TRIM_EVERY = 1_000
+#: seconds after which a missing row is taken never to come: no write takes as long
+LONGEST_WRITE = 60.0
+#: how many rows below the newest a new reader searches for gaps
+GAP_WINDOW = 1_000
+#: up to so many gaps are asked for by id; beyond, everything from the first gap on is read again
+MAX_NAMED_GAPS = 200
 
 
 class Kind(enum.IntFlag):
@@ -26,7 +35,7 @@ class Kind(enum.IntFlag):
     TRAITS = 8
     AGGREGATES = 16
     DELETED = 32
-    NAMES = 64  # a resource class was renamed; the row names no provider
+    NAMES = 64  # a resource class or a trait came, went or was renamed; no provider is named
 
 
 _INSERT = sa.insert(provider_changes)
@@ -37,6 +46,11 @@ NO_PROVIDER = 0
 def record(connection: Connection, provider_ids: Iterable[int], kind: Kind) -> None:
     """Append one row per provider."""
     record_each(connection, dict.fromkeys(provider_ids, kind))
+
+
+def record_names(connection: Connection) -> None:
+    """Append that the names of resource classes or traits changed."""
+    record(connection, [NO_PROVIDER], Kind.NAMES)
 
 
 def record_each(connection: Connection, kinds: dict[int, Kind]) -> None:
@@ -51,5 +65,102 @@ def record_each(connection: Connection, kinds: dict[int, Kind]) -> None:
     last = inserted_id(connection.execute(_INSERT, first))
     if more:
         connection.execute(_INSERT, more)
-    if last % TRIM_EVERY == 0:
+    # the many rows of one write may step over the multiple, so the whole stretch is looked at
+    if last // TRIM_EVERY != (last + len(rows)) // TRIM_EVERY:
         connection.execute(sa.delete(provider_changes).where(provider_changes.c.id <= last - KEPT))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cursor:
+    """How far a reader has read.
+
+    :param newest: the greatest id it has seen
+    :param gaps: ids below `newest` it hasn't seen, with the time when it noticed
+    """
+
+    newest: int
+    gaps: dict[int, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class News:
+    """What a reader hasn't seen yet: kinds of change by provider id, and where it is now."""
+
+    kinds: dict[int, Kind]
+    cursor: Cursor
+
+
+_COLUMNS = (
+    provider_changes.c.id,
+    provider_changes.c.resource_provider_id,
+    provider_changes.c.kind,
+)
+_AFTER = (
+    sa.select(*_COLUMNS)
+    .where(provider_changes.c.id > sa.bindparam("after"))
+    .order_by(provider_changes.c.id)
+)
+_AFTER_OR_GAPS = (
+    sa.select(*_COLUMNS)
+    .where(
+        sa.or_(
+            provider_changes.c.id > sa.bindparam("after"),
+            provider_changes.c.id.in_(sa.bindparam("gaps", expanding=True)),
+        )
+    )
+    .order_by(provider_changes.c.id)
+)
+_BOUNDS = sa.select(sa.func.min(provider_changes.c.id), sa.func.max(provider_changes.c.id))
+_IDS_AFTER = sa.select(provider_changes.c.id).where(provider_changes.c.id > sa.bindparam("after"))
+
+
+def start(connection: Connection, now: float) -> Cursor:
+    """Where a reader stands that reads all tables in this very transaction.
+
+    Writes that took their ids but aren't committed yet show as gaps.
+    """
+    newest = connection.execute(_BOUNDS).one()[1] or 0
+    first = max(0, newest - GAP_WINDOW)
+    seen = set(connection.execute(_IDS_AFTER, {"after": first}).scalars())
+    missing = (i for i in range(first + 1, newest) if i not in seen)
+    return Cursor(newest, dict.fromkeys(missing, now))
+
+
+def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
+    """What happened since; None if the feed no longer reaches back to the cursor.
+
+    :param now: the reader's clock, in seconds
+    """
+    gaps = cursor.gaps
+    if not gaps:
+        rows = connection.execute(_AFTER, {"after": cursor.newest}).all()
+        if not rows:
+            return News({}, cursor)
+    elif len(gaps) > MAX_NAMED_GAPS:
+        found = connection.execute(_AFTER, {"after": min(gaps) - 1})
+        rows = [row for row in found if row[0] > cursor.newest or row[0] in gaps]
+    else:
+        rows = connection.execute(
+            _AFTER_OR_GAPS, {"after": cursor.newest, "gaps": list(gaps)}
+        ).all()
+    seen = {row[0] for row in rows}
+    newest = max(cursor.newest, max(seen, default=0))
+    if newest > cursor.newest and cursor.newest + 1 not in seen:
+        oldest = connection.execute(_BOUNDS).one()[0]
+        if oldest is None or oldest > cursor.newest + 1:
+            return None
+    open_gaps = {
+        i: noticed
+        for i, noticed in gaps.items()
+        if i not in seen and now - noticed <= LONGEST_WRITE
+    }
+    open_gaps |= {i: now for i in range(cursor.newest + 1, newest) if i not in seen}
+    kinds: dict[int, Kind] = {}
+    for _, provider_id, kind in rows:
+        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+    return News(kinds, Cursor(newest, open_gaps))
+
+
+def newest_id(connection: Connection) -> int:
+    """The greatest id in the feed, 0 if it is empty."""
+    return connection.execute(_BOUNDS).one()[1] or 0

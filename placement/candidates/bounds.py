@@ -1,0 +1,80 @@
+"""Early proof that nothing fits: sums and Hall's condition, on classes of equal providers."""
+
+import collections
+from collections.abc import Iterable, Mapping
+
+
+def can_supply(wants: Mapping[int, int], supplies: Iterable[tuple[int, int]]) -> bool:
+    """Whether every want can be met, if amounts could be split at will.
+
+    For unit amounts (or amounts that are all equal, counted in that amount) the answer is exact.
+
+    :param wants: how much is wanted by those whose options are the bits of the key
+    :param supplies: (bits of the kinds it is an option of, how much it has) of each supplier
+    """
+    if not wants:
+        return True
+    pools: collections.Counter[int] = collections.Counter()
+    relevant = 0
+    for options in wants:
+        relevant |= options
+    for bit, amount in supplies:
+        if amount > 0 and bit & relevant:
+            pools[bit & relevant] += amount
+    if sum(pools.values()) < sum(wants.values()):
+        return False
+    return _flow_saturates(dict(wants), dict(pools))
+
+
+def _flow_saturates(wants: dict[int, int], pools: dict[int, int]) -> bool:
+    """Maximum flow by augmenting paths; want w is joined to pool p where they share bits."""
+    flow: dict[tuple[int, int], int] = collections.defaultdict(int)
+    free = dict(pools)
+    for want, amount in wants.items():
+        missing = amount
+        while missing:
+            path = _augmenting_path(want, wants, pools, free, flow)
+            if path is None:
+                return False
+            pushed = min(missing, free[path[-1][1]])
+            for (giver, _), (_, taken) in zip(path[1:], path[:-1], strict=True):
+                pushed = min(pushed, flow[giver, taken])
+            for number, (taker, pool) in enumerate(path):
+                flow[taker, pool] += pushed
+                if number + 1 < len(path):
+                    flow[path[number + 1][0], pool] -= pushed
+            free[path[-1][1]] -= pushed
+            missing -= pushed
+    return True
+
+
+def _augmenting_path(
+    want: int,
+    wants: Mapping[int, int],
+    pools: Mapping[int, int],
+    free: Mapping[int, int],
+    flow: Mapping[tuple[int, int], int],
+) -> list[tuple[int, int]] | None:
+    """Steps (want, pool): each want goes to the pool, pushing the next step's want elsewhere."""
+    came_from: dict[int, tuple[int, int | None]] = {}
+    queue: collections.deque[tuple[int, int | None]] = collections.deque([(want, None)])
+    asked = {want}
+    while queue:
+        taker, through = queue.popleft()
+        for pool in pools:
+            if pool in came_from or not pool & taker:
+                continue
+            came_from[pool] = (taker, through)
+            if free[pool] > 0:
+                path, here = [], pool
+                while True:
+                    who, before = came_from[here]
+                    path.append((who, here))
+                    if before is None:
+                        return path[::-1]
+                    here = before
+            for other in wants:
+                if other not in asked and flow.get((other, pool), 0) > 0:
+                    asked.add(other)
+                    queue.append((other, pool))
+    return None

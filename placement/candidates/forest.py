@@ -1,0 +1,87 @@
+"""Who is whose parent: the trees of a snapshot as arrays."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from placement.candidates.columns import Mask, Slots
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forest:
+    """Parents and roots by slot, and each tree's providers in one run of `order`.
+
+    :param parent: the parent's slot, -1 for roots and for deleted providers
+    :param root: the root's slot; deleted providers are their own
+    :param alive: whether the slot's provider exists
+    :param order: slots sorted by root, then slot
+    :param start: where in `order` the tree of a root begins, by the root's slot
+    :param count: how many providers the tree of a root has, 0 for slots that are no root
+    :param place: where in its tree's run a provider stands
+    """
+
+    parent: Slots
+    root: Slots
+    alive: Mask
+    order: Slots
+    start: Slots
+    count: Slots
+    place: Slots
+    nested: bool
+
+    @classmethod
+    def of(cls, parent: Slots, root: Slots, alive: Mask) -> "Forest":
+        """From parents and roots alone."""
+        size = len(parent)
+        nested = bool(np.any(parent >= 0))
+        if not nested:
+            slots = np.arange(size, dtype=np.int32)
+            none = np.zeros(size, np.int32)
+            return cls(parent, root, alive, slots, slots, alive.astype(np.int32), none, nested)
+        order = np.argsort(root, kind="stable").astype(np.int32)
+        count = np.bincount(root[alive], minlength=size).astype(np.int32)
+        everyone = np.bincount(root, minlength=size)
+        start = (np.cumsum(everyone) - everyone).astype(np.int32)
+        place = np.empty(size, np.int32)
+        place[order] = np.arange(size, dtype=np.int32) - start[root[order]]
+        return cls(parent, root, alive, order, start, count, place, nested)
+
+    @property
+    def size(self) -> int:
+        return len(self.parent)
+
+    @property
+    def is_root(self) -> Mask:
+        """Which slots are roots of existing trees."""
+        return self.alive if not self.nested else (self.parent < 0) & self.alive
+
+    def members(self, root: int) -> Slots:
+        """The slots of a root's tree, ascending."""
+        begin = self.start[root]
+        return self.order[begin : begin + self.count[root]]
+
+    def lineage(self, slot: int) -> list[int]:
+        """The provider and its ancestors, upwards."""
+        found = [slot]
+        # a damaged database may have a loop; a tree isn't deeper than the forest is large
+        while (slot := int(self.parent[slot])) >= 0 and len(found) <= self.size:
+            found.append(slot)
+        return found
+
+    def changed(self, kin: Mapping[int, tuple[int, int] | None], size: int) -> "Forest":
+        """With other parents and roots of some slots; None: the provider is gone."""
+        parent = _grown(self.parent, size, -1)
+        alive = _grown(self.alive, size, False)
+        root = np.arange(size, dtype=np.int32)
+        root[: self.size] = self.root
+        for slot, place in kin.items():
+            alive[slot] = place is not None
+            parent[slot], root[slot] = (-1, slot) if place is None else place
+        return Forest.of(parent, root, alive)
+
+
+def _grown(array: np.ndarray, size: int, filler: int | bool) -> np.ndarray:
+    grown = np.full(size, filler, array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,143 @@
+"""The columnar view of the cloud that searches work on (DESIGN D4)."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from placement.candidates.columns import Blocks, Column, Mask, Slots, SlotSet, empty_column
+from placement.candidates.forest import Forest
+
+#: the trait of providers that serve all trees of their aggregates
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+Ids = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """Resource classes, traits and aggregates by id and by name."""
+
+    classes: Mapping[int, str]
+    traits: Mapping[int, str]
+    class_ids: Mapping[str, int]
+    trait_ids: Mapping[str, int]
+
+    @classmethod
+    def of(cls, classes: Mapping[int, str], traits: Mapping[int, str]) -> "Names":
+        """From the names by id."""
+        return cls(
+            classes,
+            traits,
+            {name: key for key, name in classes.items()},
+            {name: key for key, name in traits.items()},
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Register:
+    """Which provider has which slot. Grows in place: a snapshot ignores slots beyond its size.
+
+    :param ids: by slot; 0 for slots whose provider was deleted
+    """
+
+    ids: list[int]
+    uuids: list[str]
+    slot_of_id: dict[int, int]
+    slot_of_uuid: dict[str, int]
+
+    def add(self, provider_id: int, uuid: str) -> int:
+        """Give a provider the next slot."""
+        slot = len(self.ids)
+        self.ids.append(provider_id)
+        self.uuids.append(uuid)
+        self.slot_of_id[provider_id] = slot
+        self.slot_of_uuid[uuid] = slot
+        return slot
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The cloud at one moment. Never changes; what it memoises would come out the same again.
+
+    :param columns: inventories by resource class id
+    :param traits_of: the ids of each provider's traits, by slot
+    :param aggregates_of: likewise
+    :param classes_of: the ids of the classes each provider has inventory of
+    :param with_trait: the providers that have a trait, by trait id; unused traits are missing
+    :param in_aggregate: likewise
+    :param stray_usage: what is taken of (slot, class) that have no inventory
+    :param texts: each provider's summary as JSON, filled by `render`
+    :param tree_texts: the summaries of a root's whole tree, likewise
+    """
+
+    register: Register
+    forest: Forest
+    names: Names
+    aggregate_ids: Mapping[str, int]
+    columns: Mapping[int, Column]
+    traits_of: Blocks[Ids]
+    aggregates_of: Blocks[Ids]
+    classes_of: Blocks[Ids]
+    with_trait: Mapping[int, SlotSet]
+    in_aggregate: Mapping[int, SlotSet]
+    stray_usage: Mapping[tuple[int, int], int]
+    texts: Blocks[str | None]
+    tree_texts: Blocks[str | None]
+    memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many slots there are, those of deleted providers included."""
+        return self.forest.size
+
+    def column(self, class_id: int) -> Column:
+        """The inventories of a class, which may be none."""
+        return self.columns.get(class_id) or empty_column()
+
+    def slot(self, uuid: str) -> int | None:
+        """The slot of a provider, or None if there is no such provider."""
+        slot = self.register.slot_of_uuid.get(uuid)
+        if slot is None or slot >= self.size or not self.forest.alive[slot]:
+            return None
+        return slot
+
+    def has_trait(self, trait_ids: Iterable[int]) -> Mask:
+        """Which providers have at least one of the traits."""
+        return self._any_of(self.with_trait, trait_ids)
+
+    def is_member(self, uuids: Iterable[str]) -> Mask:
+        """Which providers are in at least one of the aggregates; unknown ones have no members."""
+        ids = [self.aggregate_ids[uuid] for uuid in uuids if uuid in self.aggregate_ids]
+        return self._any_of(self.in_aggregate, ids)
+
+    def _any_of(self, sets: Mapping[int, SlotSet], keys: Iterable[int]) -> Mask:
+        mask: Mask | None = None
+        for key in keys:
+            found = sets.get(key)
+            if found is not None:
+                more = found.mask(self.size)
+                mask = more if mask is None else mask | more
+        return np.zeros(self.size, np.bool_) if mask is None else mask
+
+    @property
+    def sharing(self) -> Slots:
+        """The providers that are shared (allocation-candidates.md 2.1)."""
+        trait_id = self.names.trait_ids.get(SHARING_TRAIT, -1)
+        found = self.with_trait.get(trait_id)
+        return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
+
+    def roots_of_aggregate(self, aggregate_id: int) -> Slots:
+        """The roots of all trees with a provider in the aggregate."""
+        members = self.in_aggregate[aggregate_id]
+        return self.remembered(
+            ("roots", aggregate_id), lambda: np.unique(self.forest.root[members.slots()])
+        )
+
+    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What `compute` gives, computed once for this snapshot."""
+        try:
+            return self.memo[key]
+        except KeyError:
+            return self.memo.setdefault(key, compute())

@@ -1,0 +1,258 @@
+"""From anchors to problems: what each tree has for a request, equal trees sharing one search."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from placement.candidates.columns import Mask, Slots
+from placement.candidates.combine import Solution, solutions
+from placement.candidates.filter import FilteredGroup, Part
+from placement.candidates.problem import Local, Shape, Variable
+from placement.candidates.request import CandidateRequest
+from placement.candidates.sharing import Lenders
+from placement.candidates.snapshot import Snapshot
+
+#: masks that fit a word of a tree's description
+_BITS = 60
+#: how many trees are looked at together: few at first, as the limit may soon be reached
+_FIRST_CHUNK, _LAST_CHUNK = 64, 4096
+_OWN_TREE = -1
+
+
+class Solved:
+    """The solutions of one problem, found as they are asked for and then remembered."""
+
+    def __init__(self, shape: Shape, locals_: Sequence[Local], sharing: Sequence[bool]) -> None:
+        self._stream: Iterator[Solution] = solutions(shape, locals_)
+        self._found: list[Solution] = []
+        self._sharing = sharing
+        self._lends = any(sharing)
+        #: what rendering computes once for all trees with this problem, by number of the solution
+        self.templates: dict[int, Any] = {}
+        #: how many trees have this problem
+        self.trees = 0
+
+    def at(self, number: int) -> Solution | None:
+        """The solution of that number, or None if there are not as many."""
+        while len(self._found) <= number:
+            found = next(self._stream, None)
+            if found is None:
+                return None
+            self._found.append(found)
+        return self._found[number]
+
+    def only_shared(self, solution: Solution) -> bool:
+        """Whether the solution uses sharing providers only, so that other trees may have it."""
+        return self._lends and all(self._sharing[local] for local in solution)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tree:
+    """One anchor with its problem.
+
+    :param slots: the provider behind each local
+    """
+
+    root: int
+    solved: Solved
+    slots: tuple[int, ...]
+
+
+class Trees:
+    """The anchors of a request as problems.
+
+    :param groups: the request's groups with their masks
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, request: CandidateRequest, groups: Sequence[FilteredGroup]
+    ) -> None:
+        self._snapshot = snapshot
+        self.parts: list[Part] = [part for group in groups for part in group.parts]
+        self._kinds, self._masks = _kinds(self.parts)
+        self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
+        self._totals = _contested(self.parts)
+        self.shape = self._shape(request)
+        sharing = snapshot.sharing
+        lending = np.zeros(len(sharing), np.bool_)
+        for _, shared in self._masks:
+            lending |= shared[sharing]
+        self.lenders = Lenders(snapshot, sharing[lending].tolist())
+        self._sharing = set(sharing.tolist()) if self.lenders else set()
+        self._known: dict[Any, tuple[Solved, list[int], tuple[int, ...]]] = {}
+
+    def _shape(self, request: CandidateRequest) -> Shape:
+        variables = tuple(
+            Variable(
+                part.suffix,
+                kind,
+                part.demand,
+                tuple((key, amount) for key, amount in part.demand if key in self._totals),
+            )
+            for part, kind in zip(self.parts, self._kinds, strict=True)
+        )
+        subtrees = tuple(
+            frozenset(n for n, variable in enumerate(variables) if variable.suffix in suffixes)
+            for suffixes in request.same_subtree
+            if len(suffixes) > 1
+        )
+        return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
+
+    def split(self, roots: Mask) -> tuple[Slots, Slots]:
+        """The anchors that are a tree by themselves and borrow nothing, and all others.
+
+        The former have one candidate each, and are already rid of those that have none.
+        """
+        snapshot, forest = self._snapshot, self._snapshot.forest
+        if not forest.nested and not self.lenders:
+            simple, others = roots, np.zeros(0, np.int32)
+        else:
+            simple = roots & (forest.count == 1)
+            if self.lenders:
+                simple &= ~self.lenders.mask()
+            others = np.flatnonzero(roots & ~simple).astype(np.int32)
+        if self.shape.isolate and sum(v.suffixed for v in self.shape.variables) > 1:
+            return np.zeros(0, np.int32), others
+        for mask in self.trait_sets:
+            simple = simple & mask
+        for class_id, total in self._totals.items():
+            simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
+        return np.flatnonzero(simple).astype(np.int32), others
+
+    def problems(self, roots: Slots) -> Iterator[Tree]:
+        """The anchors one after the other, described a chunk at a time."""
+        start, length = 0, _FIRST_CHUNK
+        while start < len(roots):
+            yield from self._chunk(roots[start : start + length])
+            start += length
+            length = min(length * 4, _LAST_CHUNK)
+
+    def _chunk(self, roots: Slots) -> Iterable[Tree]:
+        forest = self._snapshot.forest
+        counts = forest.count[roots]
+        found: list[Tree | None] = [None] * len(roots)
+        for count in np.unique(counts).tolist():
+            where = np.flatnonzero(counts == count)
+            starts = forest.start[roots[where]]
+            members = forest.order[starts[:, None] + np.arange(count)]
+            described = self._describe(members)
+            for number, at in enumerate(where.tolist()):
+                found[at] = self._tree(int(roots[at]), members[number], described[number])
+        return (tree for tree in found if tree is not None)
+
+    def _describe(self, members: np.ndarray) -> np.ndarray:
+        """Trees × members × words: all that tells the search in one tree from another."""
+        forest = self._snapshot.forest
+        words = []
+        own = [mask for mask, _ in self._masks]
+        for masks in (own, self.trait_sets):
+            for begin in range(0, len(masks), _BITS):
+                word = np.zeros(members.shape, np.int64)
+                for bit, mask in enumerate(masks[begin : begin + _BITS]):
+                    word |= mask[members].astype(np.int64) << bit
+                words.append(word)
+        for class_id, total in sorted(self._totals.items()):
+            rooms = self._snapshot.column(class_id).rooms_at(members)
+            words.append(np.clip(rooms, 0, total).astype(np.int64))
+        if self.shape.subtrees:
+            parents = forest.parent[members]
+            words.append(np.where(parents >= 0, forest.place[parents], -1).astype(np.int64))
+        if self._sharing:
+            sharing = self._snapshot.sharing
+            words.append(np.isin(members, sharing).astype(np.int64))
+        return np.ascontiguousarray(np.stack(words, axis=2))
+
+    def _tree(self, root: int, members: np.ndarray, described: np.ndarray) -> Tree:
+        slots = members.tolist()
+        lent = self.lenders.of_tree(root, slots) if self.lenders else ()
+        key = (described.tobytes(), lent)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._solve(described.tolist(), lent)
+        solved, kept, lent = known
+        solved.trees += 1
+        return Tree(root, solved, (*[slots[place] for place in kept], *lent))
+
+    def _solve(
+        self, rows: list[list[int]], lent: tuple[int, ...]
+    ) -> tuple[Solved, list[int], tuple[int, ...]]:
+        option_words = -(-len(self._masks) // _BITS)
+        hit_words = -(-len(self.trait_sets) // _BITS)
+        kept, locals_, sharing, parents = [], [], [], []
+        for place, row in enumerate(rows):
+            options = _joined(row[:option_words])
+            words = iter(row[option_words + hit_words :])
+            rooms = tuple(next(words) for _ in self._totals)
+            parents.append(next(words) if self.shape.subtrees else -1)
+            if not options:
+                continue
+            kept.append(place)
+            hits = _joined(row[option_words : option_words + hit_words])
+            locals_.append(Local(options, hits, 0, _OWN_TREE, rooms))
+            sharing.append(bool(self._sharing) and bool(next(words)))
+        lineages = [_upwards(place, parents) for place in kept]
+        for slot in lent:
+            locals_.append(self._lent_local(slot))
+            sharing.append(True)
+            # slots of another tree: told apart from places by their sign
+            lineages.append([~other for other in self._snapshot.forest.lineage(slot)])
+        names = [*kept, *(~slot for slot in lent)]
+        below = (
+            [sum(1 << n for n, lineage in enumerate(lineages) if name in lineage) for name in names]
+            if self.shape.subtrees
+            else [0] * len(names)
+        )
+        placed = [
+            dataclasses.replace(local, below=mask)
+            for local, mask in zip(locals_, below, strict=True)
+        ]
+        return Solved(self.shape, placed, sharing), kept, lent
+
+    def _lent_local(self, slot: int) -> Local:
+        snapshot = self._snapshot
+        options = sum(1 << n for n, (_, shared) in enumerate(self._masks) if shared[slot])
+        hits = sum(1 << n for n, mask in enumerate(self.trait_sets) if mask[slot])
+        rooms = tuple(
+            min(max(int(snapshot.column(key).rooms_at(np.array([slot]))[0]), 0), total)
+            for key, total in sorted(self._totals.items())
+        )
+        return Local(options, hits, 0, int(snapshot.forest.root[slot]), rooms)
+
+
+def _joined(words: list[int]) -> int:
+    value = 0
+    for number, word in enumerate(words):
+        value |= word << (number * _BITS)
+    return value
+
+
+def _upwards(place: int, parents: list[int]) -> list[int]:
+    found = [place]
+    while (place := parents[place]) >= 0 and len(found) <= len(parents):
+        found.append(place)
+    return found
+
+
+def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
+    """Number the parts by what can serve them: equal groups have the same masks."""
+    numbers: dict[tuple[int, int], int] = {}
+    masks: list[tuple[Mask, Mask]] = []
+    kinds = []
+    for part in parts:
+        key = (id(part.own), id(part.shared))
+        if key not in numbers:
+            numbers[key] = len(masks)
+            masks.append((part.own, part.shared))
+        kinds.append(numbers[key])
+    return kinds, masks
+
+
+def _contested(parts: Sequence[Part]) -> dict[int, int]:
+    """The classes that several parts ask for, and how much they ask in all."""
+    asked: dict[int, list[int]] = {}
+    for part in parts:
+        for class_id, amount in part.demand:
+            asked.setdefault(class_id, []).append(amount)
+    return {key: sum(amounts) for key, amounts in asked.items() if len(amounts) > 1}

@@ -1,0 +1,31 @@
+"""/allocation_candidates (allocation-candidates.md)."""
+
+import flask
+from oslo_config import cfg
+
+from placement.candidates import render
+from placement.candidates.request import Generation
+from placement.candidates.search import search
+from placement.handlers.allocation_candidates_query import read_request
+from placement.http.call import NOW, Call
+
+
+def list_all(call: Call) -> flask.Response:
+    """GET /allocation_candidates"""
+    call.authorize("placement:allocation_candidates:list")
+    request = read_request(call)
+    generation = generation_of(call.conf, call.context.request_id)
+    found = search(call.snapshot.current(), request, generation)
+    return call.reply(text=render.body(found, call.version), modified=NOW)
+
+
+def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:
+    """How the configuration wants candidates to be generated (allocation-candidates.md 4)."""
+    group = conf.placement
+    most = group.max_allocation_candidates
+    return Generation(
+        # 0 has always meant the same as 1
+        cap=None if most < 0 else max(most, 1),
+        depth_first=group.allocation_candidates_generation_strategy == "depth-first",
+        seed=request_id if group.randomize_allocation_candidates else None,
+    )

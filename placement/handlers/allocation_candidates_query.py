@@ -1,0 +1,235 @@
+"""Reading the query of GET /allocation_candidates (allocation-candidates.md 1).
+
+What is wrong first is reported; the order of the checks is section 1.1's.
+"""
+
+import dataclasses
+import re
+
+from placement.candidates.request import CandidateRequest, Group
+from placement.domain.uuids import is_uuid_like
+from placement.errors import BadQuery, BadQueryValue, BadRequest, DuplicateKey, MissingValue
+from placement.handlers.filter_grammar import (
+    ANY_TRAITS,
+    FORBIDDEN_AGGREGATES,
+    FORBIDDEN_TRAITS,
+    REPEATED_MEMBER_OF,
+    parse_member_of,
+    parse_resources,
+    parse_traits,
+)
+from placement.http.call import Call
+from placement.http.query import Query
+from placement.microversions import Version, pick
+from placement.schemas import allocation_candidates as schemas
+
+GROUPS: Version = (1, 25)
+NESTED: Version = (1, 29)
+SUBTREES: Version = (1, 36)
+
+_GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
+_AFTER_SUBTREES = "`same_subtree`"
+
+
+def read_request(call: Call) -> CandidateRequest:
+    """What the query asks for. Raises BadRequest and its kin."""
+    query = call.query(schemas.LIST)
+    version = call.version
+    limit = _limit(query, version)
+    required, forbidden = _root_required(query)
+    subtrees = [_subtree(value) for value in query.all("same_subtree")]
+    groups = _groups(query, version)
+    if version >= SUBTREES:
+        _check_subtree_groups(groups, subtrees)
+    elif version >= GROUPS:
+        _check_resources(groups)
+    if version >= FORBIDDEN_TRAITS:
+        _check_conflicts(groups)
+    policy = _policy(query)
+    if policy is None and sum(bool(group.suffix) for group in groups) > 1:
+        raise BadRequest(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.'
+        )
+    return CandidateRequest(
+        tuple(groups),
+        required,
+        forbidden,
+        tuple(frozenset(subtree) for subtree in subtrees),
+        isolate=policy == "isolate",
+        nested=version >= NESTED,
+        limit=limit,
+    )
+
+
+def _limit(query: Query, version: Version) -> int | None:
+    """The first limit counts; the schema has seen the last."""
+    values = query.all("limit")
+    if not values:
+        return None
+    if len(values) > 1:
+        reason = pick(schemas.LIST, version).why_not(query.last() | {"limit": values[0]})
+        if reason is not None:
+            raise BadQuery(why=reason)
+    return int(values[0])
+
+
+def _policy(query: Query) -> str | None:
+    values = query.all("group_policy")
+    return values[0] if values else None
+
+
+def _root_required(query: Query) -> tuple[frozenset[str], frozenset[str]]:
+    values = query.all("root_required")
+    if not values:
+        return frozenset(), frozenset()
+    if len(values) > 1:
+        raise DuplicateKey("Query parameter 'root_required' may be specified only once.")
+    # any-of traits were never made for roots
+    sets, forbidden = parse_traits(values[0], max(FORBIDDEN_TRAITS, _BEFORE_ANY_TRAITS))
+    required = frozenset().union(*sets)
+    both = sorted(required & forbidden)
+    if both:
+        raise BadQueryValue(
+            "Conflicting required and forbidden traits found in root_required: " + ", ".join(both)
+        )
+    return required, forbidden
+
+
+_BEFORE_ANY_TRAITS: Version = (1, 38)
+
+
+def _subtree(value: str) -> list[str]:
+    suffixes = [suffix.strip() for suffix in value.split(",")]
+    if not all(suffixes):
+        raise BadQueryValue(
+            f"Empty string (unsuffixed group) can not be specified in {_AFTER_SUBTREES} "
+        )
+    return suffixes
+
+
+def _groups(query: Query, version: Version) -> list[Group]:
+    """The groups in the order of their first keys."""
+    groups: dict[str, Group] = {}
+    done: set[str] = set()
+    for key, value in query.pairs:
+        match = _GROUP_KEY.fullmatch(key)
+        if match is None:
+            continue
+        name, suffix = match.groups()
+        group = groups.setdefault(suffix, Group(suffix))
+        if name == "resources":
+            group = dataclasses.replace(group, resources=parse_resources(value))
+        elif name == "in_tree":
+            group = dataclasses.replace(group, in_tree=_tree(value))
+        elif key not in done:
+            values = query.all(key)
+            if name == "required":
+                group = _with_traits(group, values, version)
+            else:
+                group = _with_aggregates(group, values, version)
+            done.add(key)
+        groups[suffix] = group
+    return list(groups.values())
+
+
+def _tree(value: str) -> str:
+    uuid = value.strip()
+    if not is_uuid_like(uuid):
+        raise BadQuery(why=f"Expected 'in_tree' parameter to be a format of uuid. Got: {uuid}")
+    return uuid
+
+
+def _with_traits(group: Group, values: list[str], version: Version) -> Group:
+    if version < ANY_TRAITS:
+        # a repeated parameter was never refused, all but the last were lost
+        values = values[-1:]
+    required: list[frozenset[str]] = []
+    forbidden: set[str] = set()
+    for value in values:
+        sets, not_these = parse_traits(value, version)
+        required += sets
+        forbidden |= not_these
+    return dataclasses.replace(
+        group, required=tuple(dict.fromkeys(required)), forbidden=frozenset(forbidden)
+    )
+
+
+def _with_aggregates(group: Group, values: list[str], version: Version) -> Group:
+    if len(values) > 1 and version < REPEATED_MEMBER_OF:
+        raise BadRequest(f"Multiple member_of{group.suffix} parameters are not supported")
+    required: list[frozenset[str]] = []
+    forbidden: set[str] = set()
+    for value in values:
+        forbids, aggregates = parse_member_of(value)
+        if not forbids:
+            required.append(aggregates)
+            continue
+        if version < FORBIDDEN_AGGREGATES:
+            raise BadRequest(
+                f"Forbidden member_of{group.suffix} parameters are not supported in the "
+                "specified microversion"
+            )
+        forbidden |= aggregates
+    return dataclasses.replace(
+        group, member_of=tuple(dict.fromkeys(required)), not_member_of=frozenset(forbidden)
+    )
+
+
+def _check_resources(groups: list[Group]) -> None:
+    """Until 1.35 every group needs resources (1.6)."""
+    bare = [group for group in groups if not group.resources]
+    orphans = [f"required{group.suffix}" for group in bare if group.required]
+    if orphans:
+        raise BadRequest(
+            "All traits parameters must be associated with resources.  "
+            f"Found the following orphaned traits keys: {', '.join(orphans)}"
+        )
+    orphans = [
+        f"member_of{group.suffix}" for group in bare if group.member_of or group.not_member_of
+    ]
+    if orphans:
+        raise BadRequest(
+            "All member_of parameters must be associated with resources. "
+            f"Found the following orphaned member_of keys: {', '.join(orphans)}"
+        )
+    if bare:
+        raise BadRequest("All request groups must specify resources.")
+    if not groups:
+        raise BadRequest("At least one request group (`resources` or `resources{$S}`) is required.")
+
+
+def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> None:
+    """From 1.36 on groups may lack resources if a subtree names them (1.6)."""
+    if not any(group.resources for group in groups):
+        raise MissingValue("There must be at least one resources or resources[$S] parameter.")
+    named = [suffix for subtree in subtrees for suffix in dict.fromkeys(subtree)]
+    bad = [g.suffix for g in groups if not g.resources and g.suffix not in named]
+    if bad:
+        raise BadQueryValue(
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            f"param: bad group(s) - {bad}."
+        )
+    real = [group.suffix for group in groups]
+    unknown = list(dict.fromkeys(suffix for suffix in named if suffix not in real))
+    if unknown:
+        suffixed = [suffix for suffix in real if suffix]
+        raise BadQueryValue(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
+            f"{suffixed}."
+        )
+
+
+def _check_conflicts(groups: list[Group]) -> None:
+    """No trait set may be forbidden altogether by its own group."""
+    conflicts = []
+    for group in groups:
+        entries = sorted(
+            ", ".join(sorted(names)) for names in group.required if names <= group.forbidden
+        )
+        conflicts += [f"required{group.suffix}: ({names})" for names in entries]
+    if conflicts:
+        raise BadRequest(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(sorted(conflicts))
+        )

@@ -1,0 +1,107 @@
+"""What traits, aggregates and resources look like in query strings.
+
+The provider list and the allocation candidates share this grammar (rest-api.md 3.1,
+allocation-candidates.md 1.3, 1.4).
+"""
+
+from placement.domain.uuids import is_uuid_like
+from placement.errors import BadQuery, BadRequest
+from placement.microversions import Version
+
+FORBIDDEN_TRAITS: Version = (1, 22)
+REPEATED_MEMBER_OF: Version = (1, 24)
+FORBIDDEN_AGGREGATES: Version = (1, 32)
+ANY_TRAITS: Version = (1, 39)
+
+
+def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], frozenset[str]]:
+    """One value of `required`: sets of which one trait is needed each, and the forbidden ones."""
+    if value.startswith("in:"):
+        return [_any_of(value, version)], frozenset()
+    forbidding = version >= FORBIDDEN_TRAITS
+    form = f"HW_CPU_X86_VMX,{'!' if forbidding else ''}CUSTOM_MAGIC"
+    names = [name.strip() for name in value.split(",")]
+    if not all(name.lstrip("!") if forbidding else name for name in names):
+        raise _bad_required(form, f"an empty trait in: {value}")
+    refused = [name for name in names if name.startswith("!")]
+    if refused and not forbidding:
+        raise _bad_required(form, value)
+    required = [frozenset([name]) for name in names if not name.startswith("!")]
+    return required, frozenset(name.lstrip("!") for name in refused)
+
+
+def _any_of(value: str, version: Version) -> frozenset[str]:
+    form = "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    if version < ANY_TRAITS:
+        raise BadQuery(
+            why=f"The format 'in:{form}' only supported since microversion 1.39. Got: {value}"
+        )
+    names = [name.strip() for name in value.removeprefix("in:").split(",")]
+    if any(name.startswith("!") for name in names):
+        raise BadQuery(
+            why=f"The format 'in:{form}' does not support forbidden traits. Got: {value}"
+        )
+    if not all(names):
+        raise _bad_required(f"in:{form}", f"an empty trait in: {value}")
+    return frozenset(names)
+
+
+def _bad_required(form: str, got: str) -> BadQuery:
+    return BadQuery(
+        why=f"Expected 'required' parameter value of the form: {form}. Got {got}"
+        if got.startswith("an empty")
+        else f"Expected 'required' parameter value of the form: {form}. Got: {got}"
+    )
+
+
+def parse_member_of(value: str) -> tuple[bool, frozenset[str]]:
+    """One value of `member_of`: whether it forbids, and the aggregates it names."""
+    forbids = value.startswith("!")
+    text = value[1:] if forbids else value
+    if text.startswith("in:"):
+        aggregates = text.removeprefix("in:").split(",")
+    elif "," in text:
+        raise BadRequest(
+            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword "
+            f"using the valid microversion. Got: {value}"
+        )
+    else:
+        aggregates = [text]
+    for uuid in aggregates:
+        if not is_uuid_like(uuid):
+            raise BadQuery(
+                why=f"Expected 'member_of' parameter to contain valid UUID(s). Got: {uuid}"
+            )
+    return forbids, frozenset(aggregates)
+
+
+def parse_resources(value: str) -> dict[str, int]:
+    """The amounts of `resources`, by class; a class that repeats has its last amount."""
+    if not value.strip():
+        raise _badly_formed("empty string")
+    resources = {}
+    for element in value.split(","):
+        name, colon, amount = element.partition(":")
+        if not colon or ":" in amount:
+            raise _badly_formed(element)
+        resources[name] = _read_amount(name, amount)
+    return resources
+
+
+def _read_amount(name: str, text: str) -> int:
+    try:
+        amount = int(text)
+    except ValueError as no_number:
+        raise BadRequest(
+            f"Requested resource {name} expected positive integer amount. Got: {text}."
+        ) from no_number
+    if amount < 1:
+        raise BadRequest(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
+    return amount
+
+
+def _badly_formed(got: str) -> BadRequest:
+    return BadRequest(
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        f"?resources=VCPU:2,MEMORY_MB:1024. Got: {got}."
+    )
