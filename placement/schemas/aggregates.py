@@ -1,5 +1,6 @@
-"""Bodies of a provider's aggregates (rest-api.md 3.4)."""
+"""Bodies and answers of a provider's aggregates (rest-api.md 3.4)."""
 
+from placement.schemas.answer import GENERATION, AnswerTable, exactly
 from placement.schemas.schema import INTEGER, UUID, Json, Schema, closed_object
 
 _UUIDS: Json = {"type": "array", "items": UUID, "uniqueItems": True}
@@ -12,4 +13,10 @@ REPLACE = {
             ["aggregates", "resource_provider_generation"],
         )
     ),
+}
+
+#: of GET as of PUT
+SHOWN: AnswerTable = {
+    (1, 1): Schema(exactly({"aggregates": _UUIDS})),
+    (1, 19): Schema(exactly({"aggregates": _UUIDS, "resource_provider_generation": GENERATION})),
 }

@@ -1,5 +1,13 @@
-"""Bodies of /allocations (rest-api.md 3.8, 3.9)."""
+"""Bodies and answers of /allocations and of a provider's allocations (rest-api.md 3.7 – 3.9)."""
 
+from placement.schemas.answer import (
+    AMOUNTS,
+    GENERATION,
+    PROVIDER_UUID_KEY,
+    AnswerTable,
+    exactly,
+    keyed,
+)
 from placement.schemas.schema import (
     INTEGER,
     RESOURCE_CLASS_KEY,
@@ -118,4 +126,43 @@ RESHAPED = {
     (1, 30): by_consumer(_CONSUMER_1_28, 0),
     (1, 34): by_consumer(_CONSUMER_1_34, 0),
     (1, 38): by_consumer(_CONSUMER_1_38, 0),
+}
+
+_HELD: Json = {
+    "allocations": keyed(
+        PROVIDER_UUID_KEY, exactly({"resources": AMOUNTS, "generation": GENERATION}), 1
+    )
+}
+_TYPE_SHOWN: Json = {
+    "consumer_type": {"type": "string", "pattern": "^([A-Z0-9_]+|unknown)$"} | _LENGTH
+}
+
+
+def _shown(properties: Json) -> Schema:
+    """What a consumer holds; nothing is known of one that holds nothing."""
+    return Schema({"anyOf": [exactly({"allocations": {"const": {}}}), exactly(properties)]})
+
+
+SHOWN: AnswerTable = {
+    (1, 0): _shown(_HELD),
+    (1, 12): _shown(_HELD | _OWNER),
+    (1, 28): _shown(_HELD | _OWNER | {"consumer_generation": GENERATION}),
+    (1, 38): _shown(_HELD | _OWNER | {"consumer_generation": GENERATION} | _TYPE_SHOWN),
+}
+
+
+def _of_provider(holding: Json) -> Schema:
+    return Schema(
+        exactly(
+            {
+                "allocations": keyed(UUID_KEY, exactly(holding)),
+                "resource_provider_generation": GENERATION,
+            }
+        )
+    )
+
+
+SHOWN_OF_PROVIDER: AnswerTable = {
+    (1, 0): _of_provider({"resources": AMOUNTS}),
+    (1, 28): _of_provider({"resources": AMOUNTS, "consumer_generation": GENERATION}),
 }

@@ -1,6 +1,7 @@
-"""Bodies of a provider's inventories (rest-api.md 3.3)."""
+"""Bodies and answers of a provider's inventories (rest-api.md 3.3)."""
 
 from placement.domain.capacity import MAX_INT
+from placement.schemas.answer import GENERATION, AnswerTable, exactly, keyed
 from placement.schemas.schema import INTEGER, RESOURCE_CLASS_KEY, Json, Schema, closed_object
 
 _FROM_ZERO = {"type": "integer", "maximum": MAX_INT, "minimum": 0}
@@ -41,3 +42,19 @@ CREATE = {
 }
 REPLACE = {(1, 0): Schema(STOCK)}
 UPDATE = {(1, 0): Schema(closed_object(RECORD, ["total", "resource_provider_generation"]))}
+
+_SHOWN: Json = {name: RECORD[name] for name in RECORD if name != "resource_provider_generation"}
+_ONE: AnswerTable = {(1, 0): Schema(exactly(_SHOWN | {"resource_provider_generation": GENERATION}))}
+_ALL: AnswerTable = {
+    (1, 0): Schema(
+        exactly(
+            {
+                "resource_provider_generation": GENERATION,
+                "inventories": keyed(RESOURCE_CLASS_KEY, exactly(_SHOWN)),
+            }
+        )
+    )
+}
+
+LISTED = REPLACED = _ALL
+CREATED = SHOWN = UPDATED = _ONE

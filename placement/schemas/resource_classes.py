@@ -1,6 +1,14 @@
-"""Bodies of /resource_classes (rest-api.md 3.11)."""
+"""Bodies and answers of /resource_classes (rest-api.md 3.11)."""
 
-from placement.schemas.schema import Schema, closed_object
+from placement.schemas.answer import (
+    NO_BODY,
+    NOT_GIVEN,
+    RESOURCE_CLASS,
+    AnswerTable,
+    exactly,
+    links,
+)
+from placement.schemas.schema import Json, Schema, closed_object
 
 #: also what a name in the URL of PUT must look like from 1.7 on
 NAMED = {
@@ -11,3 +19,14 @@ NAMED = {
         )
     )
 }
+
+_CLASS: Json = exactly(
+    {"name": RESOURCE_CLASS, "links": links("/resource_classes/[A-Z0-9_]+", ["self"])}
+)
+
+LISTED: AnswerTable = {
+    (1, 2): Schema(exactly({"resource_classes": {"type": "array", "items": _CLASS}}))
+}
+SHOWN: AnswerTable = {(1, 2): Schema(_CLASS)}
+RENAMED: AnswerTable = {(1, 2): Schema(_CLASS), (1, 7): NOT_GIVEN}
+ENSURED: AnswerTable = {(1, 7): NO_BODY}

@@ -1,6 +1,16 @@
-"""Bodies and queries of /resource_providers (rest-api.md 3.1, 3.2)."""
+"""Bodies, queries and answers of /resource_providers (rest-api.md 3.1, 3.2)."""
 
-from placement.schemas.schema import STRING, UUID, Schema, closed_object
+from placement.schemas.answer import (
+    GENERATION,
+    NO_BODY,
+    NOT_GIVEN,
+    PROVIDER_PATH,
+    PROVIDER_UUID,
+    AnswerTable,
+    exactly,
+    links,
+)
+from placement.schemas.schema import STRING, UUID, Json, Schema, closed_object
 
 _NAME = {"type": "string", "maxLength": 200}
 _UUID_OR_NULL = {"anyOf": [UUID, {"type": "null"}]}
@@ -34,3 +44,38 @@ LIST = {
     (1, 14): _list_query("name", "uuid", "member_of", "resources", "in_tree"),
     (1, 18): _list_query("name", "uuid", "member_of", "resources", "in_tree", "required"),
 }
+
+_PARENT_OR_NONE: Json = {"anyOf": [PROVIDER_UUID, {"type": "null"}]}
+_FAMILY: Json = {"parent_provider_uuid": _PARENT_OR_NONE, "root_provider_uuid": PROVIDER_UUID}
+_LINKS_1_0 = ["self", "inventories", "usages"]
+_LINKS_1_1 = [*_LINKS_1_0, "aggregates"]
+_LINKS_1_6 = [*_LINKS_1_1, "traits"]
+_LINKS_1_11 = [*_LINKS_1_6, "allocations"]
+
+
+def _provider(rels: list[str], family: Json | None = None) -> Json:
+    shown = {
+        "uuid": PROVIDER_UUID,
+        "name": _NAME,
+        "generation": GENERATION,
+        "links": links(PROVIDER_PATH, rels),
+    }
+    return exactly(shown | (family or {}))
+
+
+_PROVIDER = {
+    (1, 0): _provider(_LINKS_1_0),
+    (1, 1): _provider(_LINKS_1_1),
+    (1, 6): _provider(_LINKS_1_6),
+    (1, 11): _provider(_LINKS_1_11),
+    (1, 14): _provider(_LINKS_1_11, _FAMILY),
+}
+
+SHOWN: AnswerTable = {version: Schema(provider) for version, provider in _PROVIDER.items()}
+LISTED: AnswerTable = {
+    version: Schema(exactly({"resource_providers": {"type": "array", "items": provider}}))
+    for version, provider in _PROVIDER.items()
+}
+#: of POST: with the status 201 at first, with 200 later
+CREATED: AnswerTable = {(1, 0): NO_BODY, (1, 20): NOT_GIVEN}
+CREATED_AND_SHOWN: AnswerTable = {(1, 20): Schema(_PROVIDER[1, 14])}

@@ -1,5 +1,6 @@
-"""Bodies and queries of traits (rest-api.md 3.5, 3.12)."""
+"""Bodies, queries and answers of traits (rest-api.md 3.5, 3.12)."""
 
+from placement.schemas.answer import GENERATION, AnswerTable, exactly
 from placement.schemas.schema import INTEGER, STRING, Schema, closed_object
 
 _NAMES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}}
@@ -13,3 +14,11 @@ REPLACE_OF_PROVIDER = {
     )
 }
 LIST = {(1, 6): Schema(closed_object({"name": STRING, "associated": STRING}))}
+
+_SHOWN_NAMES = _NAMES | {"uniqueItems": True}
+
+LISTED: AnswerTable = {(1, 6): Schema(exactly({"traits": _SHOWN_NAMES}))}
+#: of GET as of PUT
+SHOWN_OF_PROVIDER: AnswerTable = {
+    (1, 6): Schema(exactly({"traits": _SHOWN_NAMES, "resource_provider_generation": GENERATION}))
+}

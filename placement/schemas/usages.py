@@ -1,5 +1,6 @@
-"""Queries of /usages (rest-api.md 3.13)."""
+"""Queries and answers of /usages and the usages of a provider (rest-api.md 3.6, 3.13)."""
 
+from placement.schemas.answer import GENERATION, USAGES, AnswerTable, exactly, keyed
 from placement.schemas.schema import Json, Schema, closed_object
 
 _SHORT = {"type": "string", "minLength": 1, "maxLength": 255}
@@ -17,4 +18,17 @@ LIST = {
             {"project_id": _SHORT, "user_id": _SHORT, "consumer_type": _TYPE}, ["project_id"]
         )
     ),
+}
+
+SHOWN_OF_PROVIDER: AnswerTable = {
+    (1, 0): Schema(exactly({"resource_provider_generation": GENERATION, "usages": USAGES}))
+}
+
+_GROUP: Json = USAGES | {
+    "properties": {"consumer_count": {"type": "integer", "minimum": 1}},
+    "required": ["consumer_count"],
+}
+LISTED: AnswerTable = {
+    (1, 9): Schema(exactly({"usages": USAGES})),
+    (1, 38): Schema(exactly({"usages": keyed("^([A-Z0-9_]+|all|unknown)$", _GROUP)})),
 }

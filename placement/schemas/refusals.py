@@ -1,0 +1,102 @@
+"""Bodies of refusals (rest-api.md 1.2, 1.6, 1.7, 2.1).
+
+They are JSON only for clients that accept it; others get a page of HTML or plain text.
+"""
+
+from placement.schemas.answer import REQUEST_ID, AnswerTable, exactly
+from placement.schemas.schema import STRING, Json, Schema
+
+TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    409: "Conflict",
+    415: "Unsupported Media Type",
+    503: "Service Unavailable",
+}
+#: how the detail begins, where the text after it is a blank line away
+EXPLANATIONS = {
+    400: "The server could not comply with the request since it is either malformed or "
+    "otherwise incorrect.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    405: "The method ",
+    406: "The resource could not be generated that was acceptable to your browser ",
+    409: "There was a conflict when trying to complete your request.",
+    415: "The request media type ",
+}
+UNDEFINED = "placement.undefined_code"
+#: the codes a status may have
+CODES = {
+    400: [
+        UNDEFINED,
+        "placement.resource_provider.not_found",
+        "placement.query.duplicate_key",
+        "placement.query.bad_value",
+        "placement.query.missing_value",
+    ],
+    409: [
+        UNDEFINED,
+        "placement.concurrent_update",
+        "placement.inventory.inuse",
+        "placement.duplicate_name",
+        "placement.resource_provider.inuse",
+        "placement.resource_provider.cannot_delete_parent",
+    ],
+}
+_VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
+
+
+def _body(status: int, more: Json | None = None) -> Schema:
+    error = {
+        "status": {"const": status},
+        "title": {"const": TITLES[status]},
+        "detail": {"type": "string", "pattern": f"^{EXPLANATIONS[status]}"},
+        "request_id": REQUEST_ID,
+    }
+    errors = {"type": "array", "items": exactly(error | (more or {})), "minItems": 1, "maxItems": 1}
+    return Schema(exactly({"errors": errors}))
+
+
+def _of(status: int) -> AnswerTable:
+    codes = {"code": {"enum": CODES.get(status, [UNDEFINED])}}
+    return {(1, 0): _body(status), (1, 23): _body(status, codes)}
+
+
+#: refusals of requests whose microversion is known, by status
+REFUSALS: dict[int, AnswerTable] = {status: _of(status) for status in EXPLANATIONS}
+
+#: refusals of requests whose microversion can't be served, by status
+UNNEGOTIATED: dict[int, Schema] = {
+    400: _body(400),
+    406: _body(406, {"max_version": _VERSION, "min_version": _VERSION}),
+}
+
+
+def _plain(status: int) -> Schema:
+    """Webob's own form."""
+    code = {"const": f"{status} {TITLES[status]}"}
+    return Schema(exactly({"message": STRING, "code": code, "title": {"const": TITLES[status]}}))
+
+
+#: without an identity
+UNAUTHORIZED: Schema = _plain(401)
+#: without a valid keystone token: keystonemiddleware's form
+UNAUTHORIZED_BY_KEYSTONE = Schema(
+    exactly(
+        {
+            "error": exactly(
+                {
+                    "code": {"const": 401},
+                    "title": {"const": TITLES[401]},
+                    "message": {"const": "The request you have made requires authentication."},
+                }
+            )
+        }
+    )
+)
+#: while keystone can't be asked
+UNAVAILABLE: Schema = _plain(503)

@@ -1,0 +1,120 @@
+"""Every answer of every endpoint on one page: path, method, status, and the schema of its body.
+
+Paths are written as OpenAPI writes them. Not listed, because they don't depend on the endpoint:
+401 and 503 (:data:`~placement.schemas.refusals.UNAUTHORIZED`), 400 and 406 where no microversion
+could be agreed upon (:data:`~placement.schemas.refusals.UNNEGOTIATED`), 405 for other methods and
+404 for other paths.
+"""
+
+from collections.abc import Mapping
+
+from placement.schemas import (
+    aggregates,
+    allocation_candidates,
+    allocations,
+    inventories,
+    resource_classes,
+    resource_providers,
+    root,
+    traits,
+    usages,
+)
+from placement.schemas.answer import NO_BODY, AnswerTable
+from placement.schemas.refusals import REFUSALS
+
+Responses = Mapping[int, AnswerTable]
+
+_DONE: AnswerTable = {(1, 0): NO_BODY}
+
+
+def _answers(given: Responses, *refused: int) -> Responses:
+    """What is answered, and the statuses of refusals; headers alone can make any request a 400."""
+    return dict(given) | {status: REFUSALS[status] for status in (400, *refused)}
+
+
+_PROVIDER = "/resource_providers/{uuid}"
+
+RESPONSES: dict[str, dict[str, Responses]] = {
+    "/": {
+        "GET": _answers({200: root.DISCOVERED}),
+    },
+    "/resource_classes": {
+        "GET": _answers({200: resource_classes.LISTED}, 403, 404, 406),
+        "POST": _answers({201: _DONE}, 403, 404, 409, 415),
+    },
+    "/resource_classes/{name}": {
+        "GET": _answers({200: resource_classes.SHOWN}, 403, 404, 406),
+        "PUT": _answers(
+            {
+                200: resource_classes.RENAMED,
+                201: resource_classes.ENSURED,
+                204: resource_classes.ENSURED,
+            },
+            *(403, 404, 409, 415),
+        ),
+        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+    },
+    "/resource_providers": {
+        "GET": _answers({200: resource_providers.LISTED}, 403, 406),
+        "POST": _answers(
+            {200: resource_providers.CREATED_AND_SHOWN, 201: resource_providers.CREATED},
+            *(403, 409, 415),
+        ),
+    },
+    _PROVIDER: {
+        "GET": _answers({200: resource_providers.SHOWN}, 403, 404, 406),
+        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+        "PUT": _answers({200: resource_providers.SHOWN}, 403, 404, 409, 415),
+    },
+    f"{_PROVIDER}/inventories": {
+        "GET": _answers({200: inventories.LISTED}, 403, 404, 406),
+        "POST": _answers({201: inventories.CREATED}, 403, 404, 409, 415),
+        "PUT": _answers({200: inventories.REPLACED}, 403, 404, 409, 415),
+        "DELETE": _answers({204: _DONE}, 403, 404, 405, 409),
+    },
+    f"{_PROVIDER}/inventories/{{resource_class}}": {
+        "GET": _answers({200: inventories.SHOWN}, 403, 404, 406),
+        "PUT": _answers({200: inventories.UPDATED}, 403, 404, 409, 415),
+        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+    },
+    f"{_PROVIDER}/usages": {
+        "GET": _answers({200: usages.SHOWN_OF_PROVIDER}, 403, 404, 406),
+    },
+    f"{_PROVIDER}/aggregates": {
+        "GET": _answers({200: aggregates.SHOWN}, 403, 404, 406),
+        "PUT": _answers({200: aggregates.SHOWN}, 403, 404, 409, 415),
+    },
+    f"{_PROVIDER}/allocations": {
+        "GET": _answers({200: allocations.SHOWN_OF_PROVIDER}, 403, 404, 406),
+    },
+    f"{_PROVIDER}/traits": {
+        "GET": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 406),
+        "PUT": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 409, 415),
+        "DELETE": _answers({204: _DONE}, 403, 404),
+    },
+    "/allocations": {
+        "POST": _answers({204: _DONE}, 403, 404, 409, 415),
+    },
+    "/allocations/{consumer_uuid}": {
+        "GET": _answers({200: allocations.SHOWN}, 403, 406),
+        "PUT": _answers({204: _DONE}, 403, 409, 415),
+        "DELETE": _answers({204: _DONE}, 403, 404),
+    },
+    "/allocation_candidates": {
+        "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406),
+    },
+    "/traits": {
+        "GET": _answers({200: traits.LISTED}, 403, 404, 406),
+    },
+    "/traits/{name}": {
+        "GET": _answers({204: _DONE}, 403, 404),
+        "PUT": _answers({201: _DONE, 204: _DONE}, 403, 404),
+        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+    },
+    "/usages": {
+        "GET": _answers({200: usages.LISTED}, 403, 404, 406),
+    },
+    "/reshaper": {
+        "POST": _answers({204: _DONE}, 403, 404, 409, 415),
+    },
+}

@@ -1,0 +1,20 @@
+"""Answers of / (rest-api.md 1.1)."""
+
+from placement.schemas.answer import AnswerTable, exactly
+from placement.schemas.schema import Json, Schema
+
+_VERSION: Json = exactly(
+    {
+        "id": {"const": "v1.0"},
+        "max_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
+        "min_version": {"const": "1.0"},
+        "status": {"const": "CURRENT"},
+        "links": {"const": [{"rel": "self", "href": ""}]},
+    }
+)
+
+DISCOVERED: AnswerTable = {
+    (1, 0): Schema(
+        exactly({"versions": {"type": "array", "items": _VERSION, "minItems": 1, "maxItems": 1}})
+    )
+}

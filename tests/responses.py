@@ -1,0 +1,203 @@
+"""What is wrong with an answer, whatever was asked: status, headers, and body by its schema.
+
+:func:`complaints` judges one exchange by the table of all answers and by rest-api.md 1.2 – 1.10.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from webob import acceptparse
+
+from placement.microversions import Version, pick
+from placement.schemas.answer import NO_BODY, NOT_GIVEN
+from placement.schemas.refusals import (
+    REFUSALS,
+    TITLES,
+    UNAUTHORIZED,
+    UNAUTHORIZED_BY_KEYSTONE,
+    UNAVAILABLE,
+    UNNEGOTIATED,
+)
+from placement.schemas.responses import RESPONSES
+from placement.schemas.schema import Schema
+
+JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
+SINCE_CACHE_HEADERS: Version = (1, 15)
+REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+VERSION = re.compile(r"placement 1\.([0-9]|[123][0-9])")
+_ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path), re.DOTALL) for path in RESPONSES}
+
+
+@dataclasses.dataclass(frozen=True)
+class Exchange:
+    """A request and its answer; header names in lower case.
+
+    :param path: decoded, as PEP 3333 has it, without the mount point
+    """
+
+    method: str
+    path: str
+    asked: Mapping[str, str]
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def version(self) -> Version | None:
+        """The microversion that was agreed upon, if any."""
+        text = self.headers.get("openstack-api-version")
+        if text is None:
+            return None
+        major, _, minor = text.removeprefix("placement ").partition(".")
+        return int(major), int(minor)
+
+    @property
+    def route(self) -> str | None:
+        """The path of the table, if there is one for the request's."""
+        path = self.path or "/"
+        return next((route for route, rule in _ROUTES.items() if rule.fullmatch(path)), None)
+
+    @property
+    def form_of_refusals(self) -> str:
+        """The content type that a refusal has for this client (rest-api.md 1.5)."""
+        accept = self.asked.get("accept", "*/*")
+        accept = JSON if accept in ("", "*/*") else accept
+        header = acceptparse.create_accept_header(accept)
+        offers = header.acceptable_offers(["text/html", JSON])
+        return {"text/html": HTML, JSON: JSON}[offers[0][0]] if offers else PLAIN
+
+    def __str__(self) -> str:
+        version = self.headers.get("openstack-api-version", "no version")
+        return f"{self.method} {self.path!r} ({version}) answered {self.status}"
+
+
+def complaints(exchange: Exchange) -> list[str]:
+    """What the exchange's answer should not be, a line each; empty if all is well."""
+    found = [*_of_request_id(exchange)]
+    if exchange.version is None:
+        found += _of_unversioned(exchange)
+    else:
+        found += _of_versioned(exchange)
+    return [f"{exchange}: {complaint}" for complaint in found]
+
+
+def _of_request_id(exchange: Exchange) -> list[str]:
+    request_id = exchange.headers.get("x-openstack-request-id", "")
+    return [] if REQUEST_ID.fullmatch(request_id) else [f"request id {request_id!r}"]
+
+
+def _of_unversioned(exchange: Exchange) -> list[str]:
+    """Answers that were given before a microversion was agreed upon."""
+    status = exchange.status
+    if status == 200 and exchange.method == "OPTIONS" and "origin" in exchange.asked:
+        return _of_absence(exchange)
+    if status == 401 and "www-authenticate" in exchange.headers:
+        return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE)
+    schema = {401: UNAUTHORIZED, 503: UNAVAILABLE, **UNNEGOTIATED}.get(status)
+    if schema is None:
+        return ["this status needs a microversion"]
+    return _of_refusal(exchange, schema)
+
+
+def _of_versioned(exchange: Exchange) -> list[str]:
+    text = exchange.headers["openstack-api-version"]
+    if not VERSION.fullmatch(text):
+        return [f"openstack-api-version {text!r}"]
+    table = _table(exchange)
+    if table is None or min(table) > exchange.version:
+        return ["this status is never given here"]
+    schema = pick(table, exchange.version)
+    if schema is NOT_GIVEN:
+        return ["this status is no longer given here"]
+    if exchange.status >= 400:
+        return _of_refusal(exchange, schema) + _of_allow(exchange)
+    found = _of_absence(exchange) if schema is NO_BODY else _of_json(exchange, schema)
+    return found + _of_success_headers(exchange)
+
+
+def _table(exchange: Exchange) -> Any:
+    """The table of the answer's bodies, or None if it can't be given."""
+    endpoints = RESPONSES.get(exchange.route) if exchange.route else None
+    if endpoints is None:
+        return REFUSALS[exchange.status] if exchange.status in (400, 404) else None
+    answers = endpoints.get(exchange.method)
+    if answers is None:
+        return REFUSALS[exchange.status] if exchange.status in (400, 405) else None
+    return answers.get(exchange.status)
+
+
+def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
+    """A refusal's form is the client's choice; the JSON form fits the schema."""
+    form = HTML if exchange.method == "HEAD" else exchange.form_of_refusals
+    kind = exchange.headers.get("content-type")
+    if kind != form:
+        return [f"content type {kind!r}, not {form!r}"]
+    if exchange.method == "HEAD":
+        return [f"the body {exchange.body!r}"] if exchange.body else []
+    title = f"{exchange.status} {TITLES[exchange.status]}"
+    if form == JSON:
+        return _of_json(exchange, schema)
+    start = f"<h1>{title}</h1>" if form == HTML else f"{title}\n\n"
+    text = exchange.body.decode()
+    return [] if start in text else [f"{start!r} is not in {text!r}"]
+
+
+def _of_json(exchange: Exchange, schema: Schema) -> list[str]:
+    kind = exchange.headers.get("content-type")
+    # keystonemiddleware names a charset
+    if kind != JSON and not (exchange.status == 401 and kind == f"{JSON}; charset=UTF-8"):
+        return [f"content type {kind!r}, not {JSON!r}"]
+    length = exchange.headers.get("content-length")
+    if length != str(len(exchange.body)):
+        return [f"content length {length!r} of {len(exchange.body)} bytes"]
+    try:
+        body = json.loads(exchange.body, object_pairs_hook=_without_repetition)
+    except ValueError as malformed:
+        return [f"the body is not JSON: {malformed}"]
+    reason = schema.why_not(body)
+    return [] if reason is None else [reason]
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"a key repeats: {[key for key, _ in pairs]}")
+    return found
+
+
+def _of_absence(exchange: Exchange) -> list[str]:
+    """No body, so no type; and of length 0 if there could have been one."""
+    found = [f"the body {exchange.body!r}"] if exchange.body else []
+    kind, length = exchange.headers.get("content-type"), exchange.headers.get("content-length")
+    if kind is not None and exchange.method != "OPTIONS":
+        found.append(f"content type {kind!r} of no content")
+    if length not in ((None,) if exchange.status == 204 else ("0",)):
+        found.append(f"content length {length!r} of no content")
+    return found
+
+
+def _of_success_headers(exchange: Exchange) -> list[str]:
+    headers = exchange.headers
+    found = []
+    if "openstack-api-version" not in headers.get("vary", ""):
+        found.append("no vary")
+    if exchange.status == 201 and "location" not in headers:
+        found.append("no location")
+    cached = "cache-control" in headers
+    if cached and exchange.version < SINCE_CACHE_HEADERS:
+        found.append("cache-control before 1.15")
+    if "last-modified" in headers and not cached:
+        found.append("last-modified without cache-control")
+    return found
+
+
+def _of_allow(exchange: Exchange) -> list[str]:
+    """A method that no version has is answered with those that some version has."""
+    endpoints = RESPONSES.get(exchange.route) if exchange.route else None
+    foreign = endpoints is not None and exchange.method not in endpoints
+    allow = ", ".join(endpoints) if foreign and exchange.status == 405 else None
+    given = exchange.headers.get("allow")
+    return [] if given == allow else [f"allow {given!r}, not {allow!r}"]

@@ -1,0 +1,91 @@
+"""Has every answer judged that the service gives in a test's process.
+
+The fixture of `tests/conftest.py` puts :class:`Judged` around each application that
+:func:`placement.app.create_app` makes, however the test comes by it.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import placement.app
+from tests.responses import Exchange, complaints
+
+#: found since the test began: a test may swallow the exception, but not the list
+FOUND: list[str] = []
+
+
+class Judged:
+    """A WSGI application whose wrong answers are exceptions."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+        self.application = application
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        request = {
+            "method": environ["REQUEST_METHOD"],
+            "path": environ.get("PATH_INFO", ""),
+            "asked": _headers_of(environ),
+        }
+        started: list[Any] = []
+
+        def start(*given: Any) -> None:
+            started[:] = given
+
+        chunks = self.application(environ, start)
+        try:
+            body = b"".join(chunks)
+        finally:
+            getattr(chunks, "close", lambda: None)()
+        status, headers, *_ = started
+        exchange = Exchange(
+            **request, status=int(status.split()[0]), headers=_joined(headers), body=body
+        )
+        self._judge(exchange)
+        start_response(*started)
+        return [body]
+
+    def _judge(self, exchange: Exchange) -> None:
+        found = complaints(exchange)
+        FOUND.extend(found)
+        if found:
+            raise AssertionError("\n".join(found))
+
+
+def _headers_of(environ: dict[str, Any]) -> dict[str, str]:
+    return {
+        key.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for key, value in environ.items()
+        if key.startswith("HTTP_")
+    }
+
+
+def _joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        name = name.lower()
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
+@contextlib.contextmanager
+def every_answer_judged() -> Iterator[None]:
+    """While this lasts, whatever `create_app` makes is judged."""
+    plain = placement.app.wrapped
+    placement.app.wrapped = lambda *given: Judged(plain(*given))
+    try:
+        yield
+    finally:
+        placement.app.wrapped = plain
+
+
+@contextlib.contextmanager
+def nothing_found() -> Iterator[None]:
+    """Fail at the end if a wrong answer was given, even if its exception was swallowed."""
+    FOUND.clear()
+    yield
+    found = list(FOUND)
+    FOUND.clear()
+    assert not found, "\n".join(found)
