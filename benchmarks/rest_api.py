@@ -7,6 +7,7 @@ by side, each request in turn on each, so that both see the same machine.
 import argparse
 import contextlib
 import dataclasses
+import sqlite3
 import uuid
 from collections.abc import Callable
 
@@ -16,6 +17,8 @@ from rich.table import Table
 from benchmarks.servers import Server, berth, floor, reference, scratch_folder
 
 NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+#: resource class, total and allocation ratio of what every host has
+STOCK = ((0, 64, 4.0), (1, 262144, 1.0), (2, 4096, 1.0))
 OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 
 
@@ -57,7 +60,7 @@ def generation(server: Server, provider: str) -> int:
 
 
 class Cloud:
-    """Flat hosts: VCPU, MEMORY_MB, DISK_GB; some with a trait and an aggregate."""
+    """Flat hosts with three classes; every tenth in an aggregate, every seventh with a trait."""
 
     def __init__(self, hosts: int) -> None:
         self.hosts = hosts
@@ -66,24 +69,39 @@ class Cloud:
         self.consumer = name_based("consumer-0")
 
     def fill(self, server: Server) -> None:
-        """Create the hosts over the API."""
-        for number in range(self.hosts):
-            host = name_based(f"host-{number}")
-            checked(
-                server, "POST", "/resource_providers", json={"name": f"host-{number}", "uuid": host}
+        """Write the hosts into the service's database, whose tables are the same in both."""
+        numbers = range(1, self.hosts + 1)
+        now = "2026-01-01 00:00:00.000000"
+        with contextlib.closing(sqlite3.connect(server.database, timeout=60)) as database, database:
+            write = database.executemany
+            write(
+                "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id, "
+                "created_at) VALUES (?, ?, ?, 3, ?, ?)",
+                [(n, name_based(f"host-{n - 1}"), f"host-{n - 1}", n, now) for n in numbers],
             )
-            stock = {
-                "VCPU": {"total": 64, "allocation_ratio": 4.0},
-                "MEMORY_MB": {"total": 262144, "reserved": 512},
-                "DISK_GB": {"total": 4096},
-            }
-            body = {"resource_provider_generation": 0, "inventories": stock}
-            checked(server, "PUT", f"/resource_providers/{host}/inventories", json=body)
-            if number % 10 == 0:
-                traits = {"resource_provider_generation": 1, "traits": ["HW_CPU_X86_AVX2"]}
-                checked(server, "PUT", f"/resource_providers/{host}/traits", json=traits)
-                members = {"resource_provider_generation": 2, "aggregates": [self.aggregate]}
-                checked(server, "PUT", f"/resource_providers/{host}/aggregates", json=members)
+            write(
+                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
+                "min_unit, max_unit, step_size, allocation_ratio, created_at) "
+                "VALUES (?, ?, ?, 0, 1, ?, 1, ?, ?)",
+                [
+                    (n, class_id, total, total, ratio, now)
+                    for n in numbers
+                    for class_id, total, ratio in STOCK
+                ],
+            )
+            database.execute(
+                "INSERT INTO placement_aggregates (id, uuid) VALUES (1, ?)", [self.aggregate]
+            )
+            write(
+                "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) "
+                "VALUES (?, 1)",
+                [(n,) for n in numbers if n % 10 == 1],
+            )
+            write(
+                "INSERT INTO resource_provider_traits (trait_id, resource_provider_id) "
+                "SELECT id, ? FROM traits WHERE name = 'HW_CPU_X86_AVX2'",
+                [(n,) for n in numbers if n % 7 == 1],
+            )
         self.claim(server, 0)
 
     def claim(self, server: Server, number: int) -> None:

@@ -77,7 +77,7 @@ def _served(
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     command = [python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
-    command += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "60"]
+    command += ["--worker-class", "sync"]
     command += ["--log-level", "error", target]
     log_file = folder / f"{name}.log"
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}

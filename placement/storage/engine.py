@@ -179,7 +179,10 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         mode = connection.get_execution_options().get("berth_mode", "write")
-        connection.exec_driver_sql("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
+        # the driver's own connection: SQLAlchemy's way costs more than the statement
+        driver = connection.connection.driver_connection
+        if driver is not None:
+            driver.execute("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
 
 
 def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
