@@ -37,7 +37,7 @@ INTERRUPTED = 130
 
 EXIT_CODES = """\
 exit codes:
-  0  done, or stopped by SIGTERM or SIGINT
+  0  done; as a service: stopped by SIGTERM or SIGINT
   1  a reshape failed, or is needed where it is not possible
   2  bad usage or configuration
   3  placement can't be reached (--once only: the service logs it and tries again)
@@ -118,13 +118,13 @@ def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
 def _run(conf: cfg.ConfigOpts, once: bool) -> None:
     """Run the service, or its first update alone. Raises Failure."""
     try:
+        runner = _build(conf)
+        if once:
+            _check(runner.start())
+            return
         with Signals() as signals:
-            runner = _build(conf)
-            outcome = runner.start()
-            if once:
-                _check(outcome)
-            else:
-                runner.run(signals)
+            runner.start()
+            runner.run(signals)
     except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded) as error:
         raise Failure(RESHAPE_FAILED, error) from error
     except (DriverLoadError, DriverInitFailed) as error:

@@ -45,12 +45,12 @@ Overrides = Mapping[tuple[str | None, str], Any]
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """All option groups, as the `oslo.config.opts` entry point wants them.
 
-    The options of keystoneauth plugins are not among them: which there are depends on
-    `[placement]auth_type`.
+    Group [placement] has more than these: which, depends on the plugin `auth_type` names.
     """
     options: dict[str, list[cfg.Opt]] = {}
     for file in FILES:
         options.setdefault(file.GROUP or "DEFAULT", []).extend(file.OPTIONS)
+    options[transport.GROUP] = transport.list_options()
     return list(options.items())
 
 

@@ -125,6 +125,20 @@ class TestRecord:
         update(tracker)
         assert cell.compute_nodes.by_node(HOST).memory_mb_used == 512
 
+    def test_so_is_a_later_save_that_fails(self, tracker, cell, monkeypatch):
+        update(tracker)
+        tracker.driver.vcpus = 20
+
+        def fail(node):
+            raise OSError("disk full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(cell.compute_nodes, "save", fail)
+            with pytest.raises(OSError, match="disk full"):
+                update(tracker)
+        update(tracker)
+        assert cell.compute_nodes.by_node(HOST).vcpus == 20
+
     def test_a_failed_reshape_leaves_the_record_as_it_was(self, new_tracker, cell):
         update(new_tracker())
         restarted = new_tracker()
