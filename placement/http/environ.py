@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
 Environ = dict[str, Any]
 WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -26,4 +27,5 @@ def absolute_url(environ: Environ, path: str) -> str:
     default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
     if default_port and host.endswith(default_port):
         host = host.removesuffix(default_port)
-    return f"{scheme}://{host}{environ.get('SCRIPT_NAME', '')}{path}"
+    # names may end with a newline, which no header may hold
+    return f"{scheme}://{host}{environ.get('SCRIPT_NAME', '')}{quote(path)}"
