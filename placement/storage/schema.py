@@ -119,7 +119,7 @@ def _same_kind(wanted: sa.types.TypeEngine, there: sa.types.TypeEngine) -> bool:
         # 0 stands for "no length given", which some databases report
         return isinstance(there, sa.String) and (there.length or 0) in (0, wanted.length)
     if isinstance(wanted, sa.Float):
-        return isinstance(there, sa.Numeric)
+        return isinstance(there, (sa.Float, sa.Numeric))
     for kind in (sa.Integer, sa.DateTime):
         if isinstance(wanted, kind):
             return isinstance(there, kind)

@@ -16,7 +16,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(VALUES, st.booleans())
 def test_a_body_is_read_as_the_standard_library_reads_it(value, ascii_only):
     body = json.dumps(value, ensure_ascii=ascii_only)

@@ -175,7 +175,7 @@ def fitting(schema):
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_the_quick_check_never_accepts_what_jsonschema_refuses(schema, data):
     value = data.draw(fitting(schema.source))

@@ -1,0 +1,143 @@
+"""Where the configuration comes from (rest-api.md 7.1)."""
+
+import pytest
+from oslo_config import cfg
+
+from placement import config
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "placement.conf"
+    path.write_text(
+        "[api]\nauth_strategy = noauth2\n[placement]\nmax_allocation_candidates = 7\n"
+        "[placement_database]\nconnection = sqlite:///from-file\n"
+    )
+    return str(path)
+
+
+DATABASE = {("placement_database", "connection"): "sqlite://"}
+
+
+def load(argv=(), files=(), environ=False, overrides=DATABASE):
+    return config.load(argv, files, environ, overrides)
+
+
+DEFAULTS = {
+    ("api", "auth_strategy"): "keystone",
+    ("placement", "randomize_allocation_candidates"): False,
+    ("placement", "incomplete_consumer_project_id"): "00000000-0000-0000-0000-000000000000",
+    ("placement", "incomplete_consumer_user_id"): "00000000-0000-0000-0000-000000000000",
+    ("placement", "allocation_conflict_retry_count"): 10,
+    ("placement", "max_allocation_candidates"): -1,
+    ("placement", "allocation_candidates_generation_strategy"): "depth-first",
+    ("workarounds", "optimize_for_wide_provider_trees"): False,
+    ("placement_database", "connection_parameters"): "",
+    ("placement_database", "slave_connection"): None,
+    ("placement_database", "sync_on_startup"): False,
+    ("placement_database", "sqlite_synchronous"): True,
+    ("placement_database", "mysql_sql_mode"): "TRADITIONAL",
+    ("placement_database", "connection_recycle_time"): 3600,
+    ("placement_database", "max_pool_size"): None,
+    ("placement_database", "max_retries"): 10,
+    ("placement_database", "retry_interval"): 10,
+    ("placement_database", "connection_debug"): 0,
+    ("placement_database", "connection_trace"): False,
+    ("oslo_policy", "enforce_new_defaults"): True,
+    ("oslo_policy", "policy_file"): "policy.yaml",
+    ("cors", "allowed_origin"): None,
+    ("cors", "allow_methods"): ["GET", "PUT", "POST", "DELETE", "PATCH"],
+    ("oslo_middleware", "enable_proxy_headers_parsing"): False,
+}
+
+
+@pytest.mark.parametrize(("option", "default"), DEFAULTS.items(), ids=lambda value: str(value))
+def test_defaults_are_the_reference_s(option, default):
+    group, name = option
+    assert load()[group][name] == default
+
+
+def test_files_win_over_defaults(file):
+    conf = load(files=[file])
+    assert (conf.api.auth_strategy, conf.placement.max_allocation_candidates) == ("noauth2", 7)
+
+
+def test_the_environment_wins_over_files(file, monkeypatch):
+    monkeypatch.setenv("OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES", "8")
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:///from-environment")
+    conf = load(files=[file], environ=True, overrides={})
+    found = (conf.placement.max_allocation_candidates, conf.placement_database.connection)
+    assert found == (8, "sqlite:///from-environment")
+
+
+def test_the_environment_alone_is_enough(monkeypatch):
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "sqlite:///from-environment")
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
+    conf = load(environ=True, overrides={})
+    found = (conf.api.auth_strategy, conf.placement_database.connection)
+    assert found == ("noauth2", "sqlite:///from-environment")
+
+
+def test_the_environment_can_be_left_out(monkeypatch):
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
+    assert load().api.auth_strategy == "keystone"
+
+
+def test_overrides_win_over_everything(file, monkeypatch):
+    monkeypatch.setenv("OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES", "8")
+    overrides = {("placement", "max_allocation_candidates"): 9}
+    conf = load(files=[file], environ=True, overrides=overrides)
+    assert conf.placement.max_allocation_candidates == 9
+
+
+def test_a_file_can_be_named_on_the_command_line(file):
+    assert load([f"--config-file={file}"]).api.auth_strategy == "noauth2"
+
+
+def test_the_deprecated_place_of_the_strategy_is_read(tmp_path):
+    path = tmp_path / "old.conf"
+    path.write_text("[DEFAULT]\nauth_strategy = noauth2\n")
+    assert load(files=[str(path)]).api.auth_strategy == "noauth2"
+
+
+def test_two_configurations_do_not_share_anything(file):
+    first, second = load(files=[file]), load()
+    assert (first.api.auth_strategy, second.api.auth_strategy) == ("noauth2", "keystone")
+
+
+def test_registering_twice_does_no_harm():
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    assert config.register(conf) is None
+
+
+def test_the_database_has_to_be_named():
+    with pytest.raises(cfg.RequiredOptError, match="connection"):
+        load(overrides={})
+
+
+def test_a_value_that_is_no_choice_is_refused():
+    with pytest.raises(ValueError, match="Valid values are"):
+        load(overrides={**DATABASE, ("api", "auth_strategy"): "none"})
+
+
+def test_the_passwords_of_the_database_are_secret():
+    options = {option.name: option for option in dict(config.list_opts())["placement_database"]}
+    assert (options["connection"].secret, options["slave_connection"].secret) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("environ", "files"),
+    [
+        ({}, None),
+        ({"OS_PLACEMENT_CONFIG_DIR": ""}, None),
+        ({"OS_PLACEMENT_CONFIG_DIR": "/etc/x"}, ["/etc/x/placement.conf"]),
+    ],
+)
+def test_servers_read_the_file_of_the_folder_the_environment_names(environ, files):
+    assert config.files_for_wsgi(environ) == files
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path):
+    with pytest.raises(cfg.ConfigFilesNotFoundError):
+        load(files=[str(tmp_path / "placement.conf")])

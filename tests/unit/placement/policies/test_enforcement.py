@@ -1,0 +1,118 @@
+"""What oslo.policy is asked, and how its answers are told (rest-api.md 2.2)."""
+
+import pytest
+
+from placement import config
+from placement.errors import Forbidden
+from placement.http.context import RequestContext
+from placement.policies import list_rules
+from placement.policies.enforcement import SEARCH_INTERVAL, Policy
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def policy(clock=None, **overrides):
+    options = {("oslo_policy", name): value for name, value in overrides.items()}
+    options["placement_database", "connection"] = "sqlite://"
+    conf = config.load(files=[], environ=False, overrides=options)
+    return Policy(conf, **({"clock": clock} if clock else {}))
+
+
+def caller(roles="", user="u", project="p", scope=None):
+    context = RequestContext()
+    headers = {"HTTP_X_USER_ID": user, "HTTP_X_PROJECT_ID": project, "HTTP_X_ROLES": roles}
+    context.identify({**headers, "HTTP_OPENSTACK_SYSTEM_SCOPE": scope})
+    return context
+
+
+def refusal(asked, context, rule, target=None):
+    try:
+        asked.authorize(context, rule, target)
+    except Forbidden as forbidden:
+        return forbidden.message
+    return None
+
+
+LIST = "placement:resource_providers:list"
+RESHAPE = "placement:reshaper:reshape"
+USAGES = "placement:usages"
+NO = "Policy does not allow {} to be performed."
+
+
+@pytest.mark.parametrize("roles", ["admin", "service", "ADMIN", " member , Service "])
+def test_administrators_and_services_may(roles):
+    assert refusal(policy(), caller(roles), LIST) is None
+
+
+@pytest.mark.parametrize("roles", ["", "member", "reader", "administrator"])
+def test_others_may_not(roles):
+    assert refusal(policy(), caller(roles), LIST) == NO.format(LIST)
+
+
+def test_only_services_may_reshape():
+    asked = policy()
+    answers = [refusal(asked, caller(role), RESHAPE) for role in ("service", "admin")]
+    assert answers == [None, NO.format(RESHAPE)]
+
+
+def test_with_the_old_defaults_an_administrator_may_reshape():
+    assert refusal(policy(enforce_new_defaults=False), caller("admin"), RESHAPE) is None
+
+
+def test_a_system_scoped_caller_is_told_the_rule_alone():
+    assert refusal(policy(), caller("admin", project=None, scope="all"), LIST) == LIST
+
+
+def test_a_reader_may_see_its_own_project_only():
+    asked = policy()
+    answers = [refusal(asked, caller("reader"), USAGES, {"project_id": p}) for p in ("p", "q")]
+    assert answers == [None, NO.format(USAGES)]
+
+
+def test_answers_are_not_mixed_up_between_callers():
+    asked = policy()
+    callers = [caller("admin"), caller(""), caller("admin", user="v"), caller("service")]
+    answers = [[refusal(asked, one, RESHAPE) for one in callers] for _ in range(2)]
+    no = NO.format(RESHAPE)
+    assert answers == [[no, no, no, None]] * 2
+
+
+def test_a_changed_file_counts_at_once(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(f'"{LIST}": "@"\n')
+    asked = policy(Clock(), policy_file=str(path))
+    assert refusal(asked, caller(), LIST) is None
+
+    path.write_text(f'"{LIST}": "!"\n# longer, whatever the clock of the files\n')
+
+    assert refusal(asked, caller(), LIST) == NO.format(LIST)
+
+
+def test_a_file_that_appears_counts_after_the_next_search(tmp_path):
+    path, clock = tmp_path / "policy.yaml", Clock()
+    asked = policy(clock, policy_file=str(path))
+    assert refusal(asked, caller(), LIST) == NO.format(LIST)
+
+    path.write_text(f'"{LIST}": "@"\n')
+    clock.now += SEARCH_INTERVAL
+
+    assert refusal(asked, caller(), LIST) is None
+
+
+def test_a_file_replaces_rules_that_others_refer_to(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text('"admin_or_service_api": "role:operator"\n')
+    asked = policy(policy_file=str(path))
+    answers = [refusal(asked, caller(role), LIST) for role in ("operator", "admin")]
+    assert answers == [None, NO.format(LIST)]
+
+
+def test_every_rule_but_the_reader_s_is_for_projects():
+    unscoped = [rule.name for rule in list_rules() if rule.scope_types != ["project"]]
+    assert unscoped == ["project_reader_api"]

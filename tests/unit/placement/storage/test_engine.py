@@ -1,0 +1,248 @@
+"""One transaction per write, run again when a failure may pass (DESIGN D3)."""
+
+import os
+import sqlite3
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from placement.errors import ConcurrentUpdate, PlacementError, TraitInUse
+from placement.storage.engine import (
+    LONGEST_PAUSE,
+    PATIENCE,
+    TRIES,
+    Database,
+    DatabaseSettings,
+    inserted_id,
+)
+
+NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, unique=True))
+LOCKED = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+LOST = OperationalError("INSERT", {}, Exception("gone"), connection_invalidated=True)
+BROKEN = OperationalError("INSERT", {}, sqlite3.OperationalError("no such table: x"))
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+def clock():
+    return iter(range(10**6)).__next__
+
+
+@pytest.fixture
+def database(tmp_path, pauses):
+    opened = Database(DatabaseSettings(f"sqlite:///{tmp_path}/n.db"), pause=pauses.append)
+    opened.write(lambda connection: NUMBERS.create(connection))
+    yield opened
+    opened.close()
+
+
+def numbers(database):
+    return database.read(lambda connection: list(connection.execute(sa.select(NUMBERS)).scalars()))
+
+
+def failing(times, error, number=1):
+    """An operation that writes a number and then fails so many times before it goes through."""
+    left = iter([error] * times)
+
+    def operation(connection):
+        connection.execute(sa.insert(NUMBERS).values(n=number))
+        failure = next(left, None)
+        if failure is not None:
+            raise failure
+        return number
+
+    return operation
+
+
+def test_a_write_answers_what_its_operation_answers(database):
+    assert database.write(failing(0, None, number=7)) == 7
+
+
+def test_a_write_that_goes_through_is_stored(database):
+    database.write(failing(0, None))
+    assert numbers(database) == [1]
+
+
+def test_a_write_runs_again_from_its_start_after_a_lock(database):
+    database.write(failing(TRIES - 1, LOCKED))
+    assert numbers(database) == [1]
+
+
+def test_further_runs_are_counted_by_cause(database):
+    database.write(failing(2, LOCKED))
+    database.write(failing(1, LOST, number=2))
+    assert dict(database.retries) == {"locked": 2, "disconnect": 1}
+
+
+def test_a_write_that_never_gets_through_is_a_conflict_and_leaves_nothing(database):
+    with pytest.raises(ConcurrentUpdate):
+        database.write(failing(TRIES, LOCKED))
+    assert numbers(database) == []
+
+
+def test_a_write_pauses_a_bounded_random_time_between_its_tries(database, pauses):
+    with pytest.raises(ConcurrentUpdate):
+        database.write(failing(TRIES, LOCKED))
+    assert len(pauses) == TRIES - 1
+    assert all(0 <= pause <= LONGEST_PAUSE for pause in pauses)
+
+
+def test_after_its_patience_a_write_is_not_tried_again(tmp_path):
+    times = iter([0.0, PATIENCE - 1, PATIENCE])
+    impatient = Database(
+        DatabaseSettings(f"sqlite:///{tmp_path}/n.db"),
+        pause=lambda seconds: None,
+        clock=times.__next__,
+    )
+    impatient.engine.dispose()
+
+    def locked(connection):
+        raise LOCKED
+
+    with pytest.raises(ConcurrentUpdate):
+        impatient.write(locked)
+    assert impatient.retries["locked"] == 1
+
+
+@pytest.mark.parametrize("error", [BROKEN, TraitInUse(name="T"), KeyError("x")])
+def test_other_errors_are_not_tried_again(database, error):
+    with pytest.raises(type(error)):
+        database.write(failing(1, error))
+    assert (dict(database.retries), numbers(database)) == ({}, [])
+
+
+def test_a_refusal_of_the_service_leaves_nothing(database):
+    with pytest.raises(PlacementError):
+        database.write(failing(1, TraitInUse(name="T")))
+    assert numbers(database) == []
+
+
+def test_a_key_taken_meanwhile_is_seen_by_the_next_run(database):
+    looked = []
+
+    def insert_unless_there(connection):
+        there = list(connection.execute(sa.select(NUMBERS)).scalars())
+        looked.append(there)
+        if not there:
+            if len(looked) == 1:
+                raise taken
+            connection.execute(sa.insert(NUMBERS).values(n=1))
+
+    database.write(failing(0, None))
+    with pytest.raises(IntegrityError) as broken, database.engine.begin() as connection:
+        connection.execute(sa.insert(NUMBERS).values(n=1))
+    taken = broken.value
+    with database.engine.begin() as connection:
+        connection.execute(sa.delete(NUMBERS))
+
+    database.write(insert_unless_there)
+
+    assert (looked, numbers(database), database.retries["duplicate"]) == ([[], []], [1], 1)
+
+
+def committing(database, error):
+    """Let the next commit fail."""
+    errors = [error]
+
+    @event.listens_for(database.engine, "commit")
+    def fail(connection):
+        if errors:
+            raise errors.pop()
+
+
+def test_a_commit_that_met_a_lock_runs_again(database):
+    committing(database, LOCKED)
+    database.write(failing(0, None))
+    assert (numbers(database), database.retries["locked"]) == ([1], 1)
+
+
+def test_a_connection_lost_while_it_commits_is_an_error(database):
+    committing(database, LOST)
+    with pytest.raises(OperationalError):
+        database.write(failing(0, None))
+    assert dict(database.retries) == {}
+
+
+def test_a_question_is_asked_again_on_a_new_connection(database):
+    failures = [LOST]
+
+    def question(connection):
+        if failures:
+            raise failures.pop()
+        return "answer"
+
+    assert (database.read(question), database.retries["disconnect"]) == ("answer", 1)
+
+
+def test_a_question_that_is_never_answered_is_no_conflict(database):
+    def question(connection):
+        raise LOST
+
+    with pytest.raises(OperationalError):
+        database.read(question)
+
+
+def test_a_question_sees_one_moment(database):
+    def question(connection):
+        before = connection.execute(sa.select(sa.func.count()).select_from(NUMBERS)).scalar()
+        database.write(failing(0, None))
+        after = connection.execute(sa.select(sa.func.count()).select_from(NUMBERS)).scalar()
+        return before, after
+
+    assert database.read(question) == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't fork here")
+def test_a_forked_process_opens_connections_of_its_own(database):
+    with database.engine.connect() as connection:
+        parents = connection.connection.dbapi_connection
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        same = b"?"
+        try:
+            with database.engine.connect() as connection:
+                same = b"y" if connection.connection.dbapi_connection is parents else b"n"
+        finally:
+            os.write(writer, same)
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 1) == b"n"
+
+
+def test_a_database_in_memory_is_one_for_all_threads():
+    database = Database(DatabaseSettings("sqlite://"))
+    database.write(lambda connection: NUMBERS.create(connection))
+    database.write(failing(0, None))
+    assert numbers(database) == [1]
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [(True, 2), (False, 0)])
+def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, level):
+    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db", sqlite_synchronous=synchronous)
+    pragmas = ("journal_mode", "synchronous")
+
+    def ask(connection):
+        return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
+
+    assert Database(settings).read(ask) == ["wal", level]
+
+
+def test_the_id_of_a_row_that_was_not_inserted_is_nobody_s_guess():
+    class Nothing:
+        inserted_primary_key = None
+
+    with pytest.raises(LookupError):
+        inserted_id(Nothing())
+
+
+def test_pool_settings_reach_the_pool(tmp_path):
+    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db", max_pool_size=3, pool_timeout=7)
+    pool = Database(settings).engine.pool
+    assert (pool.size(), pool.timeout()) == (3, 7)
