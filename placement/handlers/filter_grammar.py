@@ -21,7 +21,7 @@ def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], fr
     forbidding = version >= FORBIDDEN_TRAITS
     form = f"HW_CPU_X86_VMX,{'!' if forbidding else ''}CUSTOM_MAGIC"
     names = [name.strip() for name in value.split(",")]
-    if not all(name.lstrip("!") if forbidding else name for name in names):
+    if not all(name.lstrip("!") for name in names):
         raise _bad_required(form, f"an empty trait in: {value}")
     refused = [name for name in names if name.startswith("!")]
     if refused and not forbidding:
