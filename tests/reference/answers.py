@@ -20,7 +20,7 @@ UNORDERED = (
     re.compile(r"(?<=Conflicting resource provider )(?P<names>.+)(?= already exists)"),
 )
 #: the words of a database or a parser stand here (rest-api.md 3.3)
-ANY_TEXT = re.compile(r"(?<=\n\n Update conflict: ).*(?=  $)", re.DOTALL)
+ANY_TEXT = re.compile(r"(?<=Update conflict: ).*?(?=  $|\n\n\n)", re.DOTALL)
 #: lists in bodies that come in no particular order, by key
 UNORDERED_LISTS = {"resource_providers", "traits", "aggregates"}
 #: keys whose order is documented; the others are names and uuids
@@ -85,7 +85,7 @@ class Reader:
         try:
             return _arranged(json.loads(text))
         except ValueError:
-            return text
+            return ANY_TEXT.sub(ANYTHING, text)
 
     def text(self, text: str) -> str:
         """A text without what the service made up."""

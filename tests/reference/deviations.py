@@ -1,44 +1,49 @@
-"""Where our service is meant to differ from the reference, and nowhere else. Each says why."""
+"""Where our service is meant to differ from the reference, and nowhere else (doc/deviations.rst)."""
 
+import json
+import math
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote
 
 from tests.reference.answers import Answer
 from tests.reference.picture import Picture
 from tests.reference.script import Request
 
+UNKNOWN_PROVIDER = re.compile(r"Allocation for resource provider '.*' that does not exist\.")
+RESOURCE_CLASS = re.compile(r"^[A-Z0-9_]+$")
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+MAX_64_BIT = 2**63 - 1
+
 
 class Deviation(NamedTuple):
-    """A difference that is accepted.
+    """A sort of request that we answer differently.
 
-    :param reason: what the reference does and why ours doesn't
-    :param applies: says of a request and the reference's and our answer whether this is the case
+    :param reason: what the reference does, and why we don't
+    :param concerns: whether a request is of this sort
+    :param theirs: the status of the reference
+    :param ours: the status that we give instead
     """
 
     reason: str
-    applies: Callable[[Request, Answer, Answer], bool]
-
-
-def _broke(reference: Answer, ours: Answer) -> bool:
-    return reference.status == 500 and ours.status < 500
-
-
-DEVIATIONS: tuple[Deviation, ...] = ()
+    concerns: Callable[[Request], bool]
+    theirs: int = 500
+    ours: int = 400
 
 
 def accepted(request: Request, reference: Answer, ours: Answer) -> str | None:
     """The reason why the two answers may differ, or None if they may not."""
     for deviation in DEVIATIONS:
-        if deviation.applies(request, reference, ours):
+        statuses = (deviation.theirs, deviation.ours)
+        if statuses == (reference.status, ours.status) and deviation.concerns(request):
             return deviation.reason
     return None
 
 
-UNKNOWN_PROVIDER = re.compile(r"Allocation for resource provider '.*' that does not exist\.")
-
-
-def orphans(request: Request, reference: Answer, before: Picture, theirs: Picture, ours: Picture) -> list[str]:
+def orphans(
+    request: Request, reference: Answer, before: Picture, theirs: Picture, ours: Picture
+) -> list[str]:
     """Consumers that the reference kept of a request that it refused.
 
     When allocations name an unknown provider, the reference answers 400 but keeps the consumers
@@ -56,3 +61,105 @@ def orphans(request: Request, reference: Answer, before: Picture, theirs: Pictur
         and consumer.generation == 0
         and not theirs.held(uuid)
     ]
+
+
+def _value(request: Request) -> Any:
+    """The body as a JSON value, if it is one."""
+    if not isinstance(request.body, str):
+        return request.body
+    try:
+        return json.loads(request.body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in a JSON value with the key it has."""
+    yield key, value
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _parts(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _parts(item)
+
+
+def _is_nested_deeply(request: Request) -> bool:
+    return isinstance(request.body, str) and request.body.count("[") > 900
+
+
+def _has_ratio_that_is_no_number(request: Request) -> bool:
+    return any(
+        key == "allocation_ratio" and isinstance(part, float) and not math.isfinite(part)
+        for key, part in _parts(_value(request))
+    )
+
+
+def _has_inventory_of_no_class(request: Request) -> bool:
+    return any(
+        key == "inventories"
+        and isinstance(part, dict)
+        and any(not RESOURCE_CLASS.search(name) for name in part)
+        for key, part in _parts(_value(request))
+    )
+
+
+def _has_half_a_character(request: Request) -> bool:
+    return any(isinstance(p, str) and SURROGATE.search(p) for _, p in _parts(_value(request)))
+
+
+def _asks_beyond_64_bits(request: Request) -> bool:
+    for asked in parse_qs(request.path.partition("?")[2]).get("resources", ()):
+        amounts = (part.rpartition(":")[2].strip() for part in asked.split(","))
+        if any(amount.isdecimal() and int(amount) > MAX_64_BIT for amount in amounts):
+            return True
+    return False
+
+
+def _has_a_query_that_is_no_text(request: Request) -> bool:
+    path, _, query = request.path.partition("?")
+    try:
+        unquote(query, errors="strict")
+    except UnicodeDecodeError:
+        return path == "/usages"
+    return False
+
+
+def _names_something_with_a_newline(request: Request) -> bool:
+    if request.method == "PUT":
+        return request.path.startswith("/traits/") and request.path.endswith("%0A")
+    body = _value(request)
+    name = body.get("name") if isinstance(body, dict) else None
+    return request.path == "/resource_classes" and isinstance(name, str) and name.endswith("\n")
+
+
+def _names_a_class_with_a_quote(request: Request) -> bool:
+    name = unquote(request.path.removeprefix("/resource_classes/"))
+    return request.method == "PUT" and re.search(r'["\\\x00-\x1f]', name) is not None
+
+
+_NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
+
+#: section 1.12 of rest-api.md, and what else was found
+DEVIATIONS = (
+    Deviation("Nesting that the parser can't follow is malformed JSON.", _is_nested_deeply),
+    Deviation("A ratio that is not a number makes no capacity.", _has_ratio_that_is_no_number),
+    Deviation(
+        "Keys of `inventories` that can't be classes have no schema; they are unknown classes.",
+        _has_inventory_of_no_class,
+    ),
+    Deviation(_NO_UNICODE, _has_half_a_character),
+    Deviation(_NO_UNICODE, _has_half_a_character, theirs=400),
+    Deviation("Nobody can give what no database can hold.", _asks_beyond_64_bits, ours=200),
+    Deviation("A query that isn't UTF-8 is bad, not a crash.", _has_a_query_that_is_no_text),
+    Deviation(
+        "The name is stored, but can't be told in the Location; ours is percent-encoded.",
+        _names_something_with_a_newline,
+        ours=201,
+    ),
+    Deviation(
+        "The reference pastes the name into JSON; to us it is just a bad name.",
+        _names_a_class_with_a_quote,
+        theirs=400,
+    ),
+)

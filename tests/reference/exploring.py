@@ -1,6 +1,7 @@
 """Running scripts against a pair of services: made up from a seed, or given."""
 
 import dataclasses
+import itertools
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,10 +12,10 @@ from tests.reference.picture import Picture
 from tests.reference.script import Request
 from tests.reference.shrinking import shrunk
 
+#: how many scripts are tried to find a shorter one
+PATIENCE = 400
 #: makes the next request from what the services hold; None when there is none
 Source = Callable[[Picture], Request | None]
-#: how a difference begins, before it speaks of values
-_BEGINNING = re.compile(r"[^:.\d]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +34,18 @@ class Finding:
         """What this difference has in common with others of the same cause, mostly."""
         last = self.script[-1]
         parts = last.path.partition("?")[0].split("/")
-        path = "/".join("*" if len(part) > 30 else part for part in parts)
-        return (last.method, path, *sorted({_BEGINNING.match(d)[0] for d in self.differences}))
+        path = "/".join("*" if len(part) > 30 or "$" in part else part for part in parts)
+        return (last.method, path, *sorted({_kind_of(line) for line in self.differences}))
 
     def __str__(self) -> str:
         lines = [request.as_curl() for request in self.sent]
         return "\n".join([*lines, "differs (reference / ours):", *self.differences])
+
+
+def _kind_of(difference: str) -> str:
+    if difference.startswith("status"):
+        return difference
+    return re.match(r"\w+( [a-z-]+)?", difference)[0]
 
 
 def run(bench: Bench, script: Sequence[Request]) -> Finding | None:
@@ -78,9 +85,12 @@ def _findings(bench: Bench, source: Source, goes_on: bool = False) -> Iterator[F
 def minimal(bench: Bench, finding: Finding) -> Finding:
     """The shortest script found that ends in a difference of the same kind."""
     best = finding
+    tries = itertools.count()
 
     def still_differs(script: Sequence[Request]) -> bool:
         nonlocal best
+        if next(tries) >= PATIENCE:
+            return False
         again = run(bench, script)
         if again is None or again.kind != finding.kind:
             return False
