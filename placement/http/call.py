@@ -107,20 +107,19 @@ class Call:
         """
         if body is not None:
             text = dumps(body)
-        response = flask.Response(
-            text, status or (204 if text is None else 200), mimetype="application/json"
-        )
-        if text is None:
-            del response.headers["Content-Type"]
+        headers = []
         if location is not None:
-            response.headers["Location"] = absolute_url(self.environ, location)
+            headers.append(("Location", absolute_url(self.environ, location)))
         if (modified is not None or cached) and self.version >= SINCE_CACHE_HEADERS:
-            response.headers["Cache-Control"] = "no-cache"
+            headers.append(("Cache-Control", "no-cache"))
             if modified is not None:
                 moment = None if isinstance(modified, Now) else modified
-                response.headers["Last-Modified"] = http_date(
-                    moment or datetime.datetime.now(datetime.UTC)
-                )
+                now = datetime.datetime.now(datetime.UTC)
+                headers.append(("Last-Modified", http_date(moment or now)))
+        if text is not None:
+            return flask.Response(text, status or 200, headers, content_type="application/json")
+        response = flask.Response(None, status or 204, headers)
+        del response.headers["Content-Type"]
         return response
 
 

@@ -37,8 +37,9 @@ class Placement(flask.Flask):
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
         """Match paths byte for byte: names in paths are ASCII, whatever the bytes mean."""
-        environ = {} if request is None else request.environ
-        path = _routed_path(environ.get("PATH_INFO", ""))
+        if request is None:
+            return None
+        path = _routed_path(request.environ.get("PATH_INFO", ""))
         return self.url_map.bind("placement", path_info=path, default_method="GET")
 
     def _view(self, endpoints: tuple[Any, ...]) -> Any:

@@ -61,7 +61,7 @@ _BUMP = (
 
 def find(connection: Connection, uuid: str) -> Provider | None:
     """The provider, or None."""
-    row = connection.execute(_BY_UUID, {"uuid": uuid}).one_or_none()
+    row = connection.execute(_BY_UUID, {"uuid": uuid}).fetchone()
     return Provider(*row) if row else None
 
 
