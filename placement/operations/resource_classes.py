@@ -34,7 +34,9 @@ def rename_resource_class(database: Database, name: str, new_name: str) -> None:
         found = resource_classes.get(connection, name, lock=True)
         if found.standard:
             raise StandardNameFixed(f"Cannot update standard resource class {name}")
-        if new_name != name and resource_classes.exists(connection, new_name):
+        if new_name == name:
+            return
+        if resource_classes.exists(connection, new_name):
             raise ResourceClassExists(name=new_name)
         resource_classes.rename(connection, found.id, new_name)
         changes.record_names(connection)
