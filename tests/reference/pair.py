@@ -37,7 +37,8 @@ class Side:
         self.names: dict[str, str] = {}
         self.sent: set[str] = {INCOMPLETE}
         self.reader = Reader(self.names, self.sent)
-        self.camera = Camera(database, self.names)
+        self._begun: list[float] = []
+        self.camera = Camera(database, self.names, self._begun)
         self.picture = self.camera.picture()
 
     def generation(self, kind: str, uuid: str) -> int | None:
@@ -51,6 +52,7 @@ class Side:
         filled = request.filled_in(self)
         self.sent.update(UUID.findall(f"{filled.path} {filled.text()}".lower()))
         text = filled.text()
+        self._begun.append(time.time())
         body = None if text is None else text.encode("utf-8", "surrogateescape")
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
         with contextlib.closing(connection):

@@ -1,8 +1,10 @@
 """What a placement database holds, by names instead of ids (rest-api.md section 6)."""
 
+import bisect
 import dataclasses
+import datetime
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +42,8 @@ class Consumer(NamedTuple):
 class Picture:
     """All rows but those that no request can show: projects, users and types without consumers.
 
-    `inventories` and `allocations` are by provider and class, and by consumer, provider and class.
+    `inventories` and `allocations` are by provider and class, and by consumer, provider and class;
+    `touched` says which request wrote a row last, counted from 1, of rows whose age answers show.
     """
 
     providers: Mapping[str, Provider]
@@ -51,6 +54,7 @@ class Picture:
     traits: Mapping[str, frozenset[str]]
     custom_traits: tuple[str, ...]
     custom_classes: tuple[str, ...]
+    touched: Mapping[tuple[str, ...], int | None]
 
     @property
     def class_names(self) -> list[str]:
@@ -122,16 +126,27 @@ _TRAITS = """
     LEFT JOIN traits t ON t.id = link.trait_id ORDER BY 1, 2"""
 _CUSTOM_TRAITS = r"SELECT name FROM traits WHERE name LIKE 'CUSTOM\_%' ESCAPE '\' ORDER BY name"
 _CUSTOM_CLASSES = "SELECT id, name FROM resource_classes WHERE id >= 10000 ORDER BY id"
+_TOUCHED = """
+    SELECT 'provider', uuid, NULL, coalesce(updated_at, created_at) FROM resource_providers
+    UNION SELECT 'saved provider', uuid, NULL, updated_at FROM resource_providers
+    UNION SELECT 'class', name, NULL, coalesce(updated_at, created_at) FROM resource_classes
+    WHERE id >= 10000
+    UNION SELECT 'trait', name, NULL, created_at FROM traits WHERE name LIKE 'CUSTOM%'
+    UNION SELECT 'inventory', p.uuid, resource_class_id, coalesce(i.updated_at, i.created_at)
+    FROM inventories i JOIN resource_providers p ON p.id = i.resource_provider_id
+    UNION SELECT 'allocation', consumer_id, p.uuid, coalesce(a.updated_at, a.created_at)
+    FROM allocations a JOIN resource_providers p ON p.id = a.resource_provider_id"""
 
 
 class Camera:
     """Takes pictures of one SQLite database.
 
     :param names: what a service made up and how scripts call it; changes while scripts run
+    :param begun: when each request was sent, in seconds since the epoch; grows while scripts run
     """
 
-    def __init__(self, database: Path, names: Mapping[str, str]) -> None:
-        self.database = database
+    def __init__(self, database: Path, names: Mapping[str, str], begun: Sequence[float]) -> None:
+        self._begun = begun
         self._connection = sqlite3.connect(f"file:{database}", uri=True, isolation_level=None)
         self._names = names
 
@@ -148,6 +163,7 @@ class Camera:
             custom_traits=tuple(name for (name,) in rows(_CUSTOM_TRAITS)),
             # with their ids: they are given by rule, and decide the order of answers
             custom_classes=tuple(f"{id}:{name}" for id, name in rows(_CUSTOM_CLASSES)),
+            touched={tuple(key): self._request_at(time) for *key, time in rows(_TOUCHED)},
         )
 
     def forget_consumer(self, uuid: str) -> None:
@@ -157,6 +173,13 @@ class Camera:
     def close(self) -> None:
         """Give the database back."""
         self._connection.close()
+
+    def _request_at(self, time: str | None) -> int | None:
+        """Which request was under way at a row's time."""
+        if time is None:
+            return None
+        moment = datetime.datetime.fromisoformat(time).replace(tzinfo=datetime.UTC)
+        return bisect.bisect(self._begun, moment.timestamp())
 
     def _rows(self, question: str) -> list[list]:
         return [
