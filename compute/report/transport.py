@@ -31,6 +31,8 @@ CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_IN_USE = "placement.inventory.inuse"
 ATTEMPTS = 4
 SILENT_WARNINGS = 10
+#: seconds to wait for an answer unless `[placement]timeout` says otherwise
+TIMEOUT = 60
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -54,6 +56,8 @@ def register_options(conf: cfg.ConfigOpts) -> None:
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)
     loading.register_adapter_conf_options(conf, GROUP, include_deprecated=False)
+    # keystoneauth1 has none: a placement that accepts and never answers would hold the agent for ever
+    conf.set_default("timeout", TIMEOUT, group=GROUP)
     conf.set_default("service_type", "placement", group=GROUP)
     conf.set_default("valid_interfaces", ["internal", "public"], group=GROUP)
 

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "config": set(),
     "storage": {"domain", "errors"},
     "operations": {"domain", "errors", "storage"},
-    "candidates": {"domain", "errors", "storage"},
+    "candidates": {"domain", "errors", "microversions", "storage"},
     "schemas": {"domain"},
     "policies": {"errors"},
     # the call object hands handlers what they work with

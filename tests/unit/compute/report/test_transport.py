@@ -352,3 +352,7 @@ def test_each_kind_of_failure_has_its_words(caplog, failure, words):
 
 def test_no_session_is_needed_to_make_a_client(conf):
     assert isinstance(transport.build_adapter(conf).session, Session)
+
+
+def test_a_placement_that_never_answers_is_given_up_after_a_while(conf):
+    assert conf.placement.timeout == transport.TIMEOUT
