@@ -24,7 +24,10 @@ from placement.schemas.refusals import REFUSALS
 
 Responses = Mapping[int, AnswerTable]
 
-_DONE: AnswerTable = {(1, 0): NO_BODY}
+
+def _done(minor: int) -> AnswerTable:
+    """Nothing to say, from 1.minor on."""
+    return {(1, minor): NO_BODY}
 
 
 def _answers(given: Responses, *refused: int) -> Responses:
@@ -40,7 +43,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/resource_classes": {
         "GET": _answers({200: resource_classes.LISTED}, 403, 404, 406),
-        "POST": _answers({201: _DONE}, 403, 404, 409, 415),
+        "POST": _answers({201: _done(2)}, 403, 404, 409, 415),
     },
     "/resource_classes/{name}": {
         "GET": _answers({200: resource_classes.SHOWN}, 403, 404, 406),
@@ -52,7 +55,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
             },
             *(403, 404, 409, 415),
         ),
-        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+        "DELETE": _answers({204: _done(2)}, 403, 404, 409),
     },
     "/resource_providers": {
         "GET": _answers({200: resource_providers.LISTED}, 403, 406),
@@ -63,19 +66,19 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     _PROVIDER: {
         "GET": _answers({200: resource_providers.SHOWN}, 403, 404, 406),
-        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+        "DELETE": _answers({204: _done(0)}, 403, 404, 409),
         "PUT": _answers({200: resource_providers.SHOWN}, 403, 404, 409, 415),
     },
     f"{_PROVIDER}/inventories": {
         "GET": _answers({200: inventories.LISTED}, 403, 404, 406),
         "POST": _answers({201: inventories.CREATED}, 403, 404, 409, 415),
         "PUT": _answers({200: inventories.REPLACED}, 403, 404, 409, 415),
-        "DELETE": _answers({204: _DONE}, 403, 404, 405, 409),
+        "DELETE": _answers({204: _done(5)}, 403, 404, 405, 409),
     },
     f"{_PROVIDER}/inventories/{{resource_class}}": {
         "GET": _answers({200: inventories.SHOWN}, 403, 404, 406),
         "PUT": _answers({200: inventories.UPDATED}, 403, 404, 409, 415),
-        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+        "DELETE": _answers({204: _done(0)}, 403, 404, 409),
     },
     f"{_PROVIDER}/usages": {
         "GET": _answers({200: usages.SHOWN_OF_PROVIDER}, 403, 404, 406),
@@ -90,15 +93,15 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     f"{_PROVIDER}/traits": {
         "GET": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 406),
         "PUT": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 409, 415),
-        "DELETE": _answers({204: _DONE}, 403, 404),
+        "DELETE": _answers({204: _done(6)}, 403, 404),
     },
     "/allocations": {
-        "POST": _answers({204: _DONE}, 403, 404, 409, 415),
+        "POST": _answers({204: _done(13)}, 403, 404, 409, 415),
     },
     "/allocations/{consumer_uuid}": {
         "GET": _answers({200: allocations.SHOWN}, 403, 406),
-        "PUT": _answers({204: _DONE}, 403, 409, 415),
-        "DELETE": _answers({204: _DONE}, 403, 404),
+        "PUT": _answers({204: _done(0)}, 403, 409, 415),
+        "DELETE": _answers({204: _done(0)}, 403, 404),
     },
     "/allocation_candidates": {
         "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406),
@@ -107,14 +110,14 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "GET": _answers({200: traits.LISTED}, 403, 404, 406),
     },
     "/traits/{name}": {
-        "GET": _answers({204: _DONE}, 403, 404),
-        "PUT": _answers({201: _DONE, 204: _DONE}, 403, 404),
-        "DELETE": _answers({204: _DONE}, 403, 404, 409),
+        "GET": _answers({204: _done(6)}, 403, 404),
+        "PUT": _answers({201: _done(6), 204: _done(6)}, 403, 404),
+        "DELETE": _answers({204: _done(6)}, 403, 404, 409),
     },
     "/usages": {
         "GET": _answers({200: usages.LISTED}, 403, 404, 406),
     },
     "/reshaper": {
-        "POST": _answers({204: _DONE}, 403, 404, 409, 415),
+        "POST": _answers({204: _done(30)}, 403, 404, 409, 415),
     },
 }

@@ -1,7 +1,7 @@
 """What the acceptance files can say about a response beyond gabbi's own keys.
 
 `response_document` is the whole JSON body. `response_refusal` is the whole error body.
-`response_names` are the providers of a list.
+`response_names` are the providers of a list. :class:`Judged` looks at every answer.
 """
 
 import difflib
@@ -9,8 +9,11 @@ import json
 import re
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from gabbi.handlers import base
+
+from tests.responses import Exchange, complaints
 
 EXPLANATIONS = {
     400: "The server could not comply with the request since it is either malformed or "
@@ -138,3 +141,33 @@ def version(header: str) -> tuple[int, int]:
     """Read the `openstack-api-version` response header: `placement 1.23` is (1, 23)."""
     major, _, minor = header.removeprefix("placement ").partition(".")
     return int(major), int(minor)
+
+
+class Judged(base.ResponseHandler):
+    """Has every answer judged by its schema; answers of our own process are anyway."""
+
+    test_key_suffix = "judged"
+    test_key_value = ""
+
+    def __init__(self, mount: str) -> None:
+        super().__init__()
+        self._mount = mount
+
+    def __call__(self, test: Any) -> None:
+        """Fail the test if its answer has not the form it should have."""
+        asked = {
+            name.lower(): str(value) for name, value in test.test_data["request_headers"].items()
+        }
+        answered = dict(test.response)
+        body = test.output
+        path = urlsplit(test.replace_template(test.test_data["url"])).path
+        exchange = Exchange(
+            method=test.test_data["method"],
+            path=unquote_to_bytes(path).decode("latin-1").removeprefix(self._mount),
+            asked=asked,
+            status=int(answered.pop("status")),
+            headers=answered,
+            body=body.encode() if isinstance(body, str) else body,
+        )
+        found = complaints(exchange)
+        check(not found, "\n".join(found))

@@ -43,6 +43,8 @@ def test_every_request_of_the_file_is_answered_as_it_says(file: Path, tmp_path: 
         else services.in_process(options, mount)
     )
 
+    judging = [assertions.Judged(mount)] if REFERENCE else []
+
     result = Failures()
     with running as service:
         suitemaker.test_suite_from_dict(
@@ -54,7 +56,7 @@ def test_every_request_of_the_file_is_answered_as_it_says(file: Path, tmp_path: 
             service.port,
             fixtures,
             service.intercept,
-            handlers=[handler() for handler in RESPONSE_HANDLERS],
+            handlers=[handler() for handler in RESPONSE_HANDLERS] + judging,
         ).run(result)
 
     if result.broken:
