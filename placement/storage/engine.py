@@ -8,6 +8,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -86,6 +87,8 @@ class Database:
         self._turn: Turn = threading.Lock() if self._sqlite else no_queue
         self._read_turn = self._turn if isinstance(self.engine.pool, StaticPool) else no_queue
         self.retries: collections.Counter[str] = collections.Counter()
+        # also at the end of the process: SQLite then puts all into the one file that is copied
+        self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
 
     def read(self, question: Operation[T]) -> T:
         """Answer a question from one consistent snapshot of the database.
@@ -135,6 +138,11 @@ class Database:
     def close(self) -> None:
         """Give all pooled connections back."""
         self.engine.dispose()
+
+
+def _dispose(engine: sa.Engine, process: int) -> None:
+    """Close the connections, but not those that are another process's."""
+    engine.dispose(close=os.getpid() == process)
 
 
 def _make_engine(settings: DatabaseSettings) -> sa.Engine:
