@@ -56,7 +56,7 @@ def register_options(conf: cfg.ConfigOpts) -> None:
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)
     loading.register_adapter_conf_options(conf, GROUP, include_deprecated=False)
-    # keystoneauth1 has none: a placement that accepts and never answers would hold the agent for ever
+    # keystoneauth1 has none: a placement that never answers would hold the agent for ever
     conf.set_default("timeout", TIMEOUT, group=GROUP)
     conf.set_default("service_type", "placement", group=GROUP)
     conf.set_default("valid_interfaces", ["internal", "public"], group=GROUP)
