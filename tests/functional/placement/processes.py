@@ -1,0 +1,46 @@
+"""Several processes at work on one database at once."""
+
+import concurrent.futures
+import multiprocessing
+import pathlib
+
+from tests.functional.placement.service import Service
+
+COUNT = 3
+#: seconds to wait for the others to be ready
+READY = 60
+
+_of_process = {}
+
+
+class Processes:
+    """COUNT processes that run a job at the same time, each with a service of its own.
+
+    A job is a function of a module: `job(service, number)`, number being 0 … COUNT-1.
+    """
+
+    def __init__(self):
+        context = multiprocessing.get_context("spawn")
+        self._pool = concurrent.futures.ProcessPoolExecutor(
+            COUNT, context, initializer=_start, initargs=(context.Barrier(COUNT),)
+        )
+
+    def run(self, job, folder):
+        """What the jobs answer, by number."""
+        jobs = [self._pool.submit(_run, job, str(folder), number) for number in range(COUNT)]
+        return [job.result(timeout=10 * READY) for job in jobs]
+
+    def close(self):
+        self._pool.shutdown()
+
+
+def _start(barrier):
+    _of_process["all"] = barrier
+
+
+def _run(job, folder, number):
+    # nobody comes past this before everybody is here, so each process takes one job
+    _of_process["all"].wait(READY)
+    service = Service(pathlib.Path(folder))
+    _of_process["all"].wait(READY)
+    return job(service, number)
