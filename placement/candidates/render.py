@@ -30,12 +30,18 @@ def body(found: Found, version: Version) -> str:
     """The whole answer as the version shows it."""
     if not len(found) or found.shape is None:
         return '{"allocation_requests": [], "provider_summaries": {}}'
-    texts, used, roots = _Candidates(found, version).write()
+    candidates = _Candidates(found, version)
+    texts = candidates.write()
     if found.shuffle is not None:
         found.shuffle.shuffle(texts)
     summaries = Summaries(found.snapshot, version, _classes(found))
-    shown = summaries.of_trees(roots) if version >= NESTED else summaries.of_providers(used)
-    return f'{{"allocation_requests": [{", ".join(texts)}], "provider_summaries": {{{shown}}}}}'
+    if version >= NESTED:
+        shown = summaries.of_trees(list(candidates.roots))
+    else:
+        shown = summaries.of_providers(list(candidates.used))
+    return "".join(
+        ('{"allocation_requests": [', ", ".join(texts), '], "provider_summaries": {', shown, "}}")
+    )
 
 
 def _classes(found: Found) -> frozenset[str]:
@@ -44,79 +50,102 @@ def _classes(found: Found) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Template:
-    """One solution as text with a hole for each uuid.
+    """One solution as text with a hole for each uuid of the tree at hand.
 
     :param form: for the % operator
-    :param fillers: the local whose uuid goes into each hole
-    :param used: the locals that give something
+    :param fillers: where in the tree the provider stands whose uuid goes into each hole
+    :param used: where in the tree those stand that give something
+    :param lent: the providers of other trees that give something
     """
 
     form: str
     fillers: tuple[int, ...]
     used: tuple[int, ...]
+    lent: tuple[int, ...]
 
 
 class _Candidates:
-    """Writes the candidates of one answer."""
+    """Writes the candidates of one answer.
+
+    :ivar used: after `write` the providers that give something
+    :ivar roots: the roots of those
+    """
 
     def __init__(self, found: Found, version: Version) -> None:
         assert found.shape is not None
         self._found = found
         self._uuids = found.snapshot.register.uuids
-        self._root = found.snapshot.forest.root
         self._writer = SolutionWriter(found.shape, found.snapshot.names.classes, version)
+        self.used: dict[int, None] = {}
+        self.roots: dict[int, None] = {}
 
-    def write(self) -> tuple[list[str], list[int], list[int]]:
-        """The candidates, the providers they use and the roots of those, without repetitions."""
-        texts, simple = self._simple()
-        used = dict.fromkeys(simple)
-        roots = dict.fromkeys(simple)
-        root_of = self._root
-        uuids = self._uuids
+    def write(self) -> list[str]:
+        """Each candidate as JSON."""
+        texts = self._simple()
+        uuids, roots, used = self._uuids, self.roots, self.used
         for tree, number in self._found.others:
             template = tree.solved.templates.get(number)
             if template is None:
                 if tree.solved.trees == 1:
-                    text, giving = self._directly(tree, number)
-                    texts.append(text)
-                    used.update(dict.fromkeys(giving))
+                    texts.append(self._directly(tree, number))
                     continue
                 template = tree.solved.templates[number] = self._template(tree, number)
-            slots = tree.slots
-            texts.append(template.form % tuple([uuids[slots[n]] for n in template.fillers]))
-            for local in template.used:
-                used[slots[local]] = None
-        if self._found.others:
-            for slot in used:
-                roots[int(root_of[slot])] = None
-        return texts, list(used), list(roots)
+            members = tree.members
+            texts.append(template.form % tuple([uuids[members[n]] for n in template.fillers]))
+            if template.used:
+                roots[tree.root] = None
+            for place in template.used:
+                used[members[place]] = None
+            if template.lent:
+                self._note(template.lent)
+        return texts
 
-    def _simple(self) -> tuple[list[str], list[int]]:
+    def _note(self, slots: Iterable[int]) -> None:
+        root = self._found.snapshot.forest.root
+        for slot in slots:
+            self.used[slot] = None
+            self.roots[int(root[slot])] = None
+
+    def _simple(self) -> list[str]:
         """Candidates of one provider that is a tree by itself: all alike but for the uuid."""
         slots = self._found.simple.tolist()
         if not slots:
-            return [], []
+            return []
         assert self._found.shape is not None
-        text = self._writer.write([0] * len(self._found.shape.variables), ["\0000\0"])
-        pieces = _HOLE.split(text)[::2]
+        self.used = dict.fromkeys(slots)
+        self.roots = self.used if not self._found.others else dict(self.used)
+        solution = [0] * len(self._found.shape.variables)
+        pieces = _HOLE.split(self._writer.write(solution, ["\0000\0"]))[::2]
         uuids = self._uuids
-        return [uuids[slot].join(pieces) for slot in slots], slots
+        return [uuids[slot].join(pieces) for slot in slots]
 
-    def _directly(self, tree: Tree, number: int) -> tuple[str, list[int]]:
+    def _directly(self, tree: Tree, number: int) -> str:
         """A candidate of a tree that has no equal, so that a template would be used once."""
         solution = tree.solved.at(number)
         assert solution is not None
-        uuids = [self._uuids[slot] for slot in tree.slots]
-        used = [tree.slots[local] for local in self._writer.used(solution)]
-        return self._writer.write(solution, uuids), used
+        slots, own = tree.slots(), len(tree.solved.places)
+        used = self._writer.used(solution)
+        if min(used) < own:
+            self.roots[tree.root] = None
+        self._note([slots[local] for local in used if local >= own])
+        self.used.update(dict.fromkeys([slots[local] for local in used]))
+        return self._writer.write(solution, [self._uuids[slot] for slot in slots])
 
     def _template(self, tree: Tree, number: int) -> Template:
-        solution = tree.solved.at(number)
+        solved = tree.solved
+        solution = solved.at(number)
         assert solution is not None
-        holes = [f"\0{local}\0" for local in range(len(tree.slots))]
-        pieces = _HOLE.split(self._writer.write(solution, holes))
-        fillers = tuple(int(piece) for piece in pieces[1::2])
-        return Template("%s".join(pieces[::2]), fillers, tuple(self._writer.used(solution)))
+        own = len(solved.places)
+        names = [f"\0{place}\0" for place in solved.places]
+        names += [self._uuids[slot] for slot in solved.lent]
+        pieces = _HOLE.split(self._writer.write(solution, names))
+        used = self._writer.used(solution)
+        return Template(
+            "%s".join(pieces[::2]),
+            tuple(int(piece) for piece in pieces[1::2]),
+            tuple(solved.places[local] for local in used if local < own),
+            tuple(solved.lent[local - own] for local in used if local >= own),
+        )
 
 
 class SolutionWriter:
@@ -127,66 +156,67 @@ class SolutionWriter:
             [(classes[key], amount) for key, amount in variable.demand]
             for variable in shape.variables
         ]
+        self._alone = [json.dumps(dict(demand)) for demand in self._demands]
         self._giving = [number for number, demand in enumerate(self._demands) if demand]
         self._by_provider = version >= ALLOCATIONS_BY_PROVIDER
         self._mapped = version >= MAPPINGS
-        self._suffixes = [json.dumps(variable.suffix) for variable in shape.variables]
-        self._suffixed = [bool(variable.suffix) for variable in shape.variables]
-        self._unsuffixed = [n for n, suffixed in enumerate(self._suffixed) if not suffixed]
-        self._resources: dict[tuple[int, ...], str] = {}
+        self._unsuffixed = [n for n, v in enumerate(shape.variables) if not v.suffix]
+        self._suffixed = [
+            (n, f'{json.dumps(v.suffix)}: ["') for n, v in enumerate(shape.variables) if v.suffix
+        ]
+        self._sums: dict[tuple[int, ...], str] = {}
 
-    def used(self, solution: Sequence[int]) -> Iterable[int]:
+    def used(self, solution: Sequence[int]) -> list[int]:
         """The locals that give something."""
-        return dict.fromkeys(solution[number] for number in self._giving)
+        return list(dict.fromkeys([solution[number] for number in self._giving]))
 
     def write(self, solution: Sequence[int], uuids: Sequence[str]) -> str:
         """The candidate as JSON."""
-        giving: dict[int, list[int]] = collections.defaultdict(list)
+        giving: dict[int, list[int]] = {}
         for number in self._giving:
-            giving[solution[number]].append(number)
+            local = solution[number]
+            if local in giving:
+                giving[local].append(number)
+            else:
+                giving[local] = [number]
+        alone = self._alone
+        taken = [
+            (uuids[local], alone[numbers[0]] if len(numbers) == 1 else self._summed(numbers))
+            for local, numbers in giving.items()
+        ]
         if self._by_provider:
-            parts = [
-                f'"{uuids[local]}": {{"resources": {self._summed(numbers)}}}'
-                for local, numbers in giving.items()
-            ]
+            parts = [f'"{uuid}": {{"resources": {resources}}}' for uuid, resources in taken]
             text = f'{{"allocations": {{{", ".join(parts)}}}'
         else:
             parts = [
-                f'{{"resource_provider": {{"uuid": "{uuids[local]}"}}, '
-                f'"resources": {self._summed(numbers)}}}'
-                for local, numbers in giving.items()
+                f'{{"resource_provider": {{"uuid": "{uuid}"}}, "resources": {resources}}}'
+                for uuid, resources in taken
             ]
             text = f'{{"allocations": [{", ".join(parts)}]'
         if self._mapped:
-            text += f', "mappings": {{{", ".join(self._mappings(solution, uuids))}}}'
+            text += f', "mappings": {{{self._mappings(solution, uuids)}}}'
         return text + "}"
 
     def _summed(self, numbers: list[int]) -> str:
         """What the variables together take, as a JSON object."""
         key = tuple(numbers)
-        text = self._resources.get(key)
+        text = self._sums.get(key)
         if text is None:
             amounts: collections.Counter[str] = collections.Counter()
             for name, amount in itertools.chain(*(self._demands[number] for number in numbers)):
                 amounts[name] += amount
             text = json.dumps(amounts)
-            if len(self._resources) < _MOST_SUMS:
-                self._resources[key] = text
+            if len(self._sums) < _MOST_SUMS:
+                self._sums[key] = text
         return text
 
-    def _mappings(self, solution: Sequence[int], uuids: Sequence[str]) -> list[str]:
-        texts = [
-            f'{suffix}: ["{uuids[local]}"]'
-            for suffix, local, suffixed in zip(
-                self._suffixes, solution, self._suffixed, strict=True
-            )
-            if suffixed
-        ]
+    def _mappings(self, solution: Sequence[int], uuids: Sequence[str]) -> str:
+        texts = [f'{head}{uuids[solution[n]]}"]' for n, head in self._suffixed]
         if self._unsuffixed:
-            chosen = dict.fromkeys(solution[number] for number in self._unsuffixed)
-            quoted = ", ".join(f'"{uuids[local]}"' for local in chosen)
+            chosen = dict.fromkeys([solution[number] for number in self._unsuffixed])
+            quoted = ", ".join([f'"{uuids[local]}"' for local in chosen])
             texts.insert(0, f'"": [{quoted}]')
-        return texts
+        return ", ".join(texts)
 
 
 #: bounds the memory of one answer

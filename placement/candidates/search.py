@@ -148,7 +148,8 @@ class _Stream:
         if not tree.solved.only_shared(solution):
             # its own provider ties the candidate to this tree
             return True
-        used = tuple(tree.slots[local] for local in solution)
+        slots = tree.slots()
+        used = tuple(slots[local] for local in solution)
         if used in self._seen:
             return False
         self._seen.add(used)

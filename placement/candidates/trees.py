@@ -22,13 +22,27 @@ _OWN_TREE = -1
 
 
 class Solved:
-    """The solutions of one problem, found as they are asked for and then remembered."""
+    """The solutions of one problem, found as they are asked for and then remembered.
 
-    def __init__(self, shape: Shape, locals_: Sequence[Local], sharing: Sequence[bool]) -> None:
+    :param places: where in its tree each local stands; behind them come the locals that are lent
+    :param lent: the sharing providers from other trees
+    :param sharing: which locals are sharing providers
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        locals_: Sequence[Local],
+        places: Sequence[int],
+        lent: tuple[int, ...],
+        sharing: Sequence[bool],
+    ) -> None:
         self._stream: Iterator[Solution] = solutions(shape, locals_)
         self._found: list[Solution] = []
         self._sharing = sharing
         self._lends = any(sharing)
+        self.places = places
+        self.lent = lent
         #: what rendering computes once for all trees with this problem, by number of the solution
         self.templates: dict[int, Any] = {}
         #: how many trees have this problem
@@ -50,14 +64,16 @@ class Solved:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tree:
-    """One anchor with its problem.
-
-    :param slots: the provider behind each local
-    """
+    """One anchor with its problem and the slots of its providers."""
 
     root: int
     solved: Solved
-    slots: tuple[int, ...]
+    members: list[int]
+
+    def slots(self) -> list[int]:
+        """The provider behind each local."""
+        members, solved = self.members, self.solved
+        return [*(members[place] for place in solved.places), *solved.lent]
 
 
 class Trees:
@@ -81,7 +97,7 @@ class Trees:
             lending |= shared[sharing]
         self.lenders = Lenders(snapshot, sharing[lending].tolist())
         self._sharing = set(sharing.tolist()) if self.lenders else set()
-        self._known: dict[Any, tuple[Solved, list[int], tuple[int, ...]]] = {}
+        self._known: dict[Any, Solved] = {}
 
     def _shape(self, request: CandidateRequest) -> Shape:
         variables = tuple(
@@ -132,15 +148,33 @@ class Trees:
     def _chunk(self, roots: Slots) -> Iterable[Tree]:
         forest = self._snapshot.forest
         counts = forest.count[roots]
+        if counts[0] == counts[-1] and np.all(counts == counts[0]):
+            return self._alike(roots, int(counts[0]))
         found: list[Tree | None] = [None] * len(roots)
         for count in np.unique(counts).tolist():
             where = np.flatnonzero(counts == count)
-            starts = forest.start[roots[where]]
-            members = forest.order[starts[:, None] + np.arange(count)]
-            described = self._describe(members)
-            for number, at in enumerate(where.tolist()):
-                found[at] = self._tree(int(roots[at]), members[number], described[number])
+            for at, tree in zip(where.tolist(), self._alike(roots[where], count), strict=True):
+                found[at] = tree
         return (tree for tree in found if tree is not None)
+
+    def _alike(self, roots: Slots, count: int) -> Iterator[Tree]:
+        """Trees of equally many providers."""
+        forest = self._snapshot.forest
+        members = forest.order[forest.start[roots][:, None] + np.arange(count)]
+        described = self._describe(members)
+        text = described.tobytes()
+        length = len(text) // len(roots)
+        lenders, known = self.lenders, self._known
+        lent: tuple[int, ...] = ()
+        for number, (root, slots) in enumerate(zip(roots.tolist(), members.tolist(), strict=True)):
+            if lenders:
+                lent = lenders.of_tree(root, slots)
+            key = (text[number * length : (number + 1) * length], lent)
+            solved = known.get(key)
+            if solved is None:
+                solved = known[key] = self._solve(described[number].tolist(), lent)
+            solved.trees += 1
+            yield Tree(root, solved, slots)
 
     def _describe(self, members: np.ndarray) -> np.ndarray:
         """Trees × members × words: all that tells the search in one tree from another."""
@@ -164,20 +198,7 @@ class Trees:
             words.append(np.isin(members, sharing).astype(np.int64))
         return np.ascontiguousarray(np.stack(words, axis=2))
 
-    def _tree(self, root: int, members: np.ndarray, described: np.ndarray) -> Tree:
-        slots = members.tolist()
-        lent = self.lenders.of_tree(root, slots) if self.lenders else ()
-        key = (described.tobytes(), lent)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._solve(described.tolist(), lent)
-        solved, kept, lent = known
-        solved.trees += 1
-        return Tree(root, solved, (*[slots[place] for place in kept], *lent))
-
-    def _solve(
-        self, rows: list[list[int]], lent: tuple[int, ...]
-    ) -> tuple[Solved, list[int], tuple[int, ...]]:
+    def _solve(self, rows: list[list[int]], lent: tuple[int, ...]) -> Solved:
         option_words = -(-len(self._masks) // _BITS)
         hit_words = -(-len(self.trait_sets) // _BITS)
         kept, locals_, sharing, parents = [], [], [], []
@@ -208,7 +229,7 @@ class Trees:
             dataclasses.replace(local, below=mask)
             for local, mask in zip(locals_, below, strict=True)
         ]
-        return Solved(self.shape, placed, sharing), kept, lent
+        return Solved(self.shape, placed, kept, lent, sharing)
 
     def _lent_local(self, slot: int) -> Local:
         snapshot = self._snapshot

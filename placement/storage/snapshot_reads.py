@@ -3,7 +3,7 @@
 One statement per table and set of providers, never one per provider. `ids` None means all.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -74,13 +74,14 @@ _CLASS_NAMES = sa.select(resource_classes.c.id, resource_classes.c.name)
 _TRAIT_NAMES = sa.select(traits.c.id, traits.c.name)
 
 
-def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> Iterator[Any]:
+def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> list[Any]:
     if ids is None:
-        yield from connection.execute(questions[0])
-        return
+        return list(connection.execute(questions[0]).all())
+    found: list[Any] = []
     for start in range(0, len(ids), IDS_PER_STATEMENT):
         part = list(ids[start : start + IDS_PER_STATEMENT])
-        yield from connection.execute(questions[1], {"ids": part})
+        found += connection.execute(questions[1], {"ids": part}).all()
+    return found
 
 
 def providers(connection: Connection, ids: Ids = None) -> Rows:
@@ -90,22 +91,22 @@ def providers(connection: Connection, ids: Ids = None) -> Rows:
 
 def stocks(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio)."""
-    return list(_rows(connection, _INVENTORIES, ids))
+    return _rows(connection, _INVENTORIES, ids)
 
 
 def usages(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, class, what is taken of it); where nothing is taken there is no row."""
-    return list(_rows(connection, _USAGES, ids))
+    return _rows(connection, _USAGES, ids)
 
 
 def provider_traits(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, trait), by ids."""
-    return list(_rows(connection, _TRAITS, ids))
+    return _rows(connection, _TRAITS, ids)
 
 
 def memberships(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, aggregate), by ids."""
-    return list(_rows(connection, _AGGREGATES, ids))
+    return _rows(connection, _AGGREGATES, ids)
 
 
 def aggregate_uuids(connection: Connection, ids: Collection[int] | None = None) -> dict[int, str]:
