@@ -147,8 +147,7 @@ def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
 
 def _of_json(exchange: Exchange, schema: Schema) -> list[str]:
     kind = exchange.headers.get("content-type")
-    # keystonemiddleware names a charset
-    if kind != JSON and not (exchange.status == 401 and kind == f"{JSON}; charset=UTF-8"):
+    if kind != JSON:
         return [f"content type {kind!r}, not {JSON!r}"]
     length = exchange.headers.get("content-length")
     if length != str(len(exchange.body)):

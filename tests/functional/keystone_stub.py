@@ -1,0 +1,135 @@
+"""An identity server on loopback that knows a few tokens: as much as keystonemiddleware asks."""
+
+import datetime
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SERVICE_PASSWORD = "the service's own password"
+DOMAIN = {"id": "default", "name": "Default"}
+HOUR = datetime.timedelta(hours=1)
+
+
+def token(user, roles=(), project=None, system=False, valid_for=HOUR):
+    """The token's data as the identity API shows it (v3, GET /auth/tokens).
+
+    :param project: what it is scoped to; with `system` instead: the whole system; else nothing
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    data = {
+        "methods": ["password"],
+        "user": {"id": user, "name": user, "domain": DOMAIN},
+        "audit_ids": ["audit"],
+        "issued_at": _time(now - 2 * HOUR),
+        "expires_at": _time(now + valid_for),
+    }
+    if roles:
+        data["roles"] = [{"id": role, "name": role} for role in roles]
+    if project is not None:
+        data["project"] = {"id": project, "name": project, "domain": DOMAIN}
+    if system:
+        data["system"] = {"all": True}
+    return data
+
+
+def _time(moment):
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+
+
+class Keystone(ThreadingHTTPServer):
+    """Issues tokens to the service itself and validates those in `tokens`.
+
+    `asked` holds the tokens it was asked to validate. While `broken`, it answers everything 500.
+    """
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.tokens = {}
+        self.asked = []
+        self.broken = False
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+
+    def stop(self):
+        """Refuse connections from now on; doing it twice does no harm."""
+        self.shutdown()
+        self.server_close()
+
+    def options(self):
+        """What [keystone_authtoken] must say to have tokens checked here."""
+        return {
+            "www_authenticate_uri": f"{self.url}/public",
+            "auth_url": f"{self.url}/v3",
+            "auth_type": "password",
+            "username": "placement",
+            "password": SERVICE_PASSWORD,
+            "user_domain_id": "default",
+            "project_name": "service",
+            "project_domain_id": "default",
+            # an answer or none: waiting doesn't help
+            "http_request_max_retries": "0",
+        }
+
+    def own_token(self):
+        """What the service gets when it logs in."""
+        endpoints = [
+            {"id": interface, "interface": interface, "region": "one", "region_id": "one"}
+            | {"url": f"{self.url}/v3"}
+            for interface in ("public", "internal", "admin")
+        ]
+        identity = {"id": "i", "type": "identity", "name": "keystone", "endpoints": endpoints}
+        return token("placement", ["service"], "service") | {"catalog": [identity]}
+
+
+class _Answering(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.server.broken:
+            self._answer(500, {})
+        elif self.path == "/v3/auth/tokens":
+            self._validate()
+        else:
+            links = [{"rel": "self", "href": f"{self.server.url}/v3"}]
+            version = {"id": "v3.14", "status": "stable", "links": links}
+            self._answer(200, {"version": version})
+
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        identity = json.loads(self.rfile.read(length))["auth"]["identity"]
+        if self.server.broken:
+            self._answer(500, {})
+        elif identity["password"]["user"]["password"] == SERVICE_PASSWORD:
+            self._answer(201, {"token": self.server.own_token()}, {"X-Subject-Token": "service"})
+        else:
+            self._answer(401, {"error": {"code": 401, "message": "no", "title": "Unauthorized"}})
+
+    def _validate(self):
+        subject = self.headers["X-Subject-Token"]
+        self.server.asked.append(subject)
+        if self.headers["X-Auth-Token"] != "service":
+            self._answer(401, {"error": {"code": 401, "message": "no", "title": "Unauthorized"}})
+        elif subject in self.server.tokens:
+            known = self.server.tokens[subject]
+            self._answer(200, {"token": known}, {"X-Subject-Token": subject})
+        else:
+            self._answer(404, {"error": {"code": 404, "message": "no", "title": "Not Found"}})
+
+    def _answer(self, status, body, headers=None):
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *unused):
+        """Say nothing."""
