@@ -1,120 +1,91 @@
-"""The services that are compared, each one gunicorn worker on loopback with its own SQLite file.
-
-Cost is the worker's own CPU time, as the kernel counts it: it holds still when the machine is busy
-with something else.
-"""
+"""The services under measurement: each one gunicorn worker on a loopback port."""
 
 import contextlib
-import dataclasses
+import http.client
 import os
-import pathlib
+import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-
-import requests
+from pathlib import Path
 
 HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
     "OpenStack-API-Version": "placement 1.39",
 }
-#: an interpreter whose environment has openstack-placement and gunicorn
-REFERENCE_PYTHON = os.environ.get("BERTH_REFERENCE_PYTHON", "")
-PATIENCE = 60.0
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-FLOOR = """
-import flask
-app = flask.Flask("floor")
-@app.route("/")
-def hello():
-    return flask.Response(b"hello", mimetype="text/plain")
-@app.route("/bytes/<int:size>")
-def some_bytes(size):
-    return flask.Response(b"x" * size, mimetype="application/json")
-"""
+PATIENCE = 300
 
 
-@dataclasses.dataclass
 class Server:
-    """A running service."""
+    """A running server."""
 
-    name: str
-    url: str
-    process: subprocess.Popen
-    database: pathlib.Path
-    session: requests.Session
+    def __init__(self, port: int, process: subprocess.Popen) -> None:
+        self.port = port
+        self._process = process
 
-    def worker(self) -> int:
-        """The process id of its one worker."""
-        listed = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return int(listed.read_text().split()[0])
+    def get(self, path: str) -> bytes:
+        """The body of a successful answer."""
+        return self.request("GET", path)
 
-    def cpu(self) -> float:
-        """Seconds of CPU the worker has used, all threads and the kernel's part included."""
-        fields = pathlib.Path(f"/proc/{self.worker()}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+    def request(self, method: str, path: str, body: str | None = None) -> bytes:
+        """The body of a successful answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path[:200]}: {answer.status} {content[:500]!r}")
+        return content
 
-    def request(self, method: str, path: str, **more: object) -> requests.Response:
-        """One request on a kept-alive connection."""
-        return self.session.request(method, self.url + path, timeout=PATIENCE * 10, **more)  # type: ignore[arg-type]
+    def time(self, path: str) -> float:
+        """Seconds from the request to the last byte of the answer."""
+        begin = time.perf_counter()
+        self.get(path)
+        return time.perf_counter() - begin
 
+    def memory(self) -> int:
+        """Resident bytes of the worker."""
+        pages = int((self._worker() / "statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    def spent(self) -> float:
+        """Seconds of processor time that the worker has used."""
+        return int((self._worker() / "schedstat").read_text().split()[0]) / 1e9
+
+    def _worker(self) -> Path:
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        return Path("/proc") / children.read_text().split()[0]
 
 
 @contextlib.contextmanager
-def _served(
-    name: str, python: str, target: str, folder: pathlib.Path, environment: dict[str, str]
-) -> Iterator[Server]:
-    port = _free_port()
-    url = f"http://127.0.0.1:{port}"
-    command = [python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
-    command += ["--worker-class", "sync"]
-    command += ["--log-level", "error", target]
-    log_file = folder / f"{name}.log"
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}
-    with log_file.open("w") as log:
+def _gunicorn(interpreter: str, target: str, folder: Path, settings: dict) -> Iterator[Server]:
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "PYTHONPATH"))}
+    folder.mkdir(parents=True, exist_ok=True)
+    with socket.create_server(("127.0.0.1", 0)) as listener, (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            command,
-            # away from this checkout, whose packages would hide the reference's
+            [
+                *(interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"),
+                *("--workers", "1", "--timeout", str(PATIENCE), "--log-level", "error", target),
+            ],
             cwd=folder,
-            env=inherited | environment,
+            env=environ | settings,
+            pass_fds=[listener.fileno()],
             stdout=log,
-            stderr=subprocess.STDOUT,
+            stderr=log,
         )
-        session = requests.Session()
-        session.headers.update(HEADERS)
-        session.trust_env = False
-        server = Server(name, url, process, folder / f"{name}.db", session)
         try:
-            _wait(server, log_file)
-            yield server
+            yield Server(listener.getsockname()[1], process)
         finally:
             process.terminate()
-            process.wait(timeout=PATIENCE)
+            process.wait()
 
 
-def _wait(server: Server, log_file: pathlib.Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with contextlib.suppress(requests.ConnectionError):
-            server.request("GET", "/")
-            return
-        if server.process.poll() is not None:
-            break
-        time.sleep(0.2)
-    raise RuntimeError(f"{server.name} does not answer:\n{log_file.read_text()[-3000:]}")
-
-
-def _placement_environment(database: pathlib.Path) -> dict[str, str]:
+def _settings(database: Path) -> dict[str, str]:
     return {
         "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{database}",
         "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
@@ -123,36 +94,29 @@ def _placement_environment(database: pathlib.Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def berth(folder: pathlib.Path) -> Iterator[Server]:
-    """Berth, from this checkout."""
-    environment = _placement_environment(folder / "berth.db")
+def berth(database: Path) -> Iterator[Server]:
+    """This project's service on a database file."""
     target = "placement.wsgi.api:application"
-    with _served("berth", sys.executable, target, folder, environment) as server:
-        yield server
+    with _gunicorn(sys.executable, target, database.parent / "berth", _settings(database)) as it:
+        yield it
 
 
 @contextlib.contextmanager
-def reference(folder: pathlib.Path) -> Iterator[Server]:
-    """OpenStack Placement, from the environment of BERTH_REFERENCE_PYTHON."""
-    if not REFERENCE_PYTHON:
-        raise SystemExit("BERTH_REFERENCE_PYTHON must name a Python that has openstack-placement.")
-    environment = _placement_environment(folder / "reference.db")
+def reference(interpreter: str, database: Path) -> Iterator[Server]:
+    """openstack-placement, from the environment of `interpreter`, on a copy of the file."""
+    folder = database.parent / "reference"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(database, folder / "copy.db")
     target = "placement.wsgi.api:application"
-    with _served("reference", REFERENCE_PYTHON, target, folder, environment) as server:
-        yield server
+    settings = _settings(folder / "copy.db")
+    with _gunicorn(interpreter, target, folder, settings) as it:
+        yield it
 
 
 @contextlib.contextmanager
-def floor(folder: pathlib.Path) -> Iterator[Server]:
-    """A Flask application that does nothing: what no service under this server can undercut."""
-    (folder / "floor_app.py").write_text(FLOOR)
-    environment = {"PYTHONPATH": str(folder)}
-    with _served("floor", sys.executable, "floor_app:app", folder, environment) as server:
-        yield server
-
-
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[pathlib.Path]:
-    """A temporary directory for databases and logs."""
-    with tempfile.TemporaryDirectory(prefix="berth-benchmark-") as folder:
-        yield pathlib.Path(folder)
+def floor(folder: Path) -> Iterator[Server]:
+    """A Flask route that answers with the bytes of a file of `folder`: nothing can be faster."""
+    here = Path(__file__).parent
+    settings = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
+    with _gunicorn(sys.executable, "floor:application", folder / "floor", settings) as it:
+        yield it

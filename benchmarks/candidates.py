@@ -1,0 +1,257 @@
+"""GET /allocation_candidates: against the reference, against the floor, and as growth curves.
+
+    python -m benchmarks.candidates --reference /path/to/python --work /tmp/benchmarks
+
+`--reference` is an interpreter that has openstack-placement and gunicorn; without it only our own
+times and the floor are measured. Every service runs one gunicorn worker on a copy of the same
+SQLite file; requests to the services alternate, so that a busy machine slows all of them.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import statistics
+import time
+from pathlib import Path
+
+from benchmarks import servers
+from benchmarks.clouds import AGGREGATE, HOST_TRAIT, NUMA_TRAIT, PHYSNETS, VF, Builder
+
+FLAT = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
+FILTERED = f"{FLAT}&member_of={AGGREGATE}&required={HOST_TRAIT}"
+NESTED = (
+    f"resources=DISK_GB:10&resources_N=VCPU:2,MEMORY_MB:1024&required_N={NUMA_TRAIT}"
+    f"&resources_P={VF}:1&required_P={PHYSNETS[0]}&resources_G=VGPU:1"
+    "&same_subtree=_N,_P,_G&group_policy=none"
+)
+
+
+def devices(groups: int, policy: str, limit: int = 1000) -> str:
+    """Equal one-unit groups."""
+    asked = "&".join(f"resources{number + 1}={VF}:1" for number in range(groups))
+    return f"{asked}&group_policy={policy}&limit={limit}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One line of the table.
+
+    :param cloud: kind and size of the cloud
+    :param compared: whether the reference answers in reasonable time
+    """
+
+    title: str
+    cloud: tuple[str, int]
+    query: str
+    compared: bool = True
+
+
+def cases() -> list[Case]:
+    """All that is measured."""
+    found = []
+    for size in (1_000, 10_000, 100_000):
+        compared, cloud = size <= 10_000, ("flat", size)
+        for title, query in (
+            ("limit=1000", f"{FLAT}&limit=1000"),
+            ("limit=10", f"{FLAT}&limit=10"),
+            ("aggregate and trait, limit=1000", f"{FILTERED}&limit=1000"),
+            ("aggregate and trait, limit=10", f"{FILTERED}&limit=10"),
+        ):
+            found.append(Case(f"flat {size:,}, {title}", cloud, query, compared))
+        if compared:
+            found.append(Case(f"flat {size:,}, no limit", cloud, FLAT))
+    for limit in (1000, 10):
+        title = f"nested 10,000, same_subtree, limit={limit}"
+        found.append(Case(title, ("nested", 10_000), f"{NESTED}&limit={limit}"))
+    for children, groups in ((8, 8), (21, 8), (21, 21), (32, 32), (64, 64)):
+        for policy in ("none", "isolate"):
+            title = f"{children} children × {groups} groups, {policy}"
+            cloud = ("devices", children)
+            found.append(Case(title, cloud, devices(groups, policy), False))
+            title = f"{children} children × {children + 1} groups, {policy}: none fits"
+            found.append(Case(title, cloud, devices(children + 1, policy), False))
+    return list({case.title: case for case in found}.values())
+
+
+def build(work: Path, cloud: tuple[str, int]) -> Path:
+    """The database file of a cloud, made once."""
+    kind, size = cloud
+    path = work / f"{kind}-{size}" / "placement.db"
+    if not path.exists():
+        builder = Builder(path)
+        if kind == "flat":
+            builder.flat(size)
+        elif kind == "nested":
+            builder.nested(size)
+        else:
+            builder.devices(size, 1)
+    return path
+
+
+@dataclasses.dataclass
+class Times:
+    """What requests to one service took.
+
+    :param wall: seconds of each request, as the client sees them
+    :param processor: seconds of the worker's processor time in all
+    """
+
+    wall: list[float] = dataclasses.field(default_factory=list)
+    processor: float = 0.0
+
+    @property
+    def middle(self) -> float:
+        return statistics.median(self.wall)
+
+    @property
+    def each(self) -> float:
+        """Processor time of a request."""
+        return self.processor / len(self.wall)
+
+
+def measure(running: dict[str, servers.Server], paths: dict[str, str], least: int) -> dict:
+    """Times of alternating requests, by service; slow services are asked less often."""
+    times = {name: Times() for name in running}
+    for name, server in running.items():
+        server.get(paths[name])
+        server.get(paths[name])
+    for _ in range(least):
+        for name, server in running.items():
+            known = times[name]
+            if len(known.wall) >= 3 and sum(known.wall) > LONG_ENOUGH:
+                continue
+            before = server.spent()
+            known.wall.append(server.time(paths[name]))
+            known.processor += server.spent() - before
+    return times
+
+
+def p95(times: list[float]) -> float:
+    """The time that 95 of 100 requests keep within."""
+    return sorted(times)[min(len(times) - 1, int(len(times) * 0.95))]
+
+
+def run(work: Path, interpreter: str | None, chosen: list[Case], least: int) -> list[list[str]]:
+    """The table's lines."""
+    lines = []
+    for cloud in dict.fromkeys(case.cloud for case in chosen):
+        path = build(work, cloud)
+        ours = [case for case in chosen if case.cloud == cloud]
+        with contextlib.ExitStack() as stack:
+            berth = stack.enter_context(servers.berth(path))
+            floor = stack.enter_context(servers.floor(path.parent))
+            other = None
+            if interpreter and any(case.compared for case in ours):
+                other = stack.enter_context(servers.reference(interpreter, path))
+            for number, case in enumerate(ours):
+                target = f"/allocation_candidates?{case.query}"
+                (path.parent / f"body-{number}").write_bytes(berth.get(target))
+                running = {"berth": berth, "floor": floor}
+                paths = {"berth": target, "floor": f"/body-{number}", "reference": target}
+                if other and case.compared:
+                    running["reference"] = other
+                lines.append(line(case, measure(running, paths, least)))
+                print(*lines[-1], sep="\t", flush=True)
+    return lines
+
+
+def line(case: Case, times: dict[str, Times]) -> list[str]:
+    """Title; our times, the floor's and the reference's; ratios of processor times."""
+    ours, floor, other = times["berth"], times["floor"], times.get("reference")
+    shown = [case.title, ms(ours.middle), ms(p95(ours.wall)), ms(ours.each)]
+    shown += [ms(floor.middle), ms(floor.each), f"{ours.middle / floor.middle:.1f}"]
+    if other:
+        shown += [ms(other.middle), ms(p95(other.wall)), ms(other.each)]
+        shown += [f"{other.middle / ours.middle:.0f}", f"{other.each / ours.each:.0f}"]
+    else:
+        shown += ["–"] * 5
+    return shown
+
+
+def ms(seconds: float) -> str:
+    """Milliseconds."""
+    return f"{seconds * 1000:.2f}"
+
+
+def freshness(work: Path, sizes: list[int], least: int) -> list[list[str]]:
+    """What a search costs right after a claim, first load and memory, by number of hosts."""
+    lines = []
+    target = f"/allocation_candidates?{FLAT}&limit=10"
+    for size in sizes:
+        path = build(work, ("flat", size))
+        with servers.berth(path) as berth:
+            berth.get("/")
+            begin = time.perf_counter()
+            found = json.loads(berth.get(target))
+            first = time.perf_counter() - begin
+            berth.get(f"/allocation_candidates?{FLAT}&limit=1000")
+            provider = next(iter(found["provider_summaries"]))
+            still = [berth.time(target) for _ in range(least)]
+            after = [_after_a_claim(berth, provider, target, number) for number in range(least)]
+            lines.append(
+                [
+                    f"{size:,}",
+                    f"{first:.1f}",
+                    f"{berth.memory() / 1e6:.0f}",
+                    ms(statistics.median(still)),
+                    ms(statistics.median(after)),
+                    ms(p95(after)),
+                ]
+            )
+        print(*lines[-1], sep="\t", flush=True)
+    return lines
+
+
+def _after_a_claim(berth: servers.Server, provider: str, target: str, number: int) -> float:
+    consumer = f"00000000-0000-4000-8000-{number:012}"
+    body = {
+        "allocations": {provider: {"resources": {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    berth.request("PUT", f"/allocations/{consumer}", json.dumps(body))
+    taken = berth.time(target)
+    berth.request("DELETE", f"/allocations/{consumer}")
+    return taken
+
+
+TITLES = [
+    *("case", "p50", "p95", "CPU", "floor p50", "floor CPU", "× floor"),
+    *("ref. p50", "ref. p95", "ref. CPU", "× faster", "× less CPU"),
+]
+#: seconds after which a slow service needn't be asked again
+LONG_ENOUGH = 4.0
+FRESH = ["hosts", "first load s", "worker MB", "p50 ms", "p50 after a claim", "p95 after a claim"]
+
+
+def table(titles: list[str], lines: list[list[str]]) -> str:
+    """A reStructuredText list-table."""
+    rows = [titles, *lines]
+    text = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        text += [f"   {'* -' if n == 0 else '  -'} {cell}" for n, cell in enumerate(row)]
+    return "\n".join(text)
+
+
+def main() -> None:
+    """Measure what the command line asks for and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reference", help="interpreter that has openstack-placement")
+    parser.add_argument("--work", type=Path, default=Path("/tmp/berth-benchmarks"))
+    parser.add_argument("--only", default="", help="only cases whose title contains this")
+    parser.add_argument("--repeat", type=int, default=40, help="requests per case")
+    parser.add_argument("--fresh", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    given = parser.parse_args()
+    chosen = [case for case in cases() if given.only in case.title]
+    lines = run(given.work, given.reference, chosen, given.repeat)
+    fresh = freshness(given.work, given.fresh, given.repeat)
+    print(table(TITLES, lines))
+    print()
+    print(table(FRESH, fresh))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""The least a Flask application can do: answer with bytes it has."""
+
+import functools
+import os
+from pathlib import Path
+
+import flask
+
+application = flask.Flask("floor")
+
+
+@functools.cache
+def _content(name: str) -> bytes:
+    return Path(os.environ["FLOOR_FOLDER"], name).read_bytes()
+
+
+@application.get("/<name>")
+def answer(name: str) -> flask.Response:
+    """The bytes of that name."""
+    return flask.Response(_content(name), mimetype="application/json")
