@@ -14,7 +14,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.provider_tree import ProviderTree
 from compute.report import tree_sync
-from compute.report.allocations import Allocations
+from compute.report.candidates import SchedulingReads
 from compute.report.transport import report_construction_failure
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class ComputeNode(Protocol):
     hypervisor_hostname: str
 
 
-class SchedulerReportClient(Allocations):
+class SchedulerReportClient(SchedulingReads):
     """Reads, ensures and updates what placement knows of this host's resources.
 
     It remembers what it read and wrote, and sends only differences: a tree that hasn't changed

@@ -1,0 +1,222 @@
+"""Claiming, moving and adjusting what an instance holds (compute.md §3.10)."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import microversion_parse
+from requests import Response
+
+from compute import exceptions
+from compute.report.allocations import (
+    CONSUMER_CONFLICT,
+    CONSUMER_GENERATION_VERSION,
+    Allocations,
+)
+from compute.report.transport import (
+    CONCURRENT_UPDATE,
+    Retry,
+    error_code,
+    error_detail,
+    global_id,
+    retries,
+    safe_connect,
+)
+
+LOG = logging.getLogger(__name__)
+
+#: provider uuid → resource class → amount
+Resources = Mapping[str, Mapping[str, int]]
+
+
+class InstanceAllocations(Allocations):
+    """Changing what consumers hold. `context` is any object with a `global_id`, or None."""
+
+    @safe_connect
+    @retries
+    def claim_resources(
+        self,
+        context: Any,
+        consumer: str,
+        alloc_request: Mapping[str, Any],
+        project_id: str,
+        user_id: str,
+        allocation_request_version: str,
+        consumer_generation: int | None = None,
+    ) -> bool:
+        """Give the consumer what `alloc_request` asks for; return whether placement did.
+
+        `alloc_request` is one of the `allocation_requests` of `get_allocation_candidates`, and
+        `allocation_request_version` the version it came with. A consumer that has allocations is
+        being moved: it keeps them all, and gets those of the request on providers it doesn't use
+        yet, so a provider both hosts share isn't charged twice. None if placement is unreachable.
+
+        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
+        ConsumerAllocationRetrievalFailed.
+        """
+        payload = copy.deepcopy(dict(alloc_request))
+        payload.update(project_id=project_id, user_id=user_id)
+        current = self.get_allocs_for_consumer(context, consumer)
+        if current["allocations"]:
+            payload["allocations"] = {**payload["allocations"], **_bare(current)}
+            consumer_generation = current["consumer_generation"]
+        if _knows_consumer_generations(allocation_request_version):
+            payload.setdefault("consumer_generation", consumer_generation)
+        else:
+            payload.pop("consumer_generation", None)
+        response = self._put_allocations(
+            context, consumer, payload, version=allocation_request_version
+        )
+        _raise_for_conflict(response, "claim resources", consumer)
+        return response.status_code == 204
+
+    @safe_connect
+    @retries
+    def move_allocations(self, context: Any, source_consumer: str, target_consumer: str) -> bool:
+        """Make what the source holds the target's, in one step; return whether it is.
+
+        True also if that was done before: the source has nothing and the target something. False
+        if neither has anything, or placement refuses. None if placement is unreachable.
+
+        Raises AllocationMoveFailed if a consumer changed meanwhile, and
+        ConsumerAllocationRetrievalFailed.
+        """
+        source = self.get_allocs_for_consumer(context, source_consumer)
+        target = self.get_allocs_for_consumer(context, target_consumer)
+        if not source["allocations"]:
+            if not target["allocations"]:
+                LOG.warning("Neither %s nor %s has allocations.", source_consumer, target_consumer)
+            return bool(target["allocations"])
+        payload = {
+            source_consumer: {**source, "allocations": {}},
+            target_consumer: {
+                "allocations": _bare(source),
+                "project_id": source["project_id"],
+                "user_id": source["user_id"],
+                "consumer_generation": target.get("consumer_generation"),
+            },
+        }
+        response = self.post(
+            "/allocations",
+            payload,
+            version=CONSUMER_GENERATION_VERSION,
+            global_request_id=global_id(context),
+        )
+        if response.status_code != 204:
+            if response.status_code == 409 and CONSUMER_CONFLICT in error_detail(response):
+                raise exceptions.AllocationMoveFailed(
+                    source_consumer=source_consumer,
+                    target_consumer=target_consumer,
+                    error=error_detail(response),
+                )
+            _raise_for_conflict(response, "move allocations", source_consumer)
+            LOG.warning(
+                "Unable to move the allocations of %s to %s: %s",
+                source_consumer,
+                target_consumer,
+                response.text,
+            )
+        return response.status_code == 204
+
+    def add_resources_to_instance_allocation(
+        self, context: Any, consumer: str, resources: Resources
+    ) -> None:
+        """Add `resources` to what the consumer holds.
+
+        Raises AllocationUpdateFailed if it holds nothing or placement refuses,
+        ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
+        """
+        self._adjust(context, consumer, resources, _plus)
+
+    def remove_resources_from_instance_allocation(
+        self, context: Any, consumer: str, resources: Resources
+    ) -> None:
+        """Take `resources` away from what the consumer holds.
+
+        Raises AllocationUpdateFailed if it holds less, or placement refuses,
+        ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
+        """
+        self._adjust(context, consumer, resources, _minus)
+
+    def _adjust(
+        self,
+        context: Any,
+        consumer: str,
+        resources: Resources,
+        change: Callable[[dict[str, dict[str, int]], Resources], None],
+    ) -> None:
+        if resources and not self._try_to_adjust(context, consumer, resources, change):
+            raise exceptions.AllocationUpdateFailed(
+                consumer_uuid=consumer,
+                error="the consumer or its providers keep changing at the same time",
+            )
+
+    @retries
+    def _try_to_adjust(
+        self,
+        context: Any,
+        consumer: str,
+        resources: Resources,
+        change: Callable[[dict[str, dict[str, int]], Resources], None],
+    ) -> bool:
+        current = self.get_allocs_for_consumer(context, consumer)
+        held = {rp: part["resources"] for rp, part in current["allocations"].items()}
+        try:
+            if not held:
+                raise ValueError("it has no allocations")
+            change(held, resources)
+        except ValueError as impossible:
+            raise exceptions.AllocationUpdateFailed(
+                consumer_uuid=consumer, error=str(impossible)
+            ) from impossible
+        wanted = {rp: {"resources": part} for rp, part in held.items()}
+        response = self._put_allocations(context, consumer, {**current, "allocations": wanted})
+        if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
+            # Either changed: both are read again.
+            raise Retry("update allocations", "the consumer or a resource provider changed")
+        if response.status_code != 204:
+            raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=response.text)
+        return True
+
+
+def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The allocations of an answer without the generations of their providers."""
+    return {rp: {"resources": part["resources"]} for rp, part in body["allocations"].items()}
+
+
+def _knows_consumer_generations(version: str) -> bool:
+    return microversion_parse.parse_version_string(version) >= (1, 28)
+
+
+def _raise_for_conflict(response: Response, operation: str, consumer: str) -> None:
+    """Raise Retry if a provider changed meanwhile, AllocationUpdateFailed if the consumer did."""
+    if response.status_code != 409 or error_code(response) != CONCURRENT_UPDATE:
+        return
+    detail = error_detail(response)
+    if CONSUMER_CONFLICT in detail:
+        raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=detail)
+    raise Retry(operation, "a resource provider changed at the same time")
+
+
+def _plus(held: dict[str, dict[str, int]], resources: Resources) -> None:
+    for provider, amounts in resources.items():
+        part = held.setdefault(provider, {})
+        for name, amount in amounts.items():
+            part[name] = part.get(name, 0) + amount
+
+
+def _minus(held: dict[str, dict[str, int]], resources: Resources) -> None:
+    """Subtract; what comes to nothing is left out. ValueError if there isn't that much."""
+    for provider, amounts in resources.items():
+        for name, amount in amounts.items():
+            left = held.get(provider, {}).get(name, 0) - amount
+            if provider not in held or name not in held[provider] or left < 0:
+                raise ValueError(f"it holds less than {amount} {name} of provider {provider}")
+            held[provider][name] = left
+            if not left:
+                del held[provider][name]
+        if not held.get(provider):
+            held.pop(provider, None)
