@@ -57,11 +57,11 @@ def _read_member_of(query: Query, version: Version) -> tuple[Sets, frozenset[str
     required: list[frozenset[str]] = []
     forbidden: frozenset[str] = frozenset()
     for value in values:
-        if value.startswith("!") and version < FORBIDDEN_AGGREGATES:
+        is_forbidden, aggregates = parse_member_of(value)
+        if is_forbidden and version < FORBIDDEN_AGGREGATES:
             raise BadRequest(
                 "Forbidden member_of parameters are not supported in the specified microversion"
             )
-        is_forbidden, aggregates = parse_member_of(value)
         if is_forbidden:
             forbidden |= aggregates
         else:
