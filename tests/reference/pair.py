@@ -13,12 +13,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from tests.gabbi import services
 from tests.reference import deviations
 from tests.reference.answers import UUID, Answer, Reader, differences
 from tests.reference.picture import Camera, Picture
 from tests.reference.script import Request
+from tests.responses import Exchange, complaints
 
 SECONDS_TO_ANSWER = 60
 #: of consumers that older microversions can't name
@@ -66,10 +68,10 @@ class Side:
                 connection.putheader("Content-Length", str(len(body)))
             connection.endheaders(body)
             answer = _answer(connection.getresponse())
-        location = answer.headers.get("location")
-        if request.label and location and not answer.is_refusal:
-            self.made[request.label] = location.rpartition("/")[2]
-            self.names[self.made[request.label]] = f"${{made:{request.label}}}"
+        location = answer.headers.get("location", "").rpartition("/")[2]
+        if request.label and location and location not in self.sent:
+            self.made[request.label] = location
+            self.names[location] = f"${{made:{request.label}}}"
         if request.method not in READING:
             self.picture = self.camera.picture()
         return answer
@@ -128,6 +130,8 @@ class Pair:
             if not self._moments.agree(theirs.modified, mine.modified):
                 times = (theirs.headers.get("last-modified"), mine.headers.get("last-modified"))
                 lines.append(f"header last-modified: {times[0]} / {times[1]}")
+        for side, answer in (("reference", theirs), ("ours", mine)):
+            lines += [f"{side}, answer: {wrong}" for wrong in _complaints(request, answer)]
         self._heal(request, theirs, before)
         return lines + self.picture.differences(self.ours.picture)
 
@@ -137,6 +141,24 @@ class Pair:
             self.reference.camera.forget_consumer(uuid)
         if orphans:
             self.reference.picture = self.reference.camera.picture()
+
+
+def _complaints(request: Request, answer: Answer) -> list[str]:
+    """What is wrong with an answer by its schema; the server's own and crashes have none."""
+    if "x-openstack-request-id" not in answer.headers or answer.status == 500:
+        return []
+    path = unquote_to_bytes(request.path.partition("?")[0]).decode("latin-1")
+    return complaints(
+        Exchange(
+            request.method,
+            # the routes overlook one newline
+            path.removesuffix("\n") or path,
+            {name.lower(): value for name, value in request.all_headers().items()},
+            answer.status,
+            answer.headers,
+            answer.body,
+        )
+    )
 
 
 class Starter:

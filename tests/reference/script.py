@@ -13,8 +13,10 @@ import dataclasses
 import json
 import re
 import shlex
+import string
 from collections.abc import Mapping
 from typing import Any, Protocol
+from urllib.parse import quote
 
 JSON_TYPE = "application/json"
 #: what requests say about their sender unless they say otherwise
@@ -39,7 +41,7 @@ class Request:
     :param body: what to send as JSON; a str is sent as it is; None sends nothing
     :param version: of the microversion header, after `placement `; None leaves the header out
     :param headers: on top of the sender's; a value of None takes one away
-    :param label: under which `${made:LABEL}` finds the uuid in the answer's Location
+    :param label: under which `${made:LABEL}` finds the uuid in the answer's Location, if it is new
     """
 
     method: str
@@ -72,8 +74,9 @@ class Request:
 
     def filled_in(self, facts: Facts) -> "Request":
         """The request with the facts in place of its placeholders."""
-        body = fill_in(self.body, facts)
-        return dataclasses.replace(self, path=str(fill_in(self.path, facts)), body=body)
+        # a name may have a newline in it; whatever is encoded already stays as it is
+        path = quote(str(fill_in(self.path, facts)), safe=string.punctuation)
+        return dataclasses.replace(self, path=path, body=fill_in(self.body, facts))
 
     def as_curl(self) -> str:
         """The request as a command line; `$URL` is where the service is."""
@@ -107,9 +110,7 @@ def fill_in(value: Any, facts: Facts) -> Any:
         return [fill_in(item, facts) for item in value]
     if not isinstance(value, str) or "${" not in value:
         return value
-    value = re.sub(
-        r"\$\{made:([^}]+)\}", lambda found: facts.made.get(found[1], found[1]), value
-    )
+    value = re.sub(r"\$\{made:([^}]+)\}", lambda found: facts.made.get(found[1], found[1]), value)
     whole = PLACEHOLDER.fullmatch(value)
     if whole is None:
         return PLACEHOLDER.sub(lambda found: json.dumps(_generation(found, facts)), value)

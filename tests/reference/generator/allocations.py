@@ -46,9 +46,7 @@ def put_body(draw: Draw, uuid: str, asked: Asked, minor: int) -> dict[str, Any]:
 
 
 def _put(draw: Draw, uuid: str, asked: Asked, minor: int) -> Request:
-    return draw.request(
-        "PUT", f"/allocations/{uuid}", minor, put_body(draw, uuid, asked, minor)
-    )
+    return draw.request("PUT", f"/allocations/{uuid}", minor, put_body(draw, uuid, asked, minor))
 
 
 def _consumer(draw: Draw) -> str:

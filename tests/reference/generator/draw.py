@@ -4,6 +4,7 @@ import random
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from tests.reference.picture import Inventory, Picture
 from tests.reference.script import Request
@@ -18,7 +19,15 @@ CUSTOM_TRAITS = ("CUSTOM_BLUE", "CUSTOM_GREEN", "CUSTOM_RED", "CUSTOM_", "CUSTOM
 PROJECTS = ("project-a", "project-b", "ünïcode", "0" * 255)
 USERS = ("user-a", "user-b", "u")
 TYPES = ("INSTANCE", "MIGRATION", "UNKNOWN", "ALL", "X_1")
-PROVIDER_NAMES = ("node", "Node", "ƞode ☃", "a name, with: punctuation&=;", "<b>tag</b>", " ", "n\n")
+PROVIDER_NAMES = (
+    "node",
+    "Node",
+    "ƞode ☃",
+    "a name, with: punctuation&=;",
+    "<b>tag</b>",
+    " ",
+    "n\n",
+)
 AGGREGATES = tuple(str(uuid.uuid5(uuid.NAMESPACE_URL, f"aggregate {n}")) for n in range(4))
 #: how many there may be before no more are made; the fewer, the more requests meet
 MANY_PROVIDERS = 14
@@ -131,7 +140,5 @@ def _capacity(inventory: Inventory) -> int:
 
 def query(parameters: Sequence[tuple[str, str]] | Mapping[str, str]) -> str:
     """A query string with its question mark; empty without parameters."""
-    from urllib.parse import urlencode
-
-    text = urlencode(parameters)
+    text = urlencode(parameters, safe="${}:")
     return f"?{text}" if text else ""

@@ -1,5 +1,6 @@
 """Creating, renaming, moving and deleting resource providers."""
 
+import dataclasses
 from typing import Any
 
 from tests.reference.generator.draw import MANY_PROVIDERS, PROVIDER_NAMES, Draw
@@ -12,16 +13,15 @@ def create(draw: Draw) -> Request | None:
         return None
     minor = draw.minor()
     body: dict[str, Any] = {"name": _name(draw)}
-    given = draw.chance(0.8)
-    if given:
-        body["uuid"] = _spelled(draw, draw.uuid())
+    uuid = draw.uuid()
+    if draw.chance(0.8):
+        body["uuid"] = _spelled(draw, uuid)
     if draw.chance(0.04):
-        body["uuid"] = draw.provider() or draw.uuid()
+        body["uuid"] = draw.provider() or uuid
     if minor >= 14 and draw.chance(0.75):
         body["parent_provider_uuid"] = draw.provider()
     request = draw.request("POST", "/resource_providers", minor, body)
-    # also where it was given: it may be spelled otherwise there
-    return Request(**{**vars(request), "label": draw.label})
+    return dataclasses.replace(request, label=draw.label)
 
 
 def rename(draw: Draw) -> Request | None:

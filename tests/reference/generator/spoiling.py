@@ -12,7 +12,14 @@ VERSIONS = (
     *("1.40", "2.0", "0.9", "-1.5", "1", "abc", "1.x", "1.5.6", "LATEST", "", " 1. 5", "01.05"),
     *("1.39, compute 2.1", "1.2, placement 1.30", "1.30 1.31", "1.1e1", "1.-1", "1._3", "1.3_9"),
 )
-WHOLE_VERSIONS = ("compute 2.5", "PLACEMENT 1.30", "1.30", "placement", ",", "compute 2,placement 1.9")
+WHOLE_VERSIONS = (
+    "compute 2.5",
+    "PLACEMENT 1.30",
+    "1.30",
+    "placement",
+    ",",
+    "compute 2,placement 1.9",
+)
 ACCEPTS = (
     *("text/html", "text/plain", "*/*", "", "application/*", "text/*", "application/json;q=0"),
     *("application/json;version=1", "text/html, */*", "application/json, text/html", "garbage"),
@@ -38,19 +45,55 @@ SENDERS: tuple[dict[str, str | None], ...] = (
 )
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 1.0, 1.5, 2**31, 2**31 - 1, 2**63, 2**64, 10**30, 1e308),
-    *("", "1", "x", "VCPU", "CUSTOM_X\n", "☃", "<b>x</b>", "a" * 201, "a" * 256, "\u0000", "%", "'"),
+    *(
+        "",
+        "1",
+        "x",
+        "VCPU",
+        "CUSTOM_X\n",
+        "☃",
+        "<b>x</b>",
+        "a" * 201,
+        "a" * 256,
+        "\u0000",
+        "%",
+        "'",
+    ),
     *([], {}, [None], [[]], {"": 1}, {"x": {}}, ["a", "a"], "00000000-0000-0000-0000-000000000000"),
     *(float("nan"), float("inf"), "ABCDEF0123456789ABCDEF0123456789", "-" * 36),
 )
 BODIES = (
-    *("", " ", "{", "null", "[]", "{}", '"x"', "1", "nope", "{'a': 1}", "[1,]", "\ufeff{}", "\udcff"),
+    *(
+        "",
+        " ",
+        "{",
+        "null",
+        "[]",
+        "{}",
+        '"x"',
+        "1",
+        "nope",
+        "{'a': 1}",
+        "[1,]",
+        "\ufeff{}",
+        "\udcff",
+    ),
     *('{"a": 1, "a": 2}', "NaN", "[1e400]", '{"name": "\\ud800"}', "[" * 2000, '"\t"', "01", "{}x"),
 )
 METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "get", "FOO")
 PATHS = ("/", "", "/nope", "/resource_providers/", "//", "/traits/a/b", "/allocation_candidates/x")
 PARAMETERS = (
     *("bogus=1", "bogus", "name=", "name=%ff", "uuid=x", "in_tree=x", "member_of=x", "required="),
-    *("resources=", "project_id=", "project_id=p;user_id=u", "user_id=u", "%ff=1", "=", "&&", "a=b=c"),
+    *(
+        "resources=",
+        "project_id=",
+        "project_id=p;user_id=u",
+        "user_id=u",
+        "%ff=1",
+        "=",
+        "&&",
+        "a=b=c",
+    ),
     *("limit=1", "consumer_type=x", "name=a;name=b", "associated=maybe", "name=+", "na%6de=x"),
 )
 
@@ -106,7 +149,9 @@ def _odd_content_type(draw: Draw, request: Request) -> Request:
 def _odd_path(draw: Draw, request: Request) -> Request:
     path, mark, rest = request.path.partition("?")
     *front, last = path.split("/")
-    last = draw.one([last.upper(), last.lower(), last.replace("-", ""), last + "%20", f"%7B{last}%7D"])
+    last = draw.one(
+        [last.upper(), last.lower(), last.replace("-", ""), last + "%20", f"%7B{last}%7D"]
+    )
     other = draw.one([draw.uuid(), "x", "%E2%98%83", "a%2Fb", "%3Cb%3E", "..", "%00", "%0A", "%ff"])
     path = draw.one(
         [
@@ -159,10 +204,14 @@ def _odd_part(draw: Draw, request: Request) -> Request:
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every container in a JSON value with every key or index in it."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(len(value))
+        if isinstance(value, list)
+        else ()
+    )
     found = [(value, key) for key in keys]
     for key in keys:
         found += _places(value[key])
     return found
-
-

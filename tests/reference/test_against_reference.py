@@ -1,0 +1,29 @@
+"""Our service and the reference answer the same requests in the same way.
+
+A bounded share of what :mod:`tests.reference.run` does by hand, always with the same requests.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.reference import exploring
+from tests.reference.environment import reference_python
+from tests.reference.pair import Bench, bench
+
+SEEDS = range(6)
+REQUESTS = 150
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Where both services are started."""
+    with bench(reference_python(), tmp_path_factory.mktemp("comparison")) as services:
+        yield services
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_services_give_the_same_answers(services: Bench, seed: int) -> None:
+    found = next(exploring.explore(services, seed, REQUESTS), None)
+
+    assert found is None, str(exploring.minimal(services, found))

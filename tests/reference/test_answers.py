@@ -1,0 +1,100 @@
+"""When two answers are the same."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.reference.answers import Answer, Reader, differences
+
+UUID = "5f1d6c4e-8b0a-4c2d-9e3f-0a1b2c3d4e5f"
+MADE = "0a1b2c3d-4e5f-4c2d-9e3f-5f1d6c4e8b0a"
+OTHER = "99999999-4e5f-4c2d-9e3f-5f1d6c4e8b0a"
+
+
+def answer(body: Any, status: int = 200, **headers: str) -> Answer:
+    content = json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, {"content-length": str(len(content)), **named}, content)
+
+
+def compared(theirs: Answer, mine: Answer) -> list[str]:
+    """The differences between services of which each made up a uuid of its own."""
+    reference = Reader({MADE: "${made:1}"}, {UUID})
+    ours = Reader({OTHER: "${made:1}"}, {UUID})
+    return differences(theirs, mine, reference, ours)
+
+
+def refusal(text: str) -> dict[str, Any]:
+    return {"errors": [{"detail": f"Explained.\n\n {text}  "}]}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ({"a": {"VCPU": 1, "PCPU": 2}}, {"a": {"PCPU": 2, "VCPU": 1}}),
+        ({"traits": ["A", "B"]}, {"traits": ["B", "A"]}),
+        ({"uuid": MADE, "href": f"/{MADE}/x"}, {"uuid": OTHER, "href": f"/{OTHER}/x"}),
+        ({"request_id": f"req-{MADE}"}, {"request_id": f"req-{UUID}"}),
+        (refusal("No such trait B, A"), refusal("No such trait A, B")),
+        (refusal("Update conflict: (sqlite3) x"), refusal("Update conflict: y")),
+        (
+            refusal(f"Inventory for 'A, B' on resource provider '{UUID}' in use."),
+            refusal(f"Inventory for 'B, A' on resource provider '{UUID}' in use."),
+        ),
+    ],
+)
+def test_what_has_no_order_and_what_is_made_up_does_not_matter(theirs: Any, mine: Any) -> None:
+    assert compared(answer(theirs), answer(mine)) == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ({"total": 4}, {"total": 4.0}),
+        ({"total": 1}, {"total": True}),
+        ({"total": 1}, {}),
+        ({}, {"total": 1}),
+        ({"a": [1, 2]}, {"a": [2, 1]}),
+        ({"traits": ["A"]}, {"traits": ["A", "A"]}),
+        ({"name": 1, "uuid": 2}, {"uuid": 2, "name": 1}),
+        ({"uuid": UUID}, {"uuid": OTHER}),
+        ({"uuid": MADE}, {"uuid": UUID}),
+        (refusal("No such trait A"), refusal("No such trait B")),
+        (refusal("Conflict: x"), refusal("Conflict: y")),
+    ],
+)
+def test_everything_else_in_a_body_matters(theirs: Any, mine: Any) -> None:
+    assert compared(answer(theirs), answer(mine)) != []
+
+
+def test_the_status_matters() -> None:
+    assert compared(answer({}, 200), answer({}, 201)) == ["status: 200 / 201"]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ({"vary": "x"}, {}),
+        ({}, {"vary": "x"}),
+        ({"location": f"http://h/{MADE}"}, {"location": f"http://h/{UUID}"}),
+        ({"last_modified": "x"}, {}),
+        ({"content_length": "1"}, {"content_length": "2"}),
+    ],
+)
+def test_headers_matter(theirs: dict[str, str], mine: dict[str, str]) -> None:
+    assert len(compared(answer({}, **theirs), answer({}, **mine))) == 1
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ({"server": "x", "date": "x"}, {"connection": "close"}),
+        ({"location": f"http://h/{MADE}"}, {"location": f"http://h/{OTHER}"}),
+        ({"x_openstack_request_id": f"req-{MADE}"}, {"x_openstack_request_id": f"req-{UUID}"}),
+    ],
+)
+def test_headers_of_the_server_and_what_is_made_up_do_not_matter(
+    theirs: dict[str, str], mine: dict[str, str]
+) -> None:
+    assert compared(answer({}, **theirs), answer({}, **mine)) == []

@@ -1,0 +1,35 @@
+"""Delta debugging."""
+
+import pytest
+
+from tests.reference.shrinking import shrunk
+
+
+@pytest.mark.parametrize(
+    "needed", [{0}, {19}, {0, 19}, {3, 4}, {7, 11, 12}, {1, 5, 9, 13, 17}, set(range(20))]
+)
+def test_only_what_is_needed_stays_in_its_order(needed: set[int]) -> None:
+    kept = shrunk(range(20), lambda items: needed <= set(items))
+
+    assert kept == sorted(needed)
+
+
+def test_what_can_only_go_together_goes() -> None:
+    # 5 undoes what 2 does, so neither of them can go alone
+    kept = shrunk(range(8), lambda items: 7 in items and (2 in items) == (5 in items))
+
+    assert kept == [7]
+
+
+def test_nothing_uninteresting_is_ever_kept() -> None:
+    tried = []
+
+    def interesting(items: list[int]) -> bool:
+        tried.append(list(items))
+        return sum(items) >= 30
+
+    kept = shrunk(range(10), interesting)
+
+    assert sum(kept) >= 30
+    assert all(sum(kept) - item < 30 for item in kept)
+    assert all(items == sorted(items) for items in tried)
