@@ -136,7 +136,7 @@ def _groups(query: Query, version: Version) -> list[Group]:
 def _tree(value: str) -> str:
     uuid = value.strip()
     if not is_uuid_like(uuid):
-        raise BadQuery(why=f"Expected 'in_tree' parameter to be a format of uuid. Got: {uuid}")
+        raise BadQuery(why=f"Expected 'in_tree' parameter to be a format of uuid. Got: {value}")
     return uuid
 
 
@@ -213,10 +213,9 @@ def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> Non
     real = [group.suffix for group in groups]
     unknown = list(dict.fromkeys(suffix for suffix in named if suffix not in real))
     if unknown:
-        suffixed = [suffix for suffix in real if suffix]
         raise BadQueryValue(
             f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
-            f"{suffixed}."
+            f"{real}."
         )
 
 

@@ -10,8 +10,15 @@ from placement.schemas.answer import (
 )
 from placement.schemas.schema import RESOURCE_CLASS_KEY, STRING, Json, Schema, closed_object
 
-_LIMIT: Json = {"type": "string", "pattern": "^[1-9][0-9]*$", "minLength": 1}
+# written as the reference does, because refusals show the schema
+_LIMIT: Json = {
+    "type": ["integer", "string"],
+    "pattern": "^[1-9][0-9]*$",
+    "minimum": 1,
+    "minLength": 1,
+}
 _POLICY: Json = {"type": "string", "enum": ["none", "isolate"]}
+_TEXT: Json = {"type": ["string"]}
 #: what may stand behind the name of a group's parameter
 _NUMBER = "([1-9][0-9]*)?"
 _FREE_TEXT = "([a-zA-Z0-9_-]{1,64})?"
@@ -28,32 +35,25 @@ def _groups(suffix: str, *names: str, **properties: Json) -> Schema:
         {
             "type": "object",
             "properties": {"limit": _LIMIT, "group_policy": _POLICY, **properties},
-            "patternProperties": {f"^{name}{suffix}$": STRING for name in names},
             "additionalProperties": False,
+            "patternProperties": {f"^{name}{suffix}$": STRING for name in names},
         }
     )
 
 
+_GROUP = ("resources", "required", "member_of")
+_GROUP_IN_TREE = (*_GROUP, "in_tree")
+
 LIST = {
     (1, 10): _one_group(),
     (1, 16): _one_group(limit=_LIMIT),
-    (1, 17): _one_group(limit=_LIMIT, required=STRING),
-    (1, 21): _one_group(limit=_LIMIT, required=STRING, member_of=STRING),
-    (1, 25): _groups(_NUMBER, "resources", "required", "member_of"),
-    (1, 31): _groups(_NUMBER, "resources", "required", "member_of", "in_tree"),
-    (1, 33): _groups(_FREE_TEXT, "resources", "required", "member_of", "in_tree"),
-    (1, 35): _groups(
-        _FREE_TEXT, "resources", "required", "member_of", "in_tree", root_required=STRING
-    ),
-    (1, 36): _groups(
-        _FREE_TEXT,
-        "resources",
-        "required",
-        "member_of",
-        "in_tree",
-        root_required=STRING,
-        same_subtree=STRING,
-    ),
+    (1, 17): _one_group(limit=_LIMIT, required=_TEXT),
+    (1, 21): _one_group(limit=_LIMIT, required=_TEXT, member_of=_TEXT),
+    (1, 25): _groups(_NUMBER, *_GROUP),
+    (1, 31): _groups(_NUMBER, *_GROUP_IN_TREE),
+    (1, 33): _groups(_FREE_TEXT, *_GROUP_IN_TREE),
+    (1, 35): _groups(_FREE_TEXT, *_GROUP_IN_TREE, root_required=_TEXT),
+    (1, 36): _groups(_FREE_TEXT, *_GROUP_IN_TREE, root_required=_TEXT, same_subtree=_TEXT),
 }
 
 _CAPACITY: Json = exactly(
