@@ -173,7 +173,10 @@ def move(
         .values(parent_provider_id=parent.id if parent else None)
     )
     connection.execute(
-        sa.update(providers).where(providers.c.id.in_(list(below))).values(root_provider_id=root_id)
+        sa.update(providers)
+        # a move within a tree leaves the rows below alone: their age is told to clients
+        .where(providers.c.id.in_(list(below)), providers.c.root_provider_id != root_id)
+        .values(root_provider_id=root_id)
     )
 
 
