@@ -9,6 +9,7 @@ from oslo_log import log as oslo_log
 
 from placement import config
 from placement.cli import online_migrations
+from placement.cli.failure import told
 from placement.cli.version import VERSION
 from placement.storage import schema
 from placement.storage.engine import Database, DatabaseSettings
@@ -54,16 +55,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = [f"--config-file={path}" for path in arguments.config_file]
     argv += [f"--config-dir={path}" for path in arguments.config_dir]
     argv += ["--debug"] if arguments.debug else []
-    conf = config.load(argv)
-    oslo_log.setup(conf, config.PROJECT)
-    database = Database(DatabaseSettings.of(conf.placement_database))
-    incomplete = online_migrations.IncompleteOwner(
-        conf.placement.incomplete_consumer_project_id, conf.placement.incomplete_consumer_user_id
-    )
-    try:
-        return arguments.run(arguments, database, incomplete)
-    finally:
-        database.close()
+    with told("placement-manage"):
+        conf = config.load(argv)
+        # standard output is for what was asked for
+        conf.set_default("use_stderr", True)
+        oslo_log.setup(conf, config.PROJECT)
+        database = Database(DatabaseSettings.of(conf.placement_database))
+        incomplete = online_migrations.IncompleteOwner(
+            conf.placement.incomplete_consumer_project_id,
+            conf.placement.incomplete_consumer_user_id,
+        )
+        try:
+            return arguments.run(arguments, database, incomplete)
+        finally:
+            database.close()
 
 
 Incomplete = online_migrations.IncompleteOwner

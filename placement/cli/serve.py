@@ -15,18 +15,14 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from oslo_config import cfg
 from oslo_log import log as oslo_log
-from sqlalchemy.exc import SQLAlchemyError
 
 from placement import config
 from placement.app import create_app, open_database
+from placement.cli.failure import FAILED, told
 from placement.http.environ import WSGIApplication
-from placement.storage.dialects import DriverMissing
-from placement.storage.schema import SchemaDiffers
 from placement.wsgi import settle
 
 DEFAULT_PORT = 8778
-USAGE_ERROR = 2
-CANNOT_START = 1
 #: who may reach the service when nobody is asked for credentials
 ALONE: config.Overrides = {
     ("api", "auth_strategy"): "noauth2",
@@ -77,24 +73,20 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop. Answers the exit code: 0, 1 can't start, 2 bad usage."""
     arguments = parser().parse_args(argv)
-    try:
+    with told("placement-api"):
         conf, alone = load_config(arguments)
-        refuse_public_noauth2(arguments, conf)
+        refusal = why_not_serve(arguments, conf)
+        if refusal is not None:
+            print(f"placement-api: {refusal}", file=sys.stderr)
+            return FAILED
         oslo_log.setup(conf, config.PROJECT)
         # find out about an unusable database before there are workers that would die of it;
         # they must not inherit its connections
         open_database(conf).close()
-    except (cfg.Error, SQLAlchemyError, DriverMissing, SchemaDiffers, Refused) as error:
-        print(f"placement-api: {error}", file=sys.stderr)
-        return CANNOT_START
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
     Server(_settings(arguments), conf).run()
     return 0
-
-
-class Refused(Exception):
-    """What is asked for would be unsafe."""
 
 
 def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
@@ -103,7 +95,7 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
     argv += [f"--config-dir={path}" for path in arguments.config_dir]
     argv += ["--debug"] if arguments.debug else []
     if configured(arguments):
-        return config.load(argv), False
+        return config.load(argv, files=config.files_for_wsgi()), False
     here = pathlib.Path.cwd() / "placement.db"
     overrides = {**ALONE, ("placement_database", "connection"): f"sqlite:///{here}"}
     return config.load(argv, files=[], overrides=overrides), True
@@ -111,7 +103,7 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
 
 def configured(arguments: argparse.Namespace) -> bool:
     """Whether a file, a directory or the environment says anything."""
-    if arguments.config_file or arguments.config_dir:
+    if arguments.config_file or arguments.config_dir or config.files_for_wsgi():
         return True
     if any(name.startswith("OS_") and "__" in name for name in os.environ):
         return True
@@ -132,13 +124,13 @@ def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
     )
 
 
-def refuse_public_noauth2(arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
-    """Raise Refused if others could reach a service that believes every token."""
+def why_not_serve(arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> str | None:
+    """Say so if others could reach a service that believes every token; None if all is well."""
     if conf.api.auth_strategy != "noauth2" or arguments.allow_noauth2_anywhere:
-        return
+        return None
     if arguments.unix_socket or _is_loopback(arguments.host):
-        return
-    raise Refused(
+        return None
+    return (
         f"auth_strategy is noauth2 and {arguments.host} can be reached from elsewhere: everybody "
         "would be the administrator. Configure keystone, or say --allow-noauth2-anywhere."
     )

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config
+from placement.cli.failure import told
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import allocations, consumers, resource_providers
 
@@ -74,7 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     config.register(conf)
     checks = Checks(conf)
     upgradecheck.register_cli_options(conf, checks)
-    conf(list(sys.argv[1:] if argv is None else argv), project=config.PROJECT, prog=config.PROGRAM)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with told("placement-status"):
+        conf(arguments, project=config.PROJECT, prog=config.PROGRAM)
     return upgradecheck.run(conf)
 
 

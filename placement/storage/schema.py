@@ -9,9 +9,11 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 from placement.storage import resource_classes, traits
+from placement.storage.dialects import DatabaseUnusable
 from placement.storage.engine import Connection, Database
 from placement.storage.tables import (
     REFERENCE_HEAD,
+    REFERENCE_REVISIONS,
     REFERENCE_TABLES,
     metadata,
     reference_version,
@@ -58,8 +60,13 @@ def reference_revision(database: Database) -> str | None:
 
 
 def stamp(database: Database, revision: str) -> None:
-    """Say which of the reference's revisions the schema has, without changing it."""
+    """Say which of the reference's revisions the schema has, without changing it.
+
+    Raises DatabaseUnusable for a revision that the reference doesn't know.
+    """
     chosen = REFERENCE_HEAD if revision == "head" else revision
+    if chosen not in REFERENCE_REVISIONS:
+        raise DatabaseUnusable(f"There is no revision {revision!r}.")
     with database.engine.begin() as connection:
         reference_version.create(connection, checkfirst=True)
         connection.execute(sa.delete(reference_version))

@@ -177,8 +177,15 @@ resource_provider_traits = _table(
 
 #: the tables that OpenStack Placement knows
 REFERENCE_TABLES = tuple(metadata.tables.values())
-#: its head revision, and the table where its alembic keeps it
-REFERENCE_HEAD = "a082b8bb98d0"
+#: its revisions from the oldest to the head, and the table where its alembic keeps the current one
+REFERENCE_REVISIONS = (
+    "b4ed3a175331",
+    "611cd6dffd7b",
+    "b5c396305c25",
+    "422ece571366",
+    "a082b8bb98d0",
+)
+REFERENCE_HEAD = REFERENCE_REVISIONS[-1]
 reference_version = sa.Table(
     "alembic_version",
     metadata,

@@ -1,4 +1,5 @@
 import itertools
+import logging
 
 import pytest
 
@@ -30,3 +31,12 @@ def filled(service):
     """A service with the cloud of `cloud.fill`."""
     cloud.fill(service)
     return service
+
+
+@pytest.fixture
+def own_logging():
+    """Commands set logging up for their process, which here goes on."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level

@@ -1,0 +1,31 @@
+"""What stops a command, told in one line instead of a traceback."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from oslo_config import cfg
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from placement.storage.dialects import DatabaseUnusable
+from placement.storage.schema import SchemaDiffers
+
+#: exit code of a command that can't do its work
+FAILED = 1
+
+
+@contextlib.contextmanager
+def told(command: str) -> Iterator[None]:
+    """End the process with FAILED and one line when configuration or database can't be used."""
+    try:
+        yield
+    except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers) as error:
+        print(f"{command}: {line_of(error)}", file=sys.stderr)
+        sys.exit(FAILED)
+
+
+def line_of(error: Exception) -> str:
+    """What the error says. Errors of the database come without the statement they met."""
+    if isinstance(error, DBAPIError):
+        return f"The database can't be used: {' '.join(str(error.orig).split())}"
+    return str(error)

@@ -1,0 +1,290 @@
+"""placement-api: serving, and refusing to (DESIGN D8)."""
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+import requests
+
+from placement.cli import serve as serve_command
+
+SECRET = "s3cr3t"
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+#: seconds
+LONGEST_START = 60
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "placement.cli.serve", *arguments]
+
+
+@pytest.fixture
+def environ(tmp_path):
+    """An environment without any configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    return kept | {"HOME": str(tmp_path), "PYTHONPATH": os.getcwd()}
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys, own_logging):
+    """Runs the command, which doesn't come to serving; gives its exit code and what it said."""
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, **environ):
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        try:
+            code = serve_command.main(arguments)
+        except SystemExit as end:
+            code = end.code
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return run
+
+
+def free_port():
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        return listener.getsockname()[1]
+
+
+class Serving:
+    """A running service: its URL, what it said until it served, and its process."""
+
+    def __init__(self, process, url, said):
+        self.process = process
+        self.url = url
+        self.said = said
+
+    def request(self, method, path, **options):
+        return requests.request(method, self.url + path, headers=HEADERS, timeout=60, **options)
+
+    def stop(self):
+        """End it as service managers do; answers the exit code and the rest of what it said."""
+        self.process.send_signal(signal.SIGTERM)
+        rest, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, rest
+
+
+@pytest.fixture
+def serve(tmp_path, environ):
+    """Starts the command and waits until it listens."""
+    started = []
+
+    def start(*arguments, **more):
+        port = free_port()
+        process = subprocess.Popen(
+            command("--port", str(port), *arguments),
+            cwd=tmp_path,
+            env=environ | more,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(process)
+        return Serving(process, f"http://127.0.0.1:{port}", read_until(process, "Booting worker"))
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def read_until(process, words):
+    said = ""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while words not in said:
+            assert selector.select(LONGEST_START), said
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+    return said
+
+
+def test_without_configuration_this_machine_is_served_from_the_working_directory(serve, tmp_path):
+    service = serve()
+
+    lines = [line for line in service.said.splitlines() if "placement-api" in line]
+    assert lines == [
+        f"placement-api: no configuration found: serving {service.url} from "
+        f"sqlite:///{tmp_path}/placement.db without authentication; "
+        "'X-Auth-Token: admin' has the roles admin and service. For this machine only."
+    ]
+    assert service.request("GET", "/resource_providers").json() == {"resource_providers": []}
+
+
+def test_without_configuration_the_administrator_may_reshape(serve):
+    answer = serve().request("POST", "/reshaper", json={"inventories": {}, "allocations": {}})
+    assert answer.status_code == 400
+
+
+def test_a_service_that_is_told_to_stop_leaves_one_file_with_everything(serve, tmp_path):
+    service = serve()
+    assert service.request("PUT", "/traits/CUSTOM_KEPT").status_code == 201
+    code, _ = service.stop()
+    files = sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("placement"))
+    assert (code, files) == (0, ["placement.db"])
+
+
+def test_a_service_finds_what_it_stored_when_it_starts_again(serve):
+    first = serve()
+    assert first.request("PUT", "/traits/CUSTOM_KEPT").status_code == 201
+    first.stop()
+    assert serve().request("GET", "/traits/CUSTOM_KEPT").status_code == 204
+
+
+def test_several_workers_share_one_database(serve):
+    service = serve("--workers", "2")
+    names = [f"/traits/CUSTOM_{number}" for number in range(10)]
+    created = [service.request("PUT", name).status_code for name in names]
+    found = [service.request("GET", name).status_code for name in names]
+    assert (created, found) == ([201] * 10, [204] * 10)
+
+
+def test_with_configuration_no_defaults_of_one_machine_apply(serve, tmp_path):
+    service = serve(
+        OS_PLACEMENT_DATABASE__CONNECTION=f"sqlite:///{tmp_path}/other.db",
+        OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP="true",
+        OS_API__AUTH_STRATEGY="noauth2",
+    )
+    answer = service.request("POST", "/reshaper", json={})
+    assert answer.status_code == 403
+    assert ("no configuration found" in service.said) is False
+    assert (tmp_path / "other.db").exists()
+
+
+def test_the_folder_that_the_environment_names_is_configuration(serve, tmp_path):
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "placement.conf").write_text(
+        f"[placement_database]\nconnection = sqlite:///{tmp_path}/other.db\n"
+        "sync_on_startup = true\n[api]\nauth_strategy = noauth2\n"
+    )
+    service = serve(OS_PLACEMENT_CONFIG_DIR=str(folder))
+    assert "no configuration found" not in service.said
+    assert (tmp_path / "other.db").exists()
+
+
+def test_a_socket_file_can_be_served(serve, tmp_path):
+    serve("--unix-socket", str(tmp_path / "socket"))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / "socket"))
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "*"])
+def test_everybody_is_not_made_administrator_by_accident(refused, tmp_path, host):
+    code, said = refused("--host", host)
+    assert (code, said) == (
+        1,
+        f"placement-api: auth_strategy is noauth2 and {host} can be reached from elsewhere: "
+        "everybody would be the administrator. Configure keystone, or say "
+        "--allow-noauth2-anywhere.\n",
+    )
+    assert list(tmp_path.glob("placement.db*")) == []
+
+
+def test_a_service_of_everybody_has_to_be_asked_for(serve):
+    service = serve("--host", "0.0.0.0", "--allow-noauth2-anywhere")
+    assert service.request("GET", "/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql//u:{SECRET}@127.0.0.1/db",
+        f"postgresql://u:{SECRET}@127.0.0.1:port/db",
+        f"postgresql+nosuch://u:{SECRET}@127.0.0.1/db",
+        f"nosuchdb://u:{SECRET}@127.0.0.1/db",
+        "sqlite:////nowhere/at/all/placement.db",
+    ],
+)
+def test_an_unusable_database_is_told_in_one_line(refused, url):
+    code, said = refused(OS_PLACEMENT_DATABASE__CONNECTION=url, OS_API__AUTH_STRATEGY="noauth2")
+    assert (code, said.count("\n"), SECRET in said) == (1, 1, False)
+    assert said.startswith("placement-api: ")
+
+
+def test_a_database_that_differs_is_told_with_its_differences(refused, tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "placement.db")) as connection:
+        connection.execute("CREATE TABLE users (id INTEGER PRIMARY KEY)")
+    code, said = refused()
+    assert code == 1
+    assert re.search(
+        "^placement-api: The database can't be taken over, its schema differs:\n"
+        "  users: column created_at is missing\n",
+        said,
+        re.MULTILINE,
+    )
+    assert "Traceback" not in said
+
+
+def test_configuration_without_a_database_names_the_option(refused):
+    code, said = refused(OS_API__AUTH_STRATEGY="noauth2")
+    assert (code, said) == (
+        1,
+        "placement-api: value required for option connection in group [placement_database]\n",
+    )
+
+
+def test_a_file_that_is_not_there_is_named(refused):
+    code, said = refused("--config-file", "nowhere.conf")
+    assert (code, said.count("\n"), "nowhere.conf" in said) == (1, 1, True)
+
+
+def test_bad_arguments_are_usage_errors(refused):
+    code, said = refused("--port", "many")
+    assert (code, said.startswith("usage: placement-api")) == (2, True)
+
+
+def test_a_port_that_is_taken_ends_it(tmp_path, environ):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = str(listener.getsockname()[1])
+        ended = subprocess.run(
+            command("--port", port), cwd=tmp_path, env=environ, capture_output=True, text=True
+        )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False)
+
+
+def test_the_password_is_not_logged_either(refused):
+    code, said = refused(
+        "--debug",
+        OS_PLACEMENT_DATABASE__CONNECTION=f"postgresql://u:{SECRET}@127.0.0.1:1/db",
+        OS_API__AUTH_STRATEGY="noauth2",
+    )
+    assert (code, SECRET in said) == (1, False)
+
+
+def test_the_wsgi_entry_point_serves_what_the_environment_configures(tmp_path, environ):
+    script = (
+        "from placement.wsgi.api import application\n"
+        "from werkzeug.test import Client\n"
+        "print(Client(application).get('/').json['versions'][0]['max_version'])\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environ
+        | {
+            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/placement.db",
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+            "OS_API__AUTH_STRATEGY": "noauth2",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.splitlines()[-1] == "1.39"

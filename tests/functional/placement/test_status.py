@@ -1,0 +1,121 @@
+"""placement-status upgrade check (rest-api.md 7.4)."""
+
+import contextlib
+import sqlite3
+
+import pytest
+
+from placement.cli import status
+from placement.storage import schema
+from placement.storage.engine import Database, DatabaseSettings
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    found = tmp_path / "placement.db"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", f"sqlite:///{found}")
+    return found
+
+
+@pytest.fixture
+def synced(path):
+    database = Database(DatabaseSettings(f"sqlite:///{path}"))
+    schema.sync(database)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def check(capsys):
+    """Runs the checks and gives the exit code, and results and details by title."""
+
+    def check(*arguments):
+        capsys.readouterr()
+        code = status.main(arguments or ["upgrade", "check"])
+        found, title = {}, None
+        for line in capsys.readouterr().out.splitlines():
+            text = line.strip("| ")
+            if text.startswith("Check: "):
+                title = text.removeprefix("Check: ")
+                found[title] = ""
+            elif title and line.startswith("|"):
+                found[title] = f"{found[title]} {text}".strip()
+        return code, found
+
+    return check
+
+
+def execute(path, statement):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+GOOD = "Result: Success Details: None"
+ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
+ROOTS = "Missing Root Provider IDs"
+CONSUMERS = "Incomplete Consumers"
+POLICY = "Policy File JSON to YAML Migration"
+
+
+def test_a_good_database_passes_every_check_in_order(synced, check):
+    code, found = check()
+    assert (code, list(found.items())) == (0, [(ROOTS, GOOD), (CONSUMERS, GOOD), (POLICY, GOOD)])
+
+
+def test_a_provider_without_a_root_is_a_failure(synced, check):
+    execute(synced, "INSERT INTO resource_providers (uuid, name) VALUES ('u', 'n')")
+    code, found = check()
+    assert (code, found[ROOTS]) == (
+        2,
+        "Result: Failure Details: There is at least one resource provider table record which "
+        f"misses its root provider id. {ADVICE}",
+    )
+
+
+def test_consumers_without_a_row_are_a_warning(synced, check):
+    for resource_class in (0, 1):
+        execute(
+            synced,
+            "INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) "
+            f"VALUES (1, 'c', {resource_class}, 1)",
+        )
+    code, found = check()
+    assert (code, found[CONSUMERS]) == (
+        1,
+        "Result: Warning Details: There are 1 incomplete consumers table records for existing "
+        f"allocations. {ADVICE}",
+    )
+
+
+def test_a_policy_file_in_json_is_a_failure(synced, check, tmp_path, monkeypatch):
+    file = tmp_path / "policy.json"
+    file.write_text("{}")
+    monkeypatch.setenv("OS_OSLO_POLICY__POLICY_FILE", str(file))
+    code, found = check()
+    assert (code, found[POLICY].startswith("Result: Failure")) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["upgrade", "--json", "check"], ["upgrade", "check", "--json"]]
+)
+def test_json_changes_nothing(synced, check, arguments):
+    assert check(*arguments) == check()
+
+
+def test_a_database_without_tables_is_an_error(path, check):
+    assert check()[0] == 255
+
+
+def test_without_a_database_the_option_is_named(path, monkeypatch, capsys):
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION")
+    with pytest.raises(SystemExit) as end:
+        status.main(["upgrade", "check"])
+    assert end.value.code == 1
+    assert "connection in group [placement_database]" in capsys.readouterr().err
+
+
+def test_bad_arguments_are_usage_errors(path):
+    with pytest.raises(SystemExit) as end:
+        status.main(["nonsense"])
+    assert end.value.code == 2
