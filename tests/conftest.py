@@ -6,6 +6,8 @@ import pytest
 
 from tests import responses_hook
 
+pytest_plugins = ["tests.databases.fixtures"]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _answers_are_judged() -> Iterator[None]:

@@ -21,7 +21,7 @@ class Service:
     intercept: Callable[[], Any] | None = None
 
 
-def options_of(folder: Path, document: dict[str, Any]) -> Options:
+def options_of(folder: Path, database: str, document: dict[str, Any]) -> Options:
     """Merge the options every file runs with and those a file asks for.
 
     `options: {group: {option: value}}` at the top of a file sets options of the service;
@@ -29,7 +29,7 @@ def options_of(folder: Path, document: dict[str, Any]) -> Options:
     """
     options: Options = {
         "placement_database": {
-            "connection": f"sqlite:///{folder}/placement.db",
+            "connection": database,
             "sync_on_startup": True,
         },
         "api": {"auth_strategy": "noauth2"},

@@ -27,15 +27,19 @@ RESPONSE_HANDLERS = [
 ]
 
 if REFERENCE:
+    #: whichever drivers its environment has, SQLite works
+    database_kind = pytest.fixture(params=["sqlite"])(lambda request: request.param)
     FILES = [file for file in FILES if not file.name.startswith("deviation-")]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_request_of_the_file_is_answered_as_it_says(file: Path, tmp_path: Path) -> None:
+def test_every_request_of_the_file_is_answered_as_it_says(
+    file: Path, tmp_path: Path, database_url: str
+) -> None:
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
     # all is plain HTTP; reading certificates for each request would take most of the time
     document.setdefault("defaults", {})["cert_validate"] = False
-    options = services.options_of(tmp_path, document)
+    options = services.options_of(tmp_path, database_url, document)
     mount = document.get("mount", "")
     running = (
         services.reference(REFERENCE, tmp_path, options, mount)

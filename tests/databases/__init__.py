@@ -1,0 +1,1 @@
+"""The databases that tests run on: SQLite files, and private PostgreSQL and MariaDB servers."""

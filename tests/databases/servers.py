@@ -1,0 +1,258 @@
+"""Private database servers: no network, data in a folder of their own, made for short lives.
+
+They answer on a unix socket in their folder, wait for no disk, and run as an unprivileged user when
+the tests run as root, which neither server likes.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+
+import psycopg
+import pymysql
+
+#: where Debian puts programs that are not on an ordinary user's path
+PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
+
+
+class ServerFailed(Exception):
+    """A server could not be made or started; the text holds what it said."""
+
+
+class Server:
+    """How to make and start one kind of server in a folder.
+
+    :param folder: an existing folder; `data/`, `server.log` and the socket are put there
+    """
+
+    kind: ClassVar[str]
+    programs: ClassVar[tuple[str, ...]]
+    #: who runs it when the tests run as root
+    user: ClassVar[str]
+    #: the Debian package that brings the programs
+    package: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What isn't installed, or None."""
+        for program in cls.programs:
+            if cls._find(program) is None:
+                return f"{program} isn't installed: apt-get install {cls.package}"
+        return None
+
+    @classmethod
+    def _find(cls, program: str) -> str | None:
+        places = [os.environ.get("PATH", os.defpath), *cls._folders(), *PLACES]
+        return shutil.which(program, path=os.pathsep.join(places))
+
+    @classmethod
+    def _folders(cls) -> list[str]:
+        return []
+
+    def make(self) -> None:
+        """Create the data folder. Raises ServerFailed."""
+        self.data.mkdir(mode=0o700)
+        if os.getuid() == 0:
+            account = self._account()
+            for path in (self.folder, self.data):
+                os.chown(path, account.pw_uid, account.pw_gid)
+        done = self._run(self._making())
+        if done.returncode:
+            raise ServerFailed(f"{self.kind}: {done.args[0]} failed:\n{done.stdout}")
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it; it answers some time later."""
+        with (self.folder / "server.log").open("ab") as log:
+            return subprocess.Popen(
+                self._starting(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                **self._identity(),
+            )
+
+    def log(self) -> str:
+        """What the server has said."""
+        return (self.folder / "server.log").read_text(errors="replace")
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            cwd=self.folder,
+            **self._identity(),
+        )
+
+    @classmethod
+    def _account(cls) -> pwd.struct_passwd:
+        try:
+            return pwd.getpwnam(cls.user)
+        except KeyError:
+            return pwd.getpwnam("nobody")
+
+    @classmethod
+    def _identity(cls) -> dict:
+        if os.getuid() != 0:
+            return {}
+        account = cls._account()
+        environ = os.environ | {"HOME": "/nonexistent", "USER": account.pw_name}
+        return {
+            "user": account.pw_uid,
+            "group": account.pw_gid,
+            "extra_groups": [],
+            "env": environ,
+        }
+
+    @classmethod
+    def _program(cls, name: str) -> str:
+        found = cls._find(name)
+        if found is None:
+            raise ServerFailed(f"{cls.kind}: {cls.missing()}")
+        return found
+
+    def _making(self) -> list[str]:
+        raise NotImplementedError
+
+    def _starting(self) -> list[str]:
+        raise NotImplementedError
+
+    def ready(self) -> bool:
+        """Whether it answers."""
+        raise NotImplementedError
+
+    def url(self, name: str) -> str:
+        """The URL of the database `name`, as `[placement_database]connection` wants it."""
+        raise NotImplementedError
+
+
+class PostgreSQL(Server):
+    kind = "postgresql"
+    programs = ("initdb", "postgres")
+    user = "postgres"
+    package = "postgresql"
+
+    @classmethod
+    def _folders(cls) -> list[str]:
+        found = Path("/usr/lib/postgresql").glob("*/bin")
+        newest_first = sorted(found, key=lambda path: int(path.parent.name), reverse=True)
+        return [str(path) for path in newest_first]
+
+    def _making(self) -> list[str]:
+        return [
+            self._program("initdb"),
+            f"--pgdata={self.data}",
+            "--username=berth",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        ]
+
+    def _starting(self) -> list[str]:
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "max_connections": "200",
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
+            "wal_level": "minimal",
+            "max_wal_senders": "0",
+            "shared_buffers": "64MB",
+            "deadlock_timeout": "100ms",
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [self._program("postgres"), "-D", str(self.data), *options]
+
+    def connect(self, name: str = "postgres") -> psycopg.Connection:
+        """An administrator's connection, each statement its own transaction."""
+        return psycopg.connect(
+            host=str(self.folder), user="berth", dbname=name, autocommit=True, connect_timeout=60
+        )
+
+    def ready(self) -> bool:
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def url(self, name: str) -> str:
+        return f"postgresql://berth@/{name}?host={self.folder}"
+
+
+class MariaDB(Server):
+    kind = "mariadb"
+    programs = ("mariadb-install-db", "mariadbd")
+    user = "mysql"
+    package = "mariadb-server"
+
+    @property
+    def socket(self) -> str:
+        return str(self.folder / "mariadb.sock")
+
+    def _making(self) -> list[str]:
+        return [
+            self._program("mariadb-install-db"),
+            "--no-defaults",
+            f"--datadir={self.data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-doublewrite=0",
+        ]
+
+    def _starting(self) -> list[str]:
+        settings = {
+            "datadir": self.data,
+            "socket": self.socket,
+            "pid-file": self.folder / "mariadb.pid",
+            "skip-networking": 1,
+            "max-connections": 200,
+            "innodb-flush-log-at-trx-commit": 0,
+            "innodb-flush-method": "nosync",
+            "innodb-doublewrite": 0,
+            "innodb-fast-shutdown": 2,
+            "innodb-buffer-pool-size": "128M",
+            "innodb-log-file-size": "64M",
+            "innodb-file-per-table": 0,
+            "performance-schema": 0,
+            "skip-log-bin": 1,
+            "sync-frm": 0,
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [self._program("mariadbd"), "--no-defaults", *options]
+
+    def connect(self, name: str | None = None) -> pymysql.Connection:
+        """An administrator's connection, each statement its own transaction."""
+        return pymysql.connect(
+            unix_socket=self.socket, user="root", database=name, autocommit=True, connect_timeout=60
+        )
+
+    def ready(self) -> bool:
+        try:
+            self.connect().close()
+        except pymysql.OperationalError:
+            return False
+        return True
+
+    def url(self, name: str) -> str:
+        return f"mysql://root@localhost/{name}?unix_socket={self.socket}&charset=utf8mb4"
+
+
+SERVERS: dict[str, type[Server]] = {server.kind: server for server in (PostgreSQL, MariaDB)}
