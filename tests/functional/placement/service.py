@@ -69,17 +69,26 @@ class Service:
         return {name: len(rows) for name, rows in self.tables().items()}
 
 
+COMMIT = "COMMIT"
+
+
 @contextlib.contextmanager
 def statements():
-    """Collect the SQL statements that are run meanwhile, transaction control aside."""
+    """Collect the SQL statements that are run meanwhile, and COMMIT for each end of a write."""
     found = []
 
     def note(connection, cursor, statement, parameters, context, executemany):
         if not statement.startswith("BEGIN"):
             found.append(statement)
 
+    def commit(connection):
+        if connection.get_execution_options().get("berth_mode") == "write":
+            found.append(COMMIT)
+
     event.listen(sa.Engine, "before_cursor_execute", note)
+    event.listen(sa.Engine, "commit", commit)
     try:
         yield found
     finally:
         event.remove(sa.Engine, "before_cursor_execute", note)
+        event.remove(sa.Engine, "commit", commit)

@@ -6,7 +6,7 @@ Each case is an operation with a small and a large input. executemany counts as 
 import pytest
 
 from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
-from tests.functional.placement.service import statements
+from tests.functional.placement.service import COMMIT, statements
 
 FEW, MANY = 2, 40
 PATH = f"/resource_providers/{ROOT}"
@@ -241,7 +241,7 @@ def project_usages(service, count):
     return "GET", "/usages?project_id=p", None
 
 
-CASES = [
+WRITES = [
     replaced_inventories,
     deleted_inventories,
     replaced_traits,
@@ -256,6 +256,8 @@ CASES = [
     new_consumers,
     replaced_consumers,
     reshaped,
+]
+READS = [
     shown_inventories,
     shown_usages,
     shown_traits,
@@ -277,7 +279,7 @@ def ran(service, request_):
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", WRITES + READS, ids=lambda case: case.__name__)
 def test_more_rows_take_no_more_statements(case, new_service):
     few, many = new_service(), new_service()
     for_few = ran(few, case(few, FEW))
@@ -285,8 +287,14 @@ def test_more_rows_take_no_more_statements(case, new_service):
     assert len(for_many) == len(for_few)
 
 
+@pytest.mark.parametrize("case", WRITES, ids=lambda case: case.__name__)
+def test_a_write_is_one_transaction_and_nothing_is_read_after_it(case, service):
+    found = ran(service, case(service, FEW))
+    assert found.index(COMMIT) == len(found) - 1
+
+
 def test_a_boot_takes_ten_statements(service):
     """One class of statements each: what is there, what may be, what is new, what moved."""
     request_ = new_allocations(service, 1)
     expect(service.put("/allocations/" + numbered("c", 99), {**request_[2]}), 204)
-    assert len(ran(service, request_)) == 10
+    assert len([sql for sql in ran(service, request_) if sql != COMMIT]) == 10
