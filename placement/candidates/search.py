@@ -58,7 +58,7 @@ def search(
     """
     generation = generation or Generation()
     roots = root_filter(snapshot, request, account)
-    if not roots.any():
+    if (request.root_required or request.root_forbidden) and not roots.any():
         return Found(snapshot, request)
     groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account))
     if groups is None:

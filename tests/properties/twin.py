@@ -101,7 +101,7 @@ class World:
     def search(self, question, nested=True):
         """{(allocations, mappings)}, both frozensets."""
         admissible = self._admissible(question)
-        if not admissible:
+        if not admissible and (question.root_required or question.root_forbidden):
             return set()
         options = []
         for ask in question.asks:
