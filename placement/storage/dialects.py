@@ -1,5 +1,7 @@
 """What differs between SQLite, PostgreSQL and MariaDB/MySQL: drivers, pools, failures."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +14,9 @@ PREFERRED_DRIVERS = {
     "mysql": ("pymysql", "berth[mysql]"),
     "mariadb": ("pymysql", "berth[mysql]"),
 }
+
+#: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
+MYSQL = ("mysql", "mariadb")
 
 #: the cause of failures that no other writer is to blame for
 DISCONNECT = "disconnect"
@@ -123,6 +128,30 @@ def _pool_options(settings: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+#: what processes that change the schema agree to lock, and for how many seconds they wait for it
+_SCHEMA_LOCK = "berth_schema"
+_LONGEST_CHANGE = 600
+
+
+@contextlib.contextmanager
+def schema_lock(connection: sa.Connection) -> Iterator[None]:
+    """Let one process at a time change the schema; the others wait.
+
+    On SQLite a transaction that writes has the whole database for itself anyway.
+    """
+    backend = connection.dialect.name
+    if backend == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(_SCHEMA_LOCK))))
+    if backend not in MYSQL:
+        yield
+        return
+    connection.execute(sa.select(sa.func.get_lock(_SCHEMA_LOCK, _LONGEST_CHANGE)))
+    try:
+        yield
+    finally:
+        connection.execute(sa.select(sa.func.release_lock(_SCHEMA_LOCK)))
+
+
 def failure_of(error: DBAPIError) -> str | None:
     """Name the cause if another writer or the network is to blame, so that a retry may help."""
     if error.connection_invalidated:
@@ -132,12 +161,13 @@ def failure_of(error: DBAPIError) -> str | None:
     arguments = getattr(origin, "args", ())
     number = arguments[0] if arguments and isinstance(arguments[0], int) else None
     if isinstance(error, IntegrityError):
-        name = getattr(origin, "sqlite_errorname", None) or state or number
+        # MySQL's number says more than its SQL state, which is the same for all broken rules
+        name = getattr(origin, "sqlite_errorname", None) or number or state
         return _BROKEN_KEYS.get(name) if name is not None else None
-    if state is not None:
-        return _POSTGRESQL_FAILURES.get(state)
     if number is not None:
         return _MYSQL_FAILURES.get(number)
+    if state is not None:
+        return _POSTGRESQL_FAILURES.get(state)
     if "database is locked" in str(origin) or "database table is locked" in str(origin):
         return "locked"
     return None

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 from placement.storage import resource_classes, traits
-from placement.storage.dialects import DatabaseUnusable
+from placement.storage.dialects import DatabaseUnusable, schema_lock
 from placement.storage.engine import Connection, Database
 from placement.storage.tables import (
     REFERENCE_HEAD,
@@ -41,8 +41,11 @@ def alembic_config(connection: Connection | None = None) -> Config:
 
 
 def sync(database: Database) -> None:
-    """Create or upgrade the schema. Raises SchemaDiffers."""
-    with database.engine.begin() as connection:
+    """Create or upgrade the schema. Raises SchemaDiffers.
+
+    Workers that start at the same time may all call it: one after the other they find it done.
+    """
+    with database.engine.begin() as connection, schema_lock(connection):
         command.upgrade(alembic_config(connection), "head")
 
 

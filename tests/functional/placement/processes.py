@@ -21,14 +21,17 @@ class Processes:
 
     def __init__(self):
         context = multiprocessing.get_context("spawn")
+        self._everybody = context.Barrier(COUNT)
         self._pool = concurrent.futures.ProcessPoolExecutor(
-            COUNT, context, initializer=_start, initargs=(context.Barrier(COUNT),)
+            COUNT, context, initializer=_start, initargs=(self._everybody,)
         )
 
     def run(self, job, folder):
         """What the jobs answer, by number."""
         jobs = [self._pool.submit(_run, job, str(folder), number) for number in range(COUNT)]
-        return [job.result(timeout=10 * READY) for job in jobs]
+        concurrent.futures.wait(jobs)
+        self._everybody.reset()
+        return [job.result() for job in jobs]
 
     def close(self):
         self._pool.shutdown()
@@ -41,6 +44,11 @@ def _start(barrier):
 def _run(job, folder, number):
     # nobody comes past this before everybody is here, so each process takes one job
     _of_process["all"].wait(READY)
-    service = Service(pathlib.Path(folder))
+    try:
+        service = Service(pathlib.Path(folder))
+    except Exception:
+        # the others shall not wait for us
+        _of_process["all"].abort()
+        raise
     _of_process["all"].wait(READY)
     return job(service, number)
