@@ -47,6 +47,7 @@
     ├── UnableToRollbackPortUpdates
     ├── NotFound                                     code 404
     │   ├── ResourceProviderNotFound
+    │   ├── InstanceNotFound
     │   └── ComputeHostNotFound
     └── Invalid                                      code 400
         ├── InvalidInput
@@ -425,6 +426,12 @@ class ComputeServiceInUse(NovaException):
     """The tracker already serves another service."""
 
     msg_fmt = "Compute service of host %(host)s is still in use."
+
+
+class InstanceNotFound(NotFound):
+    """There is no record of the instance."""
+
+    msg_fmt = "Instance %(instance_id)s could not be found."
 
 
 class ObjectActionError(NovaException):

@@ -27,11 +27,12 @@ from compute.provider_tree_node import (
     Inventory,
     ProviderData,
     ProviderNode,
+    Resource,
     copied_inventory,
     copied_resources,
 )
 
-__all__ = ["ProviderData", "ProviderSubTree", "ProviderTree"]
+__all__ = ["ProviderData", "ProviderSubTree", "ProviderTree", "Resource"]
 
 # One lock for every tree in the process, copies included; it is called provider-tree-lock in the
 # specification. It is held for the length of one method and is not re-entrant.

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Inventory = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One assignable thing behind an inventory, such as a persistent memory namespace."""
+
+    provider_uuid: str
+    resource_class: str
+    identifier: str
 
 
 class ProviderData(NamedTuple):

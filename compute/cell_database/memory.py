@@ -4,113 +4,106 @@ import copy
 import itertools
 import threading
 import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Generic
 
-from compute.cell_database import DuplicateRecord
+from compute.cell_database.families import (
+    Aggregates,
+    ComputeNodes,
+    HostMappings,
+    Instances,
+    Migrations,
+    Services,
+)
+from compute.cell_database.store import DuplicateRecord, R
 from compute.compute_node import ComputeNode
-from compute.exceptions import ComputeHostNotFound, ObjectActionError
-from compute.service_record import Service
 
 
-class MemoryComputeNodes:
-    """See ComputeNodes."""
+class MemoryStore(Generic[R]):
+    """See Store. No two records may have one of the keys `unique` gives in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, unique: Callable[[Any], set[Hashable]]) -> None:
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
-        self._records: dict[int, ComputeNode] = {}
+        self._records: dict[int, Any] = {}
+        self._unique = unique
+        self.writes = 0
 
-    def create(self, node: ComputeNode) -> None:
+    def add(self, record: Any, what: str) -> None:
         with self._lock:
-            self._refuse_duplicate(node)
-            node.id = next(self._ids)
-            self._keep(node)
+            self._refuse_duplicate(record, None, what)
+            record.id = next(self._ids)
+            self._keep(record)
 
-    def save(self, node: ComputeNode) -> None:
+    def put(self, record: Any, what: str) -> bool:
         with self._lock:
-            if node.id not in self._records:
-                raise ComputeHostNotFound(host=node.host)
-            self._refuse_duplicate(node)
-            self._keep(node)
+            if record.id not in self._records:
+                return False
+            self._refuse_duplicate(record, record.id, what)
+            self._keep(record)
+            return True
 
-    def destroy(self, node: ComputeNode) -> None:
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
         with self._lock:
-            known = self._records.get(node.id or 0)
-            if known is None or known.deleted or known.host != node.host:
-                raise ObjectActionError(action="destroy", reason="host changed")
-            known.deleted = True
-            node.deleted = True
+            known = self._records.get(record_id or 0)
+            if known is None or not _matches(known, expected):
+                return False
+            for name, value in changes.items():
+                setattr(known, name, value)
+            self._keep(known)
+            return True
 
-    def by_uuid(self, uuid: str, include_deleted: bool = False) -> ComputeNode | None:
-        with self._lock:
-            for known in self._records.values():
-                if known.uuid == uuid and (include_deleted or not known.deleted):
-                    return copy.deepcopy(known)
-        return None
-
-    def by_host(self, host: str) -> list[ComputeNode]:
+    def find(self, **wanted: Any) -> list[R]:
         with self._lock:
             return [
-                copy.deepcopy(known)
-                for known in self._records.values()
-                if known.host == host and not known.deleted
+                copy.deepcopy(known) for known in self._records.values() if _matches(known, wanted)
             ]
 
-    def by_host_and_node(self, host: str, nodename: str) -> ComputeNode | None:
-        return next((n for n in self.by_host(host) if n.hypervisor_hostname == nodename), None)
-
-    def by_node(self, nodename: str) -> ComputeNode | None:
-        with self._lock:
-            for known in self._records.values():
-                if known.hypervisor_hostname == nodename and not known.deleted:
-                    return copy.deepcopy(known)
-        return None
-
-    def _refuse_duplicate(self, node: ComputeNode) -> None:
-        name = (node.host, node.hypervisor_hostname, False)
+    def _refuse_duplicate(self, record: Any, own_id: int | None, what: str) -> None:
+        keys = self._unique(record)
         for known in self._records.values():
-            if known.id != node.id and (
-                known.uuid == node.uuid
-                or name == (known.host, known.hypervisor_hostname, known.deleted)
-            ):
-                raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}")
+            if known.id != own_id and not keys.isdisjoint(self._unique(known)):
+                raise DuplicateRecord(what=what)
 
-    def _keep(self, node: ComputeNode) -> None:
-        assert node.id is not None
-        node.updated_at = time.time()
-        self._records[node.id] = copy.deepcopy(node)
+    def _keep(self, record: Any) -> None:
+        self.writes += 1
+        if hasattr(record, "updated_at"):
+            record.updated_at = time.time()
+        self._records[record.id] = copy.deepcopy(record)
 
 
-class MemoryServices:
-    """See Services."""
+def _matches(record: Any, wanted: Mapping[str, Any]) -> bool:
+    for name, value in wanted.items():
+        has = getattr(record, name)
+        if has not in value if isinstance(value, list) else has != value:
+            return False
+    return True
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ids = itertools.count(1)
-        self._records: dict[str, Service] = {}
 
-    def create(self, service: Service) -> None:
-        with self._lock:
-            if service.host in self._records:
-                raise DuplicateRecord(what=f"compute service {service.host}")
-            service.id = next(self._ids)
-            self._records[service.host] = copy.copy(service)
-
-    def save(self, service: Service) -> None:
-        with self._lock:
-            known = self._records.get(service.host)
-            if known is None or known.id != service.id:
-                raise ComputeHostNotFound(host=service.host)
-            self._records[service.host] = copy.copy(service)
-
-    def by_host(self, host: str) -> Service | None:
-        with self._lock:
-            known = self._records.get(host)
-            return copy.copy(known) if known else None
+def _node_keys(node: ComputeNode) -> set[Hashable]:
+    """A name is free again once its record is deleted."""
+    name = (node.host, node.hypervisor_hostname)
+    return {node.uuid} if node.deleted else {node.uuid, name}
 
 
 class MemoryCellDatabase:
     """A cell that is gone when the process ends."""
 
     def __init__(self) -> None:
-        self.compute_nodes = MemoryComputeNodes()
-        self.services = MemoryServices()
+        nodes: MemoryStore[Any] = MemoryStore(_node_keys)
+        services: MemoryStore[Any] = MemoryStore(lambda service: {service.host})
+        instances: MemoryStore[Any] = MemoryStore(lambda instance: {instance.uuid})
+        migrations: MemoryStore[Any] = MemoryStore(lambda migration: {migration.uuid})
+        aggregates: MemoryStore[Any] = MemoryStore(lambda aggregate: {aggregate.uuid})
+        mappings: MemoryStore[Any] = MemoryStore(lambda mapping: {mapping.host})
+        self._stores = (nodes, services, instances, migrations, aggregates, mappings)
+        self.compute_nodes = ComputeNodes(nodes)
+        self.services = Services(services)
+        self.instances = Instances(instances)
+        self.migrations = Migrations(migrations)
+        self.aggregates = Aggregates(aggregates)
+        self.host_mappings = HostMappings(mappings)
+
+    def mark(self) -> Hashable:
+        """See CellDatabase."""
+        return tuple(store.writes for store in self._stores)

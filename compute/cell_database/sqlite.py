@@ -1,179 +1,138 @@
-"""The cell database in an SQLite file of the state path.
-
-What is searched by has a column; the rest of a record is one JSON object, so that a record may
-gain a field without a migration of a file that lives on each compute host.
-"""
+"""The cell database in an SQLite file of the state path."""
 
 import dataclasses
 import os
+import sqlite3
+import threading
 import time
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, Generic
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from compute.cell_database import DuplicateRecord
+from compute.aggregate_record import Aggregate, HostMapping
+from compute.cell_database import schema, tables
+from compute.cell_database.families import (
+    Aggregates,
+    ComputeNodes,
+    HostMappings,
+    Instances,
+    Migrations,
+    Services,
+)
+from compute.cell_database.store import DuplicateRecord, R
 from compute.compute_node import ComputeNode
-from compute.exceptions import ComputeHostNotFound, InvalidConfiguration, ObjectActionError
+from compute.exceptions import InvalidConfiguration
+from compute.instances import Instance
+from compute.migration_record import Migration
 from compute.service_record import Service
 
 FILE_NAME = "berth-compute.db"
-
-_metadata = sa.MetaData()
-
-_nodes = sa.Table(
-    "compute_nodes",
-    _metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("uuid", sa.String(36), nullable=False, unique=True),
-    sa.Column("host", sa.String(255), nullable=False),
-    sa.Column("hypervisor_hostname", sa.String(255), nullable=False),
-    sa.Column("deleted", sa.Boolean, nullable=False, default=False),
-    sa.Column("updated_at", sa.Float, nullable=False),
-    sa.Column("details", sa.JSON, nullable=False),
-)
-# A name is free again once its record is deleted.
-sa.Index(
-    "uniq_compute_nodes_host_node",
-    _nodes.c.host,
-    _nodes.c.hypervisor_hostname,
-    unique=True,
-    sqlite_where=_nodes.c.deleted.is_(False),
-)
-
-_services = sa.Table(
-    "services",
-    _metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("host", sa.String(255), nullable=False, unique=True),
-    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
-    sa.Column("disabled_reason", sa.Text),
-)
-
-_COLUMNS = {column.name for column in _nodes.columns}
-_DETAILS = [f.name for f in dataclasses.fields(ComputeNode) if f.name not in _COLUMNS]
+DETAILS = "details"
 
 
-class SQLiteComputeNodes:
-    """See ComputeNodes."""
+class SQLStore(Generic[R]):
+    """See Store. Fields without a column of their own go to the column `details`, if there is."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, table: sa.Table, record_class: Any) -> None:
         self._engine = engine
+        self._table = table
+        self._record_class = record_class
+        fields = {f.name for f in dataclasses.fields(self._record_class)}
+        self._columns = [c.name for c in table.columns if c.name in fields]
+        self._details = sorted(fields - set(self._columns))
 
-    def create(self, node: ComputeNode) -> None:
+    def add(self, record: Any, what: str) -> None:
         try:
             with self._engine.begin() as connection:
-                result = connection.execute(_nodes.insert().values(self._row(node)))
+                result = connection.execute(self._table.insert().values(self._row(record)))
         except IntegrityError as error:
-            raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}") from error
-        node.id = result.lastrowid
+            raise DuplicateRecord(what=what) from error
+        record.id = result.lastrowid
 
-    def save(self, node: ComputeNode) -> None:
-        update = _nodes.update().where(_nodes.c.id == node.id).values(self._row(node))
+    def put(self, record: Any, what: str) -> bool:
+        update = self._table.update().where(self._table.c.id == record.id)
         try:
             with self._engine.begin() as connection:
-                result = connection.execute(update)
+                result = connection.execute(update.values(self._row(record)))
         except IntegrityError as error:
-            raise DuplicateRecord(what=f"compute node {node.hypervisor_hostname}") from error
-        if result.rowcount != 1:
-            raise ComputeHostNotFound(host=node.host)
+            raise DuplicateRecord(what=what) from error
+        return result.rowcount == 1
 
-    def destroy(self, node: ComputeNode) -> None:
-        still_ours = sa.and_(
-            _nodes.c.id == node.id, _nodes.c.host == node.host, _nodes.c.deleted.is_(False)
-        )
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+        if "updated_at" in self._columns:
+            changes["updated_at"] = time.time()
+        wanted = self._wanted({"id": record_id, **expected})
         with self._engine.begin() as connection:
-            result = connection.execute(
-                _nodes.update().where(still_ours).values(deleted=True, updated_at=time.time())
-            )
-        if result.rowcount != 1:
-            raise ObjectActionError(action="destroy", reason="host changed")
-        node.deleted = True
+            result = connection.execute(self._table.update().where(wanted).values(changes))
+        return result.rowcount == 1
 
-    def by_uuid(self, uuid: str, include_deleted: bool = False) -> ComputeNode | None:
-        wanted = _nodes.c.uuid == uuid
-        return self._first(wanted if include_deleted else wanted & _nodes.c.deleted.is_(False))
-
-    def by_host(self, host: str) -> list[ComputeNode]:
-        return self._all((_nodes.c.host == host) & _nodes.c.deleted.is_(False))
-
-    def by_host_and_node(self, host: str, nodename: str) -> ComputeNode | None:
-        return self._first(
-            (_nodes.c.host == host)
-            & (_nodes.c.hypervisor_hostname == nodename)
-            & _nodes.c.deleted.is_(False)
-        )
-
-    def by_node(self, nodename: str) -> ComputeNode | None:
-        return self._first((_nodes.c.hypervisor_hostname == nodename) & _nodes.c.deleted.is_(False))
-
-    def _first(self, wanted: sa.ColumnElement[bool]) -> ComputeNode | None:
-        return next(iter(self._all(wanted)), None)
-
-    def _all(self, wanted: sa.ColumnElement[bool]) -> list[ComputeNode]:
+    def find(self, **wanted: Any) -> list[R]:
+        query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
         with self._engine.connect() as connection:
-            rows = connection.execute(_nodes.select().where(wanted).order_by(_nodes.c.id)).all()
+            rows = connection.execute(query).all()
         return [self._record(row._mapping) for row in rows]
 
-    @staticmethod
-    def _row(node: ComputeNode) -> dict[str, Any]:
-        node.updated_at = time.time()
-        row = {name: getattr(node, name) for name in _COLUMNS - {"id", "details"}}
-        row["details"] = {name: getattr(node, name) for name in _DETAILS}
+    def _wanted(self, wanted: Mapping[str, Any]) -> sa.ColumnElement[bool]:
+        return sa.and_(
+            sa.true(),
+            *(
+                self._table.c[name].in_(value)
+                if isinstance(value, list)
+                else self._table.c[name] == value
+                for name, value in wanted.items()
+            ),
+        )
+
+    def _row(self, record: Any) -> dict[str, Any]:
+        if "updated_at" in self._columns:
+            record.updated_at = time.time()
+        fields = dataclasses.asdict(record)
+        row = {name: fields[name] for name in self._columns if name != "id"}
+        if DETAILS in self._table.c:
+            row[DETAILS] = {name: fields[name] for name in self._details}
         return row
 
-    @staticmethod
-    def _record(row: Any) -> ComputeNode:
-        kept = {name: value for name, value in row["details"].items() if name in _DETAILS}
-        return ComputeNode(**{name: row[name] for name in _COLUMNS - {"details"}}, **kept)
-
-
-class SQLiteServices:
-    """See Services."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
-
-    def create(self, service: Service) -> None:
-        try:
-            with self._engine.begin() as connection:
-                result = connection.execute(_services.insert().values(self._row(service)))
-        except IntegrityError as error:
-            raise DuplicateRecord(what=f"compute service {service.host}") from error
-        service.id = result.lastrowid
-
-    def save(self, service: Service) -> None:
-        with self._engine.begin() as connection:
-            result = connection.execute(
-                _services.update().where(_services.c.id == service.id).values(self._row(service))
-            )
-        if result.rowcount != 1:
-            raise ComputeHostNotFound(host=service.host)
-
-    def by_host(self, host: str) -> Service | None:
-        with self._engine.connect() as connection:
-            row = connection.execute(_services.select().where(_services.c.host == host)).first()
-        return Service(**row._mapping) if row else None
-
-    @staticmethod
-    def _row(service: Service) -> dict[str, Any]:
-        row = dataclasses.asdict(service)
-        del row["id"]
-        return row
+    def _record(self, row: Any) -> R:
+        details = row[DETAILS] if DETAILS in self._table.c else {}
+        kept = {name: value for name, value in details.items() if name in self._details}
+        return self._record_class(**{name: row[name] for name in self._columns}, **kept)
 
 
 class SQLiteCellDatabase:
     """A cell kept in one SQLite file, made when it is missing."""
 
     def __init__(self, path: str) -> None:
-        self._engine = sa.create_engine(f"sqlite:///{path}")
-        _metadata.create_all(self._engine)
-        self.compute_nodes = SQLiteComputeNodes(self._engine)
-        self.services = SQLiteServices(self._engine)
+        self._engine = engine = sa.create_engine(f"sqlite:///{path}")
+        sa.event.listen(engine, "connect", _settings)
+        schema.sync(engine)
+        self.compute_nodes = ComputeNodes(SQLStore(engine, tables.compute_nodes, ComputeNode))
+        self.services = Services(SQLStore(engine, tables.services, Service))
+        self.instances = Instances(SQLStore(engine, tables.instances, Instance))
+        self.migrations = Migrations(SQLStore(engine, tables.migrations, Migration))
+        self.aggregates = Aggregates(SQLStore(engine, tables.aggregates, Aggregate))
+        self.host_mappings = HostMappings(SQLStore(engine, tables.host_mappings, HostMapping))
+        # It never writes, so that SQLite counts every change as somebody else's.
+        self._watching = sqlite3.connect(path, check_same_thread=False)
+        self._watching_lock = threading.Lock()
+
+    def mark(self) -> Hashable:
+        """See CellDatabase."""
+        with self._watching_lock:
+            return self._watching.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
         """Let go of the file."""
+        self._watching.close()
         self._engine.dispose()
+
+
+def _settings(connection: sqlite3.Connection, _record: Any) -> None:
+    # Readers don't wait for a writer, nor a crash for a repair; a lost last write is healed.
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA busy_timeout=30000")
 
 
 def open_in(state_path: str) -> SQLiteCellDatabase:
@@ -185,8 +144,12 @@ def open_in(state_path: str) -> SQLiteCellDatabase:
     try:
         os.makedirs(state_path, exist_ok=True)
         return SQLiteCellDatabase(path)
-    except (OSError, DBAPIError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.orig
+    except (OSError, DBAPIError, sqlite3.Error) as error:
+        reason: object = error
+        if isinstance(error, OSError):
+            reason = error.strerror
+        elif isinstance(error, DBAPIError):
+            reason = error.orig
         raise InvalidConfiguration(
             f"The compute node records can't be kept in {path}: {reason}. "
             "Set state_path to a directory this service may write to."

@@ -1,0 +1,1 @@
+"""The history of the cell database's schema, for alembic."""

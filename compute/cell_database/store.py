@@ -1,0 +1,36 @@
+"""What a record family asks of whatever keeps its records."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
+
+from compute.exceptions import NovaException
+
+R = TypeVar("R")
+
+
+class DuplicateRecord(NovaException):
+    """Another record has the same identity."""
+
+    msg_fmt = "A record of %(what)s exists already."
+
+
+class Store(Protocol[R]):
+    """The records of one kind. What goes in and out is copied."""
+
+    def add(self, record: R, what: str) -> None:
+        """Keep a new record and give it its `id`. Raises DuplicateRecord of `what`."""
+
+    def put(self, record: R, what: str) -> bool:
+        """Keep the record as it is now; False if it was never added. Raises DuplicateRecord."""
+
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+        """Change some columns of a record if it has the `expected` values; return whether it did.
+
+        In one step: nobody can come in between.
+        """
+
+    def find(self, **wanted: Any) -> list[R]:
+        """Return the records with these values in these columns, oldest first.
+
+        A list stands for any of its members.
+        """

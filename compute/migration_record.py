@@ -1,0 +1,62 @@
+"""Migrations as the cell database keeps them: an instance on its way between two nodes (§4.1)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+MIGRATION = "migration"
+RESIZE = "resize"
+LIVE_MIGRATION = "live-migration"
+EVACUATION = "evacuation"
+
+ACCEPTED = "accepted"
+PRE_MIGRATING = "pre-migrating"
+FINISHED = "finished"
+CONFIRMED = "confirmed"
+REVERTED = "reverted"
+ERROR = "error"
+DONE = "done"
+
+#: a migration of one of these is over and holds nothing
+ENDED = frozenset({CONFIRMED, REVERTED, "failed", "completed", "cancelled", DONE})
+
+
+@dataclass
+class Migration:
+    """A move of an instance. Its `uuid` is a consumer of its own: it holds the source's share.
+
+    `source_compute` and `dest_compute` are hosts, `source_node` and `dest_node` nodenames.
+    """
+
+    instance_uuid: str
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+    id: int | None = None
+    migration_type: str = MIGRATION
+    status: str = ACCEPTED
+    source_compute: str | None = None
+    source_node: str | None = None
+    dest_compute: str | None = None
+    dest_node: str | None = None
+    dest_host: str | None = None
+    dest_compute_id: int | None = None
+    old_flavor_name: str = ""
+    new_flavor_name: str = ""
+    created_at: float = field(default_factory=time.time)
+    updated_at: float | None = field(default=None, compare=False)
+
+    @property
+    def is_live_migration(self) -> bool:
+        """Whether the instance keeps running meanwhile."""
+        return self.migration_type == LIVE_MIGRATION
+
+    @property
+    def is_resize(self) -> bool:
+        """Whether it is a resize or a cold migration."""
+        return self.migration_type in (RESIZE, MIGRATION)
+
+    @property
+    def is_evacuation(self) -> bool:
+        """Whether the instance is rebuilt elsewhere, its host being down."""
+        return self.migration_type == EVACUATION
