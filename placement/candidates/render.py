@@ -67,8 +67,8 @@ class Template:
 class _Candidates:
     """Writes the candidates of one answer.
 
-    :ivar used: after `write` the providers that give something
-    :ivar roots: the roots of those
+    :ivar used: after `write` the providers that give something, where they matter
+    :ivar roots: the roots of those, where they matter
     """
 
     def __init__(self, found: Found, version: Version) -> None:
@@ -76,26 +76,30 @@ class _Candidates:
         self._found = found
         self._uuids = found.snapshot.register.uuids
         self._writer = SolutionWriter(found.shape, found.snapshot.names.classes, version)
+        self._of_trees = version >= NESTED
+        self._bound: dict[int, BoundWriter] = {}
         self.used: dict[int, None] = {}
         self.roots: dict[int, None] = {}
 
     def write(self) -> list[str]:
         """Each candidate as JSON."""
         texts = self._simple()
-        uuids, roots, used = self._uuids, self.roots, self.used
+        uuids, roots, of_trees = self._uuids, self.roots, self._of_trees
         for tree, number in self._found.others:
-            template = tree.solved.templates.get(number)
+            solved = tree.solved
+            template = solved.templates.get(number)
             if template is None:
-                if tree.solved.trees == 1:
+                if solved.trees == 1:
                     texts.append(self._directly(tree, number))
                     continue
-                template = tree.solved.templates[number] = self._template(tree, number)
+                template = solved.templates[number] = self._template(tree, number)
             members = tree.members
             texts.append(template.form % tuple([uuids[members[n]] for n in template.fillers]))
-            if template.used:
-                roots[tree.root] = None
-            for place in template.used:
-                used[members[place]] = None
+            if of_trees:
+                if template.used:
+                    roots[tree.root] = None
+            else:
+                self.used.update(dict.fromkeys([members[place] for place in template.used]))
             if template.lent:
                 self._note(template.lent)
         return texts
@@ -115,7 +119,7 @@ class _Candidates:
         self.used = dict.fromkeys(slots)
         self.roots = self.used if not self._found.others else dict(self.used)
         solution = [0] * len(self._found.shape.variables)
-        pieces = _HOLE.split(self._writer.write(solution, ["\0000\0"]))[::2]
+        pieces = _HOLE.split(self._writer.bound(["\0000\0"]).write(solution))[::2]
         uuids = self._uuids
         return [uuids[slot].join(pieces) for slot in slots]
 
@@ -123,13 +127,16 @@ class _Candidates:
         """A candidate of a tree that has no equal, so that a template would be used once."""
         solution = tree.solved.at(number)
         assert solution is not None
-        slots, own = tree.slots(), len(tree.solved.places)
-        used = self._writer.used(solution)
-        if min(used) < own:
+        bound = self._bound.get(tree.root)
+        if bound is None:
+            uuids = [self._uuids[slot] for slot in tree.slots()]
+            bound = self._bound[tree.root] = self._writer.bound(uuids)
+        if tree.solved.lent or not self._of_trees:
+            slots = tree.slots()
+            self._note([slots[local] for local in self._writer.used(solution)])
+        else:
             self.roots[tree.root] = None
-        self._note([slots[local] for local in used if local >= own])
-        self.used.update(dict.fromkeys([slots[local] for local in used]))
-        return self._writer.write(solution, [self._uuids[slot] for slot in slots])
+        return bound.write(solution)
 
     def _template(self, tree: Tree, number: int) -> Template:
         solved = tree.solved
@@ -138,7 +145,7 @@ class _Candidates:
         own = len(solved.places)
         names = [f"\0{place}\0" for place in solved.places]
         names += [self._uuids[slot] for slot in solved.lent]
-        pieces = _HOLE.split(self._writer.write(solution, names))
+        pieces = _HOLE.split(self._writer.bound(names).write(solution))
         used = self._writer.used(solution)
         return Template(
             "%s".join(pieces[::2]),
@@ -149,55 +156,37 @@ class _Candidates:
 
 
 class SolutionWriter:
-    """Writes one candidate, given the uuid of each local."""
+    """How the version at hand writes candidates of a shape."""
 
     def __init__(self, shape: Shape, classes: Mapping[int, str], version: Version) -> None:
         self._demands = [
             [(classes[key], amount) for key, amount in variable.demand]
             for variable in shape.variables
         ]
-        self._alone = [json.dumps(dict(demand)) for demand in self._demands]
-        self._giving = [number for number, demand in enumerate(self._demands) if demand]
-        self._by_provider = version >= ALLOCATIONS_BY_PROVIDER
-        self._mapped = version >= MAPPINGS
-        self._unsuffixed = [n for n, v in enumerate(shape.variables) if not v.suffix]
-        self._suffixed = [
+        self.alone = [json.dumps(dict(demand)) for demand in self._demands]
+        self.giving = [number for number, demand in enumerate(self._demands) if demand]
+        self.mapped = version >= MAPPINGS
+        self.unsuffixed = [n for n, v in enumerate(shape.variables) if not v.suffix]
+        self.suffixed = [
             (n, f'{json.dumps(v.suffix)}: ["') for n, v in enumerate(shape.variables) if v.suffix
         ]
+        if version >= ALLOCATIONS_BY_PROVIDER:
+            self.frame = ('{"allocations": {', "}")
+            self.entry = '"%s": {"resources": %s}'
+        else:
+            self.frame = ('{"allocations": [', "]")
+            self.entry = '{"resource_provider": {"uuid": "%s"}, "resources": %s}'
         self._sums: dict[tuple[int, ...], str] = {}
+
+    def bound(self, uuids: Sequence[str]) -> "BoundWriter":
+        """A writer of candidates whose locals have these uuids."""
+        return BoundWriter(self, uuids)
 
     def used(self, solution: Sequence[int]) -> list[int]:
         """The locals that give something."""
-        return list(dict.fromkeys([solution[number] for number in self._giving]))
+        return list(dict.fromkeys([solution[number] for number in self.giving]))
 
-    def write(self, solution: Sequence[int], uuids: Sequence[str]) -> str:
-        """The candidate as JSON."""
-        giving: dict[int, list[int]] = {}
-        for number in self._giving:
-            local = solution[number]
-            if local in giving:
-                giving[local].append(number)
-            else:
-                giving[local] = [number]
-        alone = self._alone
-        taken = [
-            (uuids[local], alone[numbers[0]] if len(numbers) == 1 else self._summed(numbers))
-            for local, numbers in giving.items()
-        ]
-        if self._by_provider:
-            parts = [f'"{uuid}": {{"resources": {resources}}}' for uuid, resources in taken]
-            text = f'{{"allocations": {{{", ".join(parts)}}}'
-        else:
-            parts = [
-                f'{{"resource_provider": {{"uuid": "{uuid}"}}, "resources": {resources}}}'
-                for uuid, resources in taken
-            ]
-            text = f'{{"allocations": [{", ".join(parts)}]'
-        if self._mapped:
-            text += f', "mappings": {{{self._mappings(solution, uuids)}}}'
-        return text + "}"
-
-    def _summed(self, numbers: list[int]) -> str:
+    def summed(self, numbers: list[int]) -> str:
         """What the variables together take, as a JSON object."""
         key = tuple(numbers)
         text = self._sums.get(key)
@@ -210,13 +199,49 @@ class SolutionWriter:
                 self._sums[key] = text
         return text
 
-    def _mappings(self, solution: Sequence[int], uuids: Sequence[str]) -> str:
-        texts = [f'{head}{uuids[solution[n]]}"]' for n, head in self._suffixed]
-        if self._unsuffixed:
-            chosen = dict.fromkeys([solution[number] for number in self._unsuffixed])
-            quoted = ", ".join([f'"{uuids[local]}"' for local in chosen])
-            texts.insert(0, f'"": [{quoted}]')
-        return ", ".join(texts)
+
+class BoundWriter:
+    """Writes the candidates of one tree, from parts that are ready for each of its providers."""
+
+    def __init__(self, writer: SolutionWriter, uuids: Sequence[str]) -> None:
+        self._writer = writer
+        self._uuids = uuids
+        entries = {
+            text: [writer.entry % (uuid, text) for uuid in uuids] for text in set(writer.alone)
+        }
+        #: (variable, its allocation by local), (variable, its mapping by local)
+        self._gives = [(n, entries[writer.alone[n]]) for n in writer.giving]
+        self._maps = [(n, [f'{head}{uuid}"]' for uuid in uuids]) for n, head in writer.suffixed]
+
+    def write(self, solution: Sequence[int]) -> str:
+        """The candidate as JSON."""
+        writer = self._writer
+        chosen = [solution[n] for n in writer.giving]
+        if len(set(chosen)) == len(chosen):
+            parts = [entries[solution[n]] for n, entries in self._gives]
+        else:
+            parts = self._shared(solution)
+        begin, end = writer.frame
+        text = f"{begin}{', '.join(parts)}{end}"
+        if not writer.mapped:
+            return text + "}"
+        mapped = [mappings[solution[n]] for n, mappings in self._maps]
+        if writer.unsuffixed:
+            used = dict.fromkeys([solution[n] for n in writer.unsuffixed])
+            quoted = ", ".join([f'"{self._uuids[local]}"' for local in used])
+            mapped.insert(0, f'"": [{quoted}]')
+        return f'{text}, "mappings": {{{", ".join(mapped)}}}}}'
+
+    def _shared(self, solution: Sequence[int]) -> list[str]:
+        """The allocations where a provider serves several variables."""
+        giving: dict[int, list[int]] = {}
+        for number in self._writer.giving:
+            giving.setdefault(solution[number], []).append(number)
+        writer, uuids = self._writer, self._uuids
+        return [
+            writer.entry % (uuids[local], writer.summed(numbers))
+            for local, numbers in giving.items()
+        ]
 
 
 #: bounds the memory of one answer

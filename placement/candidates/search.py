@@ -116,7 +116,7 @@ class _Stream:
         for tree in self._problems():
             if tree.solved.at(0) is not None:
                 more.append(tree)
-                if self._is_new(tree, 0):
+                if not tree.solved.lends or self._is_new(tree, 0):
                     yield tree, 0
         for number in itertools.count(1):
             this_round, more = more, []

@@ -40,7 +40,8 @@ class Solved:
         self._stream: Iterator[Solution] = solutions(shape, locals_)
         self._found: list[Solution] = []
         self._sharing = sharing
-        self._lends = any(sharing)
+        #: whether there are sharing providers among the locals
+        self.lends = any(sharing)
         self.places = places
         self.lent = lent
         #: what rendering computes once for all trees with this problem, by number of the solution
@@ -59,10 +60,10 @@ class Solved:
 
     def only_shared(self, solution: Solution) -> bool:
         """Whether the solution uses sharing providers only, so that other trees may have it."""
-        return self._lends and all(self._sharing[local] for local in solution)
+        return self.lends and all(self._sharing[local] for local in solution)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Tree:
     """One anchor with its problem and the slots of its providers."""
 
