@@ -4,6 +4,7 @@
 
     PlacementError
     ├── BadRequest                  400
+    │   ├── ValueNotStorable        SQLite keeps any value, the others don't
     │   ├── UnreadableContent
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
@@ -71,6 +72,10 @@ class PlacementError(Exception):
 
 class BadRequest(PlacementError):
     status, title = 400, "Bad Request"
+
+
+class ValueNotStorable(BadRequest):
+    text = "A value is too long, too large or holds a character that the database can't store."
 
 
 class MalformedJSON(BadRequest):

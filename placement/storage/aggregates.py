@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
+from placement.storage import names
 from placement.storage.engine import Connection
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships
@@ -29,15 +30,19 @@ def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     if not uuids:
         return {}
     rows = connection.execute(_BY_UUID, {"uuids": list(uuids)})
-    return {uuid: aggregate_id for aggregate_id, uuid in rows}
+    found = {uuid: aggregate_id for aggregate_id, uuid in rows}
+    if found:
+        missing = [uuid for uuid in uuids if uuid not in found]
+        found |= names.spelled_otherwise(connection, aggregates.c.uuid, missing)
+    return found
 
 
 def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     """The id of every aggregate, storing those that don't exist yet."""
     found = ids_of(connection, uuids)
-    missing = [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]
+    missing = sorted({uuid for uuid in uuids if uuid not in found})
     if missing:
-        connection.execute(sa.insert(aggregates), [{"uuid": uuid} for uuid in missing])
+        names.insert_missing(connection, aggregates, [{"uuid": uuid} for uuid in missing])
         found = ids_of(connection, uuids)
     return found
 

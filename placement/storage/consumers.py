@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer, Owner
+from placement.storage import names
 from placement.storage.engine import Connection
 from placement.storage.tables import consumer_types, consumers, projects, users
 
@@ -72,18 +73,21 @@ def ensure_owners(
 ) -> tuple[Ids, Ids, Ids]:
     """The ids of projects, users and consumer types by name; those that are new are stored."""
     wanted = {
-        kind: list(dict.fromkeys(names))
-        for kind, names in (("project", projects), ("user", users), ("type", types))
+        kind: list(dict.fromkeys(given))
+        for kind, given in (("project", projects), ("user", users), ("type", types))
     }
     found = _owner_ids(connection, wanted)
     complete = True
     for kind, (table, name) in _NAMED.items():
-        missing = [{name.name: value} for value in wanted[kind] if value not in found[kind]]
+        missing = sorted(value for value in wanted[kind] if value not in found[kind])
         if missing:
-            connection.execute(sa.insert(table), missing)
+            names.insert_missing(connection, table, [{name.name: value} for value in missing])
             complete = False
     if not complete:
         found = _owner_ids(connection, wanted)
+        for kind, (_, name) in _NAMED.items():
+            missing = [value for value in wanted[kind] if value not in found[kind]]
+            found[kind] |= names.spelled_otherwise(connection, name, missing)
     return found["project"], found["user"], found["type"]
 
 

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError
 from sqlalchemy.pool import StaticPool
 
-from placement.errors import ConcurrentUpdate
-from placement.storage.dialects import DISCONNECT, failure_of, prepare, read_url
+from placement.errors import ConcurrentUpdate, ValueNotStorable
+from placement.storage.dialects import DISCONNECT, MYSQL, failure_of, prepare, read_url
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -93,7 +93,8 @@ class Database:
     def read(self, question: Operation[T]) -> T:
         """Answer a question from one consistent snapshot of the database.
 
-        A lost connection is replaced and the question asked again.
+        A lost connection is replaced and the question asked again. Raises ValueNotStorable when
+        the database can't even compare with a value.
         """
         return self._run(self._reader, self._read_turn, question)
 
@@ -103,7 +104,8 @@ class Database:
         Failures that another writer caused (deadlock, serialization, lost connection before the
         commit, a row of the same name inserted meanwhile) run the operation again from the start,
         at most TRIES times and for PATIENCE; then ConcurrentUpdate is raised. A connection that is
-        lost while it commits is an error: nobody knows whether the operation happened.
+        lost while it commits is an error: nobody knows whether the operation happened. Raises
+        ValueNotStorable where SQLite, which minds neither length nor range, would not.
         """
         try:
             return self._run(self._writer, self._turn, operation)
@@ -124,6 +126,8 @@ class Database:
                     result = operation(connection)
                     committing = engine is self._writer
                 return result
+            except DataError as error:
+                raise ValueNotStorable() from error
             except DBAPIError as error:
                 cause = failure_of(error)
                 if cause is None or (committing and cause == DISCONNECT):
@@ -152,7 +156,7 @@ def _make_engine(settings: DatabaseSettings) -> sa.Engine:
     _keep_to_process(engine)
     if engine.dialect.name == "sqlite":
         _set_up_sqlite(engine, settings)
-    elif engine.dialect.name in ("mysql", "mariadb"):
+    elif engine.dialect.name in MYSQL:
         _set_up_mysql(engine, settings)
     return engine
 

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
+from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, inserted_id
 from placement.storage.tables import resource_providers as providers
 
@@ -188,7 +189,11 @@ def has_children(connection: Connection, provider_id: int) -> bool:
 
 def delete(connection: Connection, provider_id: int) -> None:
     """Remove the provider's row; what refers to it must be gone."""
-    connection.execute(sa.delete(providers).where(providers.c.id == provider_id))
+    this = providers.c.id == provider_id
+    if connection.dialect.name in MYSQL:
+        # it lets no row go that refers to itself, as a root does
+        connection.execute(sa.update(providers).where(this).values(root_provider_id=None))
+    connection.execute(sa.delete(providers).where(this))
 
 
 def uuid_of(connection: Connection, provider_id: int) -> str:

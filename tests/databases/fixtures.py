@@ -103,7 +103,8 @@ def new_database(
 ) -> Iterator[Callable[..., str]]:
     """Makes databases: `new_database()` is the URL of a fresh one, for this test alone.
 
-    They hold the schema and the standard names, or nothing at all with `empty=True`.
+    They hold the schema and the standard names, or nothing at all with `empty=True`. With
+    `case_sensitive=True` MariaDB tells `a` from `A`, too.
     """
     databases = SQLiteFiles(tmp_path) if database_kind == "sqlite" else _copies(database_kind)
     yield databases.new

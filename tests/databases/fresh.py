@@ -8,6 +8,7 @@ import abc
 import contextlib
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +24,11 @@ class Databases(abc.ABC):
     """Makes databases of one kind; `close` removes them."""
 
     @abc.abstractmethod
-    def new(self, empty: bool = False) -> str:
-        """The URL of a new database, without any table if `empty`."""
+    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
+        """The URL of a new database, without any table if `empty`.
+
+        MariaDB takes `a` for `A` unless told to be `case_sensitive`; the others never do.
+        """
 
     def close(self) -> None:
         """Remove what `new` made."""
@@ -37,7 +41,7 @@ class SQLiteFiles(Databases):
         self._folder = folder
         self._numbers = itertools.count(1)
 
-    def new(self, empty: bool = False) -> str:
+    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
         return f"sqlite:///{self._folder}/placement-{next(self._numbers)}.db"
 
 
@@ -50,7 +54,7 @@ class PostgreSQLCopies(Databases):
         self._made: list[str] = []
         self._numbers = itertools.count(1)
 
-    def new(self, empty: bool = False) -> str:
+    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         if empty:
             self._do(f"CREATE DATABASE {name}")
@@ -89,10 +93,11 @@ class MariaDBCopies(Databases):
         self._numbers = itertools.count(1)
         self._tables: dict[str, str] = {}
 
-    def new(self, empty: bool = False) -> str:
+    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         with self._administrator.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name}")
+            collation = "utf8mb4_bin" if case_sensitive else "utf8mb4_general_ci"
+            cursor.execute(f"CREATE DATABASE {name} COLLATE {collation}")
             self._made.append(name)
             if not empty:
                 self._prepare()
@@ -113,7 +118,10 @@ class MariaDBCopies(Databases):
             cursor.execute(f"SHOW TABLES FROM {TEMPLATE}")
             for (table,) in cursor.fetchall():
                 cursor.execute(f"SHOW CREATE TABLE {TEMPLATE}.{table}")
-                self._tables[table] = cursor.fetchone()[1]
+                # without the collation, so that the database's holds
+                self._tables[table] = re.sub(
+                    r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", cursor.fetchone()[1]
+                )
 
     def close(self) -> None:
         with self._administrator.cursor() as cursor:
@@ -125,5 +133,3 @@ def _fill(url: str) -> None:
     with contextlib.closing(Database(DatabaseSettings(url))) as database:
         schema.sync(database)
         schema.sync_standard_names(database)
-
-

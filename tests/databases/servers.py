@@ -233,6 +233,9 @@ class MariaDB(Server):
             "innodb-file-per-table": 0,
             "performance-schema": 0,
             "skip-log-bin": 1,
+            # as Debian sets them
+            "character-set-server": "utf8mb4",
+            "collation-server": "utf8mb4_general_ci",
             "sync-frm": 0,
         }
         options = [f"--{name}={value}" for name, value in settings.items()]

@@ -9,6 +9,7 @@ are then left out.
 
 import os
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ from tests.gabbi import assertions, fixtures, services
 
 FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
+#: files that take `a` and `A` for two. MariaDB's usual collation doesn't, so these need another;
+#: what holds with the usual one is said in tests/databases/test_spelling.py
+ABOUT_SPELLING = {
+    "aggregates-1.19",
+    "allocations-delete",
+    "allocations-post-1.13",
+    "allocations-show",
+    "provider-list",
+    "provider-list-in-tree",
+    "provider-list-member-of",
+    "provider-show",
+}
 RESPONSE_HANDLERS = [
     assertions.Document,
     assertions.Names,
@@ -34,12 +47,13 @@ if REFERENCE:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_request_of_the_file_is_answered_as_it_says(
-    file: Path, tmp_path: Path, database_url: str
+    file: Path, tmp_path: Path, new_database: Callable[..., str]
 ) -> None:
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
     # all is plain HTTP; reading certificates for each request would take most of the time
     document.setdefault("defaults", {})["cert_validate"] = False
-    options = services.options_of(tmp_path, database_url, document)
+    database = new_database(case_sensitive=file.stem in ABOUT_SPELLING)
+    options = services.options_of(tmp_path, database, document)
     mount = document.get("mount", "")
     running = (
         services.reference(REFERENCE, tmp_path, options, mount)
