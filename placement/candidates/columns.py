@@ -74,7 +74,8 @@ class Column:
 
     :param slots: which providers have one, ascending; the other arrays run parallel
     :param room: most that one request can still get of each: what is free, or max_unit if less
-    :param dense: `room` by slot, -1 where there is no inventory, or None for rare classes
+    :param dense: `room` by slot, -1 where there is no inventory; None for rare classes and where
+        `slots` is one run
     :param odd: whether any min_unit or step_size is not 1
     """
 
@@ -101,7 +102,7 @@ class Column:
         at = np.asarray(slots, np.int32)
         room = _room(total, reserved, max_unit, ratio, used)
         dense = None
-        if len(at) * _DENSE > size:
+        if len(at) * _DENSE > size and not _is_run(at):
             dense = np.full(size, -1, np.int32)
             dense[at] = room
         odd = bool(np.any(min_unit > 1) or np.any(step_size != 1))
@@ -131,7 +132,7 @@ class Column:
         if self.odd:
             ok &= self.min_unit <= amount
             ok &= amount % np.maximum(self.step_size, 1) == 0
-        if len(self.slots) and self.slots[-1] - self.slots[0] + 1 == len(self.slots):
+        if _is_run(self.slots):
             mask[self.slots[0] : self.slots[-1] + 1] = ok
         else:
             mask[self.slots[ok]] = True
@@ -188,6 +189,11 @@ class Column:
             for name, more in zip(_FIELDS, columns[1:], strict=True)
         ]
         return Column.of(slots[order], [field[order] for field in fields], size)
+
+
+def _is_run(slots: Slots) -> bool:
+    """Whether the slots follow each other without a gap, so that a slice is as good as a mask."""
+    return len(slots) > 0 and int(slots[-1]) - int(slots[0]) + 1 == len(slots)
 
 
 def _room(

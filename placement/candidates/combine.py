@@ -7,6 +7,7 @@ they use are tried once.
 """
 
 import collections
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from placement.candidates.bounds import can_supply
@@ -21,15 +22,23 @@ Solution = tuple[int, ...]
 
 def solutions(shape: Shape, locals_: Sequence[Local]) -> Iterator[Solution]:
     """All valid choices of a local for each variable (allocation-candidates.md 2.6)."""
+    for narrowed, tops in _splits(shape, locals_):
+        yield from Assignment(shape, locals_, narrowed, tops).run()
+
+
+def _splits(shape: Shape, locals_: Sequence[Local]) -> Iterator[tuple[list[int], "list[Top]"]]:
+    """The search in parts that don't overlap: options of each variable, and tops to be used."""
+    by_kind: dict[int, int] = {}
     options = []
     for variable in shape.variables:
-        bit = 1 << variable.kind
-        mask = sum(1 << number for number, local in enumerate(locals_) if local.options & bit)
-        if not mask:
-            return
-        options.append(mask)
-    for narrowed, tops in _with_tops(shape, locals_, options, 0):
-        yield from Assignment(shape, locals_, narrowed, tops).run()
+        if variable.kind not in by_kind:
+            bit = 1 << variable.kind
+            by_kind[variable.kind] = sum(
+                1 << number for number, local in enumerate(locals_) if local.options & bit
+            )
+        options.append(by_kind[variable.kind])
+    if all(options):
+        yield from _with_tops(shape, locals_, options, 0)
 
 
 #: (variables of which at least one must be on the local, that local)
@@ -66,6 +75,41 @@ def _bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+@dataclasses.dataclass
+class _Ticket:
+    """A beginning: the locals chosen so far, and by tree those that give something."""
+
+    chosen: list[int]
+    in_tree: dict[int, list[int]]
+
+
+class Lottery:
+    """Counts solutions without listing them, and finds the one of a number.
+
+    Equal beginnings are counted once, so that shapes with more solutions than anybody could list
+    are no trouble.
+    """
+
+    def __init__(self, shape: Shape, locals_: Sequence[Local]) -> None:
+        self._parts = [
+            Assignment(shape, locals_, narrowed, tops) for narrowed, tops in _splits(shape, locals_)
+        ]
+        self._counts = [part.count() for part in self._parts]
+
+    @property
+    def count(self) -> int:
+        """How many solutions there are."""
+        return sum(self._counts)
+
+    def solution(self, number: int) -> Solution:
+        """One of them; different numbers below `count` give different ones."""
+        for part, count in zip(self._parts, self._counts, strict=True):
+            if number < count:
+                return part.numbered(number)
+            number -= count
+        raise IndexError("there are not as many solutions")
 
 
 class Assignment:
@@ -106,6 +150,8 @@ class Assignment:
         self._careful = False
         self._hopeless: set[object] = set()
         self._equals: list[list[int]] | None = None
+        self._class_numbers: dict[int, int] = {}
+        self._counted: dict[object, int] = {}
 
     def _least_amounts(self, count: int) -> list[int]:
         least = [0] * count
@@ -177,6 +223,81 @@ class Assignment:
             found_before[depth] = found
             hopeful = not self._careful or self._is_hopeful(depth, hit, chosen)
             left[depth] = self._open(depth, chosen) if hopeful else 0
+
+    def count(self) -> int:
+        """How many valid assignments there are."""
+        return self._visit(self._lottery_ticket(), 0, self._nothing_hit())
+
+    def numbered(self, number: int) -> Solution:
+        """The valid assignment of that number, in an order that is always the same."""
+        ticket = self._lottery_ticket()
+        missing = self._nothing_hit()
+        for depth in range(len(self._order)):
+            for local in _bits(self._open(depth, ticket.chosen)):
+                count = self._count_behind(ticket, depth, local, missing)
+                if number < count:
+                    break
+                number -= count
+            ticket.chosen[depth] = local
+            self._take(depth, local, ticket.in_tree)
+            missing = self._missing_after(depth, local, missing)
+        for depth in reversed(range(len(self._order))):
+            self._give_back(depth, ticket.chosen[depth], ticket.in_tree)
+        solution = [0] * len(self._order)
+        for index, local in zip(self._order, ticket.chosen, strict=True):
+            solution[index] = local
+        return tuple(solution)
+
+    def _lottery_ticket(self) -> "_Ticket":
+        return _Ticket([0] * len(self._order), collections.defaultdict(list))
+
+    def _nothing_hit(self) -> int:
+        return (1 << self._shape.trait_sets) - 1
+
+    def _missing_after(self, depth: int, local: int, missing: int) -> int:
+        return missing & ~self._locals[local].hits if self._hitting[depth] else missing
+
+    def _visit(self, ticket: "_Ticket", depth: int, missing: int) -> int:
+        """How many assignments begin with what is taken."""
+        if depth == len(self._order):
+            return 1
+        key = self._state(depth, missing, ticket.chosen)
+        known = self._counted.get(key)
+        if known is None:
+            known = 0
+            alike: dict[object, int] = {}
+            for local in _bits(self._open(depth, ticket.chosen)):
+                # equal providers in equal condition lead to equally many
+                condition = (self._class_of(local), *self._rooms[local], self._taken >> local & 1)
+                if condition not in alike or not self._shape.nested:
+                    alike[condition] = self._count_behind(ticket, depth, local, missing)
+                known += alike[condition]
+            self._counted[key] = known
+        return known
+
+    def _count_behind(self, ticket: "_Ticket", depth: int, local: int, missing: int) -> int:
+        if not self._may_take(depth, local, ticket.in_tree):
+            return 0
+        missing = self._missing_after(depth, local, missing)
+        if missing & ~self._rest_hits[depth + 1]:
+            return 0
+        before = ticket.chosen[depth]
+        ticket.chosen[depth] = local
+        self._take(depth, local, ticket.in_tree)
+        count = self._visit(ticket, depth + 1, missing)
+        self._give_back(depth, local, ticket.in_tree)
+        ticket.chosen[depth] = before
+        return count
+
+    def _class_of(self, local: int) -> int:
+        """The number of the class of equal locals that this one is in."""
+        if not self._class_numbers:
+            self._class_numbers = {
+                member: number
+                for number, members in enumerate(self._equal_locals())
+                for member in members
+            }
+        return self._class_numbers[local]
 
     def _open(self, depth: int, chosen: list[int]) -> int:
         """The locals worth trying for the variable at `depth`."""

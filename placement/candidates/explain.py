@@ -1,16 +1,8 @@
 """Accounting for what each step of a search removed (DESIGN D13)."""
 
 import dataclasses
-from typing import Protocol
 
 from placement.candidates.columns import Mask
-
-
-class Solutions(Protocol):
-    """What a tree has for the request; equal trees share one."""
-
-    def at(self, number: int) -> tuple[int, ...] | None:
-        """The solution of that number, or None if there are not as many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,22 +30,15 @@ class Account:
     def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
         """After a step that looked at providers."""
 
-    def tree(self, root: int, solved: Solutions) -> None:
-        """Before a tree is searched for combinations."""
-
 
 class Notes(Account):
     """Remembers every step."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self.trees: list[tuple[int, Solutions]] = []
 
     def begin(self, name: str, providers: Mask, roots: Mask) -> None:
         self.steps.append(Step("all", None, int(providers.sum()), int(roots.sum())))
 
     def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
         self.steps.append(Step(name, suffix, int(providers.sum()), int(roots.sum())))
-
-    def tree(self, root: int, solved: Solutions) -> None:
-        self.trees.append((root, solved))

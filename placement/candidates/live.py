@@ -1,5 +1,6 @@
 """The snapshot a process works with, always as new as the database (DESIGN D4)."""
 
+import gc
 import logging
 import threading
 import time
@@ -15,6 +16,8 @@ from placement.storage.engine import Connection, Database
 LOG = logging.getLogger(__name__)
 #: slots of deleted providers that are put up with, as a share of all, before all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
+#: providers from which on a snapshot is spared the garbage collector
+_LARGE = 5000
 
 
 class LiveSnapshot:
@@ -68,6 +71,9 @@ class LiveSnapshot:
     def _load(self, connection: Connection, now: float, cause: str) -> Snapshot:
         self._cursor = changes.start(connection, now)
         self._snapshot = loading.load(connection)
+        if self._snapshot.size >= _LARGE:
+            # millions of lasting objects, which the garbage collector needn't visit again
+            gc.freeze()
         self._audited = now
         self.loads[cause] = self.loads.get(cause, 0) + 1
         return self._snapshot

@@ -4,6 +4,7 @@ import bisect
 import dataclasses
 import itertools
 import random
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -43,6 +44,8 @@ class Found:
 
 
 _NO_ACCOUNT = Account()
+#: counting goes one call deeper with each variable
+_MOST_COUNTED = 300
 
 
 def search(
@@ -57,19 +60,32 @@ def search(
     before it comes to them.
     """
     generation = generation or Generation()
+    prepared = prepare(snapshot, request, account)
+    if prepared is None:
+        return Found(snapshot, request)
+    trees, simple, others = prepared
+    return _limited(snapshot, request, generation, trees.shape, simple, _Stream(trees, others))
+
+
+def prepare(
+    snapshot: Snapshot, request: CandidateRequest, account: Account
+) -> tuple[Trees, Slots, Slots] | None:
+    """The cheap half of a search: the roots that can serve every group by itself.
+
+    Those that are candidates by themselves, and those whose trees need a search; None if the search
+    ends before it comes to trees. Raises BadRequest.
+    """
     roots = root_filter(snapshot, request, account)
     if (request.root_required or request.root_forbidden) and not roots.any():
-        return Found(snapshot, request)
+        return None
     groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account))
     if groups is None:
-        return Found(snapshot, request)
+        return None
     for group in groups:
         roots = roots & group.roots
         account.step("together", group.group.suffix, roots, roots)
     trees = Trees(snapshot, request, groups)
-    simple, others = trees.split(roots)
-    stream = _Stream(trees, others, account)
-    return _limited(snapshot, request, generation, trees.shape, simple, stream)
+    return (trees, *trees.split(roots))
 
 
 def _filtered(
@@ -104,16 +120,15 @@ def _has_option(snapshot: Snapshot, request: CandidateRequest, group: FilteredGr
 class _Stream:
     """The candidates of trees that need a search, without repetitions."""
 
-    def __init__(self, trees: Trees, roots: Slots, account: Account) -> None:
+    def __init__(self, trees: Trees, roots: Slots) -> None:
         self._trees = trees
         self._roots = roots
-        self._account = account
         self._seen: set[tuple[int, ...]] = set()
 
     def interleaved(self) -> Iterator[Candidate]:
         """One candidate of each tree, then a second of each, and so on."""
         more: list[Tree] = []
-        for tree in self._problems():
+        for tree in self.problems():
             if tree.solved.at(0) is not None:
                 more.append(tree)
                 if not tree.solved.lends or self._is_new(tree, 0):
@@ -130,17 +145,21 @@ class _Stream:
 
     def one_by_one(self) -> Iterator[Candidate]:
         """All candidates of a tree, then those of the next."""
-        for tree in self._problems():
+        for tree in self.problems():
             for number in itertools.count():
                 if tree.solved.at(number) is None:
                     break
                 if self._is_new(tree, number):
                     yield tree, number
 
-    def _problems(self) -> Iterator[Tree]:
-        for tree in self._trees.problems(self._roots):
-            self._account.tree(tree.root, tree.solved)
-            yield tree
+    @property
+    def repeats(self) -> bool:
+        """Whether several trees may have the same candidate."""
+        return bool(self._trees.lenders)
+
+    def problems(self) -> Iterator[Tree]:
+        """The trees that need a search."""
+        return self._trees.problems(self._roots)
 
     def _is_new(self, tree: Tree, number: int) -> bool:
         solution = tree.solved.at(number)
@@ -173,10 +192,41 @@ def _limited(
         taken, others = _first(simple, candidates, most)
         return Found(snapshot, request, shape, taken, others)
     source = random.Random(generation.seed)
+    countable = not stream.repeats and len(shape.variables) <= _MOST_COUNTED
+    if limit is not None and cap is None and countable:
+        taken, others = _drawn(simple, list(stream.problems()), limit, source)
+        return Found(snapshot, request, shape, taken, others, source)
     taken, others = _first(simple, candidates, cap)
     if limit is not None:
         taken, others = _sampled(taken, others, limit, source)
     return Found(snapshot, request, shape, taken, others, source)
+
+
+def _drawn(
+    simple: Slots, trees: list[Tree], limit: int, source: random.Random
+) -> tuple[Slots, list[Candidate]]:
+    """A uniform sample of all candidates, which are counted but not listed."""
+    ends = list(itertools.accumulate((tree.solved.count() for tree in trees), initial=len(simple)))
+    numbers = sorted(_distinct(source, ends[-1], limit))
+    split = bisect.bisect_left(numbers, len(simple))
+    others = []
+    for number in numbers[split:]:
+        place = bisect.bisect_right(ends, number) - 1
+        tree = trees[place]
+        others.append((tree, tree.solved.pick(number - ends[place])))
+    return simple[numbers[:split]], others
+
+
+def _distinct(source: random.Random, count: int, limit: int) -> Iterable[int]:
+    """`limit` of the numbers below `count`, which may be larger than any range can say."""
+    if limit >= count:
+        return range(count)
+    if count <= sys.maxsize:
+        return source.sample(range(count), limit)
+    drawn: set[int] = set()
+    while len(drawn) < limit:
+        drawn.add(source.randrange(count))
+    return drawn
 
 
 def _first(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from placement.candidates.columns import Mask, Slots
-from placement.candidates.combine import Solution, solutions
+from placement.candidates.combine import Lottery, Solution, solutions
 from placement.candidates.filter import FilteredGroup, Part
 from placement.candidates.problem import Local, Shape, Variable
 from placement.candidates.request import CandidateRequest
@@ -19,6 +19,8 @@ _BITS = 60
 #: how many trees are looked at together: few at first, as the limit may soon be reached
 _FIRST_CHUNK, _LAST_CHUNK = 64, 4096
 _OWN_TREE = -1
+#: more than any room
+_MOST = 1 << 40
 
 
 class Solved:
@@ -37,7 +39,10 @@ class Solved:
         lent: tuple[int, ...],
         sharing: Sequence[bool],
     ) -> None:
+        self._shape, self._locals = shape, locals_
         self._stream: Iterator[Solution] = solutions(shape, locals_)
+        self._picked: dict[int, Solution] = {}
+        self._lottery: Lottery | None = None
         self._found: list[Solution] = []
         self._sharing = sharing
         #: whether there are sharing providers among the locals
@@ -51,12 +56,29 @@ class Solved:
 
     def at(self, number: int) -> Solution | None:
         """The solution of that number, or None if there are not as many."""
+        if number < 0:
+            return self._picked[number]
         while len(self._found) <= number:
             found = next(self._stream, None)
             if found is None:
                 return None
             self._found.append(found)
         return self._found[number]
+
+    def count(self) -> int:
+        """How many solutions there are; they needn't be found for that."""
+        if self._lottery is None:
+            self._lottery = Lottery(self._shape, self._locals)
+        return self._lottery.count
+
+    def pick(self, rank: int) -> int:
+        """Find one of the `count` solutions without those before it; answers a number for `at`."""
+        number = -1 - rank
+        if number not in self._picked:
+            self.count()
+            assert self._lottery is not None
+            self._picked[number] = self._lottery.solution(rank)
+        return number
 
     def only_shared(self, solution: Solution) -> bool:
         """Whether the solution uses sharing providers only, so that other trees may have it."""
@@ -112,7 +134,7 @@ class Trees:
         )
         subtrees = tuple(
             frozenset(n for n, variable in enumerate(variables) if variable.suffix in suffixes)
-            for suffixes in request.same_subtree
+            for suffixes in dict.fromkeys(request.same_subtree)
             if len(suffixes) > 1
         )
         return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
@@ -190,7 +212,7 @@ class Trees:
                 words.append(word)
         for class_id, total in sorted(self._totals.items()):
             rooms = self._snapshot.column(class_id).rooms_at(members)
-            words.append(np.clip(rooms, 0, total).astype(np.int64))
+            words.append(np.clip(rooms.astype(np.int64), 0, min(total, _MOST)))
         if self.shape.subtrees:
             parents = forest.parent[members]
             words.append(np.where(parents >= 0, forest.place[parents], -1).astype(np.int64))

@@ -27,6 +27,7 @@ GROUPS: Version = (1, 25)
 NESTED: Version = (1, 29)
 SUBTREES: Version = (1, 36)
 
+_MOST_DIGITS = 18
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 _AFTER_SUBTREES = "`same_subtree`"
 
@@ -71,7 +72,8 @@ def _limit(query: Query, version: Version) -> int | None:
         reason = pick(schemas.LIST, version).why_not(query.last() | {"limit": values[0]})
         if reason is not None:
             raise BadQuery(why=reason)
-    return int(values[0])
+    # more digits than any number of candidates has, and than int() takes, are as good as no limit
+    return int(values[0]) if len(values[0]) < _MOST_DIGITS else None
 
 
 def _policy(query: Query) -> str | None:
@@ -111,7 +113,9 @@ def _subtree(value: str) -> list[str]:
 def _groups(query: Query, version: Version) -> list[Group]:
     """The groups in the order of their first keys."""
     groups: dict[str, Group] = {}
-    done: set[str] = set()
+    values: dict[str, list[str]] = {}
+    for key, value in query.pairs:
+        values.setdefault(key, []).append(value)
     for key, value in query.pairs:
         match = _GROUP_KEY.fullmatch(key)
         if match is None:
@@ -122,13 +126,13 @@ def _groups(query: Query, version: Version) -> list[Group]:
             group = dataclasses.replace(group, resources=parse_resources(value))
         elif name == "in_tree":
             group = dataclasses.replace(group, in_tree=_tree(value))
-        elif key not in done:
-            values = query.all(key)
+        elif key in values:
+            # all values of such a key are read where it first stands
+            given = values.pop(key)
             if name == "required":
-                group = _with_traits(group, values, version)
+                group = _with_traits(group, given, version)
             else:
-                group = _with_aggregates(group, values, version)
-            done.add(key)
+                group = _with_aggregates(group, given, version)
         groups[suffix] = group
     return list(groups.values())
 
@@ -203,7 +207,7 @@ def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> Non
     """From 1.36 on groups may lack resources if a subtree names them (1.6)."""
     if not any(group.resources for group in groups):
         raise MissingValue("There must be at least one resources or resources[$S] parameter.")
-    named = [suffix for subtree in subtrees for suffix in dict.fromkeys(subtree)]
+    named = dict.fromkeys(suffix for subtree in subtrees for suffix in subtree)
     bad = [g.suffix for g in groups if not g.resources and g.suffix not in named]
     if bad:
         raise BadQueryValue(
@@ -211,11 +215,11 @@ def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> Non
             f"param: bad group(s) - {bad}."
         )
     real = [group.suffix for group in groups]
-    unknown = list(dict.fromkeys(suffix for suffix in named if suffix not in real))
+    known = frozenset(real)
+    unknown = [suffix for suffix in named if suffix not in known]
     if unknown:
         raise BadQueryValue(
-            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
-            f"{real}."
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in {real}."
         )
 
 

@@ -1,0 +1,50 @@
+"""Why a request has the candidates it has, or none (DESIGN D13)."""
+
+import dataclasses
+
+from placement.candidates.explain import Notes, Step
+from placement.candidates.request import CandidateRequest
+from placement.candidates.search import prepare
+from placement.candidates.snapshot import Snapshot
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What each step of a search left over.
+
+    :param steps: in the order of the search; it ends early when a group has nothing left
+    :param fruitful: uuids of the roots whose trees have candidates
+    :param fruitless: uuids of the roots whose trees can serve every group by itself but not all
+        together: the sums are too much, or isolation, same_subtree or traits of several providers
+        fail
+    """
+
+    steps: tuple[Step, ...]
+    fruitful: tuple[str, ...]
+    fruitless: tuple[str, ...]
+
+    @property
+    def ended_at(self) -> Step | None:
+        """The first step that left nothing, or None if there was none."""
+        return next((step for step in self.steps if not step.providers or not step.roots), None)
+
+
+def explain(snapshot: Snapshot, request: CandidateRequest) -> Explanation:
+    """Run a search, whatever its limit, and account for every step.
+
+    One candidate of each tree is looked for.
+
+    Raises BadRequest like the search.
+    """
+    notes = Notes()
+    prepared = prepare(snapshot, request, notes)
+    if prepared is None:
+        return Explanation(tuple(notes.steps), (), ())
+    trees, simple, others = prepared
+    uuids = snapshot.register.uuids
+    fruitful = [uuids[root] for root in simple.tolist()]
+    fruitless: list[str] = []
+    for tree in trees.problems(others):
+        found = tree.solved.at(0) is not None
+        (fruitful if found else fruitless).append(uuids[tree.root])
+    return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless))

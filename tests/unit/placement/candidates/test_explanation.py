@@ -1,0 +1,71 @@
+"""What the chain says of each of its steps."""
+
+from placement.candidates.explanation import explain
+from placement.candidates.request import CandidateRequest, Group
+from tests.unit.placement.candidates.snapshots import child, host
+
+AVX = frozenset(["HW_CPU_X86_AVX2"])
+
+
+def steps(explanation):
+    return [(step.name, step.suffix, step.providers, step.roots) for step in explanation.steps]
+
+
+def test_each_step_says_how_many_providers_and_trees_are_left(clouds):
+    snapshot = clouds.snapshot(
+        {
+            "small": host(VCPU=2, DISK_GB=9),
+            "large": (None, {"VCPU": 8, "DISK_GB": 9}, ["HW_CPU_X86_AVX2"], []),
+            "diskless": (None, {"VCPU": 8}, ["HW_CPU_X86_AVX2"], []),
+        }
+    )
+    asked = CandidateRequest((Group("", {"VCPU": 4, "DISK_GB": 1}, (AVX,)),))
+
+    explanation = explain(snapshot, asked)
+
+    assert steps(explanation) == [
+        ("all", None, 3, 3),
+        ("required", "", 2, 3),
+        ("resources VCPU:4", "", 2, 2),
+        ("resources DISK_GB:1", "", 1, 1),
+        ("together", "", 1, 1),
+    ]
+    assert explanation.fruitful == ("large",)
+    assert explanation.ended_at is None
+
+
+def test_the_step_that_left_nothing_is_named(clouds):
+    snapshot = clouds.snapshot({"a": host(VCPU=2), "b": host(VCPU=4)})
+    asked = CandidateRequest((Group("_X", {"VCPU": 3}, (AVX,)),))
+
+    ended = explain(snapshot, asked).ended_at
+
+    assert (ended.name, ended.suffix) == ("required", "_X")
+
+
+def test_trees_are_named_by_whether_a_combination_fits(clouds):
+    snapshot = clouds.snapshot(
+        {
+            "a": host(),
+            "a1": child("a", VGPU=1),
+            "b": host(),
+            "b1": child("b", VGPU=1),
+            "b2": child("b", VGPU=1),
+        }
+    )
+    asked = CandidateRequest((Group("1", {"VGPU": 1}), Group("2", {"VGPU": 1})))
+
+    explanation = explain(snapshot, asked)
+
+    assert explanation.fruitless == ("a",)
+    assert explanation.fruitful == ("b",)
+
+
+def test_groups_that_no_tree_serves_together_are_named(clouds):
+    snapshot = clouds.snapshot({"a": host(VCPU=1), "b": host(DISK_GB=1)})
+    asked = CandidateRequest((Group("1", {"VCPU": 1}), Group("2", {"DISK_GB": 1})))
+
+    explanation = explain(snapshot, asked)
+
+    assert (explanation.ended_at.name, explanation.ended_at.suffix) == ("together", "2")
+    assert explanation.fruitful == explanation.fruitless == ()
