@@ -1,6 +1,6 @@
 """From a request to its endpoint: version, content, route, in this order (rest-api.md 1)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flask
@@ -34,6 +34,10 @@ class Placement(flask.Flask):
         self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
         self.after_request(_name_version)
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Nothing here is asynchronous; Flask would look at each function on each request."""
+        return func
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
         """Match paths byte for byte: names in paths are ASCII, whatever the bytes mean."""

@@ -191,10 +191,13 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         mode = connection.get_execution_options().get("berth_mode", "write")
-        # the driver's own connection: SQLAlchemy's way costs more than the statement
         driver = connection.connection.driver_connection
-        if driver is not None:
-            driver.execute("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
+        if mode == "read" and driver is not None:
+            # SQLAlchemy's way costs more than the statement; this one can't fail
+            driver.execute("BEGIN")
+        else:
+            # a lock it meets must come as SQLAlchemy's error, which is tried again
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:

@@ -156,6 +156,25 @@ def committing(database, error):
             raise errors.pop()
 
 
+def test_a_write_waits_for_another_process_that_writes(tmp_path):
+    path = tmp_path / "n.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    patient = Database(
+        DatabaseSettings(f"sqlite:///{path}"), pause=lambda seconds: other.execute("COMMIT")
+    )
+
+    @event.listens_for(patient.engine, "connect")
+    def do_not_wait_in_sqlite(connection, record):
+        connection.execute("PRAGMA busy_timeout = 0")
+
+    patient.write(lambda connection: NUMBERS.create(connection))
+    other.execute("BEGIN IMMEDIATE")
+
+    patient.write(failing(0, None))
+
+    assert (numbers(patient), dict(patient.retries)) == ([1], {"locked": 1})
+
+
 def test_a_commit_that_met_a_lock_runs_again(database):
     committing(database, LOCKED)
     database.write(failing(0, None))
