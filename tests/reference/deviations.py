@@ -1,4 +1,7 @@
-"""Where our service is meant to differ from the reference, and nowhere else (doc/deviations.rst)."""
+"""Where our service is meant to differ from the reference, and nowhere else.
+
+doc/deviations.rst says the same to operators.
+"""
 
 import json
 import math

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tests.reference.generator import Generator
-from tests.reference.pair import Bench
 from tests.reference.picture import Picture
 from tests.reference.script import Request
 from tests.reference.shrinking import shrunk
+from tests.reference.starting import Bench
 
 #: how many scripts are tried to find a shorter one
 PATIENCE = 400
@@ -45,7 +45,7 @@ class Finding:
 def _kind_of(difference: str) -> str:
     if difference.startswith("status"):
         return difference
-    return re.match(r"\w+( [a-z-]+)?", difference)[0]
+    return re.sub(r"^(\w+( [a-z-]+)?).*", r"\1", difference, flags=re.DOTALL)
 
 
 def run(bench: Bench, script: Sequence[Request]) -> Finding | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gunicorn.app.base
+
 import placement.wsgi
 
 

@@ -1,21 +1,12 @@
 """The reference and our service side by side, each with a database of its own."""
 
 import contextlib
-import dataclasses
 import http.client
-import json
 import math
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from tests.gabbi import services
 from tests.reference import deviations
 from tests.reference.answers import UUID, Answer, Reader, differences
 from tests.reference.picture import Camera, Picture
@@ -25,7 +16,6 @@ from tests.responses import Exchange, complaints
 SECONDS_TO_ANSWER = 60
 #: of consumers that older microversions can't name
 INCOMPLETE = "00000000-0000-0000-0000-000000000000"
-FORK_SERVER = Path(__file__).with_name("fork_server.py")
 READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -159,103 +149,3 @@ def _complaints(request: Request, answer: Answer) -> list[str]:
             answer.body,
         )
     )
-
-
-class Starter:
-    """Starts fresh services of one environment, each in place of the one before."""
-
-    def __init__(self, interpreter: str, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir()
-        self._process = subprocess.Popen(
-            [interpreter, "-P", str(FORK_SERVER)],
-            cwd=folder,
-            env=_plain_environ(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def start(self) -> tuple[int, Path]:
-        """Port and database of a service that holds nothing yet."""
-        place = Path(tempfile.mkdtemp(dir=self._folder))
-        options = services.options_of(place, {})
-        command = {"environ": _as_environ(options), "log": str(self._folder / "log")}
-        return self._obey(command)["port"], place / "placement.db"
-
-    def stop(self) -> None:
-        """Stop the service and forget its database."""
-        self._obey(None)
-        for place in self._folder.iterdir():
-            if place.is_dir():
-                shutil.rmtree(place)
-
-    def close(self) -> None:
-        """Stop everything."""
-        self._process.communicate()
-
-    def _obey(self, command: dict | None) -> dict:
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-
-def _plain_environ() -> dict[str, str]:
-    """This process's environment without options of a placement service."""
-    left_out = ("OS_", "PYTHONPATH", "PYTHONHOME")
-    return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-
-
-def _as_environ(options: services.Options) -> dict[str, str]:
-    """The options as a placement service finds them in its environment."""
-    return {
-        f"OS_{group}__{option}".upper(): str(value)
-        for group, settings in options.items()
-        for option, value in settings.items()
-    }
-
-
-@dataclasses.dataclass(frozen=True)
-class Bench:
-    """Where pairs are set up, one at a time."""
-
-    reference: Starter
-    ours: Starter
-
-    @contextlib.contextmanager
-    def pair(self) -> Iterator[Pair]:
-        """Both services, empty."""
-        since = time.time()
-        sides = []
-        try:
-            for starter in (self.reference, self.ours):
-                port, database = starter.start()
-                _wait_for(port)
-                sides.append(Side(port, database))
-            pair = Pair(*sides, since)
-            yield pair
-        finally:
-            for side in sides:
-                side.camera.close()
-            self.reference.stop()
-            self.ours.stop()
-
-
-def _wait_for(port: int) -> None:
-    """Wait for the first answer; the socket listens already, so the request is in its queue."""
-    with contextlib.closing(
-        http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
-    ) as connection:
-        connection.request("GET", "/")
-        connection.getresponse().read()
-
-
-@contextlib.contextmanager
-def bench(reference_python: str, folder: Path) -> Iterator[Bench]:
-    """Everything that is needed to compare, ours run by this interpreter."""
-    with contextlib.ExitStack() as stack:
-        starters = []
-        for name, interpreter in (("reference", reference_python), ("ours", sys.executable)):
-            starters.append(Starter(interpreter, folder / name))
-            stack.callback(starters[-1].close)
-        yield Bench(*starters)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tests.reference import exploring
 from tests.reference.environment import reference_python
-from tests.reference.pair import Bench, bench
 from tests.reference.script import Request
+from tests.reference.starting import Bench, bench
 
 
 def main(arguments: list[str] | None = None) -> int:

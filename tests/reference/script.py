@@ -27,8 +27,9 @@ PLACEHOLDER = re.compile(r"\$\{(\w+):([^}:]+)(?::(-?\d+))?\}")
 class Facts(Protocol):
     """What placeholders stand for."""
 
-    #: uuids by label
-    made: Mapping[str, str]
+    @property
+    def made(self) -> Mapping[str, str]:
+        """Uuids by label."""
 
     def generation(self, kind: str, uuid: str) -> int | None:
         """The generation of a provider (kind `generation`) or of a consumer."""
@@ -91,7 +92,7 @@ class Request:
     def as_line(self) -> str:
         """The request as a line of a script file."""
         fields = dataclasses.asdict(self)
-        defaults = {"body": None, "version": None, "headers": {}, "label": None}
+        defaults: dict[str, Any] = {"body": None, "version": None, "headers": {}, "label": None}
         return json.dumps(
             {k: v for k, v in fields.items() if k not in defaults or v != defaults[k]}
         )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.reference import exploring
 from tests.reference.environment import reference_python
-from tests.reference.pair import Bench, bench
+from tests.reference.starting import Bench, bench
 
 SEEDS = range(6)
 REQUESTS = 150

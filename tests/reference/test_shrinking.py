@@ -1,5 +1,7 @@
 """Delta debugging."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.reference.shrinking import shrunk
@@ -24,7 +26,7 @@ def test_what_can_only_go_together_goes() -> None:
 def test_nothing_uninteresting_is_ever_kept() -> None:
     tried = []
 
-    def interesting(items: list[int]) -> bool:
+    def interesting(items: Sequence[int]) -> bool:
         tried.append(list(items))
         return sum(items) >= 30
 

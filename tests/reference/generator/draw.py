@@ -1,10 +1,10 @@
 """Drawing from what exists and from a small world of names, so that requests meet each other."""
 
 import random
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlencode
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from tests.reference.picture import Inventory, Picture
 from tests.reference.script import Request
@@ -28,7 +28,7 @@ PROVIDER_NAMES = (
     " ",
     "n\n",
 )
-AGGREGATES = tuple(str(uuid.uuid5(uuid.NAMESPACE_URL, f"aggregate {n}")) for n in range(4))
+AGGREGATES = tuple(str(uuid5(NAMESPACE_URL, f"aggregate {n}")) for n in range(4))
 #: how many there may be before no more are made; the fewer, the more requests meet
 MANY_PROVIDERS = 14
 MANY_CONSUMERS = 12
@@ -64,7 +64,7 @@ class Draw:
 
     def uuid(self) -> str:
         """A uuid that nobody has seen."""
-        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        return str(UUID(int=self.rng.getrandbits(128), version=4))
 
     # the microversion
 

@@ -21,10 +21,10 @@ def move_inventory(draw: Draw) -> Request | None:
             stocks[uuid][name] = inventory._asdict()
     new_name = draw.resource_class() if draw.chance(0.2) else moved
     stocks[target][new_name] = stocks[source].pop(moved)
-    held = {}
+    held: dict[str, Asked] = {}
     for consumer, provider, name in draw.picture.allocations:
         if (provider, name) == slot and not draw.chance(0.03):
-            asked = draw.picture.held(consumer)
+            asked = dict(draw.picture.held(consumer))
             amount = asked[source].pop(moved)
             if not asked[source]:
                 del asked[source]

@@ -204,13 +204,9 @@ def _odd_part(draw: Draw, request: Request) -> Request:
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every container in a JSON value with every key or index in it."""
-    keys = (
-        list(value)
-        if isinstance(value, dict)
-        else range(len(value))
-        if isinstance(value, list)
-        else ()
-    )
+    if not isinstance(value, dict | list):
+        return []
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     found = [(value, key) for key in keys]
     for key in keys:
         found += _places(value[key])

@@ -1,0 +1,121 @@
+"""Starting fresh services, of either environment, as often as needed."""
+
+import contextlib
+import dataclasses
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.reference.pair import SECONDS_TO_ANSWER, Pair, Side
+
+FORK_SERVER = Path(__file__).with_name("fork_server.py")
+
+
+class Starter:
+    """Starts fresh services of one environment, each in place of the one before."""
+
+    def __init__(self, interpreter: str, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+        self._process = subprocess.Popen(
+            [interpreter, "-P", str(FORK_SERVER)],
+            cwd=folder,
+            env=_plain_environ(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self) -> tuple[int, Path]:
+        """Port and database of a service that holds nothing yet."""
+        place = Path(tempfile.mkdtemp(dir=self._folder))
+        database = place / "placement.db"
+        options = {
+            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{database}",
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+            "OS_API__AUTH_STRATEGY": "noauth2",
+        }
+        command = {"environ": options, "log": str(self._folder / "log")}
+        return self._obey(command)["port"], database
+
+    def stop(self) -> None:
+        """Stop the service and forget its database."""
+        self._obey(None)
+        for place in self._folder.iterdir():
+            if place.is_dir():
+                shutil.rmtree(place)
+
+    def close(self) -> None:
+        """Stop everything."""
+        self._process.communicate()
+
+    def _obey(self, command: dict[str, Any] | None) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self._process.args!r} has ended")
+        return json.loads(answer)
+
+
+def _plain_environ() -> dict[str, str]:
+    """This process's environment without options of a placement service."""
+    left_out = ("OS_", "PYTHONPATH", "PYTHONHOME")
+    return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Where pairs are set up, one at a time."""
+
+    reference: Starter
+    ours: Starter
+
+    @contextlib.contextmanager
+    def pair(self) -> Iterator[Pair]:
+        """Both services, empty."""
+        since = time.time()
+        with _running(self.reference) as reference, _running(self.ours) as ours:
+            yield Pair(reference, ours, since)
+
+
+@contextlib.contextmanager
+def _running(starter: Starter) -> Iterator[Side]:
+    port, database = starter.start()
+    try:
+        _wait_for(port)
+        side = Side(port, database)
+        with contextlib.closing(side.camera):
+            yield side
+    finally:
+        starter.stop()
+
+
+def _wait_for(port: int) -> None:
+    """Wait for the first answer; the socket listens already, so the request is in its queue."""
+    with contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
+    ) as connection:
+        connection.request("GET", "/")
+        connection.getresponse().read()
+
+
+@contextlib.contextmanager
+def bench(reference_python: str, folder: Path) -> Iterator[Bench]:
+    """Everything that is needed to compare, ours run by this interpreter."""
+    with contextlib.ExitStack() as stack:
+        starters = []
+        for name, interpreter in (("reference", reference_python), ("ours", sys.executable)):
+            starters.append(Starter(interpreter, folder / name))
+            stack.callback(starters[-1].close)
+        yield Bench(*starters)
