@@ -19,12 +19,12 @@ NOBODY = "7a4c0b1e-1111-4222-8333-9d5e6f708192"
 
 
 @pytest.fixture
-def cloud_of(tmp_path):
+def cloud_of(database_url):
     """Builds the cloud of a case."""
 
     def build(case):
         options = {("placement", name): value for name, value in case.get("config", {}).items()}
-        service = Service(f"sqlite:///{tmp_path}/placement.db", options)
+        service = Service(database_url, options)
         return Cloud(service).build(case["topology"], case.get("allocations", ()))
 
     return build

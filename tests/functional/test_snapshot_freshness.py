@@ -27,8 +27,8 @@ class Clock:
 
 
 @pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/placement.db"
+def url(database_url):
+    return database_url
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ WRITES = 25
 
 
 @pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/placement.db"
+def url(database_url):
+    return database_url
 
 
 def candidates(service, query="resources=VCPU:1"):
