@@ -11,8 +11,8 @@ from tests.reference import exploring
 from tests.reference.environment import reference_python
 from tests.reference.starting import Bench, bench
 
-SEEDS = range(6)
-REQUESTS = 150
+SEEDS = range(5)
+REQUESTS = 120
 
 
 @pytest.fixture(scope="module")
