@@ -1,5 +1,6 @@
 """Schemas and what they say (rest-api.md 1.4, 3.15)."""
 
+import importlib.util
 import math
 
 import jsonschema
@@ -181,6 +182,13 @@ def test_the_quick_check_never_accepts_what_jsonschema_refuses(schema, data):
     value = data.draw(fitting(schema.source))
     error = best_match(schema._validator.iter_errors(value))
     assert schema.why_not(value) == (None if error is None else str(error))
+
+
+def test_without_the_quick_check_all_is_as_it_was(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    schema = Schema(INTEGER)
+    assert schema.why_not(4) is None
+    assert schema.why_not("4").startswith("'4' is not of type 'integer'")
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
