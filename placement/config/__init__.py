@@ -72,7 +72,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 def load(
     argv: Sequence[str] = (),
     files: Sequence[str] | None = None,
-    environ: bool | Mapping[str, str] = True,
+    environ: bool = True,
     overrides: Overrides | None = None,
 ) -> cfg.ConfigOpts:
     """Read the configuration; environment wins over files, files over defaults.
@@ -92,7 +92,7 @@ def load(
         prog=PROGRAM,
         default_config_files=None if files is None else list(files),
         default_config_dirs=None if files is None else [],
-        use_env=bool(environ),
+        use_env=environ,
     )
     return conf
 

@@ -37,16 +37,16 @@ _NODES = sa.select(
     providers.c.root_provider_id,
     providers.c.parent_provider_id,
 )
-_LOCK = (
-    _NODES.where(
-        sa.or_(
-            providers.c.uuid.in_(sa.bindparam("uuids", expanding=True)),
-            providers.c.id.in_(sa.bindparam("ids", expanding=True)),
-        )
-    )
-    .order_by(providers.c.id)
-    .with_for_update()
-)
+_NAMED = providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+_NUMBERED = providers.c.id.in_(sa.bindparam("ids", expanding=True))
+#: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
+_LOCK = {
+    (True, False): _NODES.where(_NAMED).order_by(providers.c.id).with_for_update(),
+    (False, True): _NODES.where(_NUMBERED).order_by(providers.c.id).with_for_update(),
+    (True, True): (
+        _NODES.where(sa.or_(_NAMED, _NUMBERED)).order_by(providers.c.id).with_for_update()
+    ),
+}
 _LOCK_ONE = _NODES.where(providers.c.uuid == sa.bindparam("uuid")).with_for_update()
 _LOCK_TREES = (
     _NODES.where(providers.c.root_provider_id.in_(sa.bindparam("roots", expanding=True)))
@@ -83,7 +83,9 @@ def lock(
     """
     if not uuids and not ids:
         return {}
-    rows = connection.execute(_LOCK, {"uuids": list(uuids), "ids": list(ids)})
+    given = {"uuids": list(uuids), "ids": list(ids)}
+    question = _LOCK[bool(uuids), bool(ids)]
+    rows = connection.execute(question, {name: some for name, some in given.items() if some})
     return {node.uuid: node for node in (Node(*row) for row in rows)}
 
 
@@ -130,11 +132,10 @@ def bump_by(connection: Connection, steps: dict[int, int]) -> None:
 
 def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
     """Which of uuid and name another provider has: a subset of {"uuid", "name"}."""
-    rows = connection.execute(
-        sa.select(providers.c.uuid, providers.c.name).where(
-            sa.or_(providers.c.uuid == uuid, providers.c.name == name)
-        )
-    ).all()
+    same = providers.c.name == name
+    if uuid is not None:
+        same = sa.or_(providers.c.uuid == uuid, same)
+    rows = connection.execute(sa.select(providers.c.uuid, providers.c.name).where(same)).all()
     found = set()
     if any(row.uuid == uuid for row in rows):
         found.add("uuid")

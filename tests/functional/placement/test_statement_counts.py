@@ -4,9 +4,10 @@ Each case is an operation with a small and a large input. executemany counts as 
 """
 
 import pytest
+import sqlalchemy as sa
 
 from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
-from tests.functional.placement.service import COMMIT, statements
+from tests.functional.placement.service import COMMIT, Service, statements
 
 FEW, MANY = 2, 40
 PATH = f"/resource_providers/{ROOT}"
@@ -298,3 +299,40 @@ def test_a_boot_takes_ten_statements(service):
     request_ = new_allocations(service, 1)
     expect(service.put("/allocations/" + numbered("c", 99), {**request_[2]}), 204)
     assert len([sql for sql in ran(service, request_) if sql != COMMIT]) == 10
+
+
+#: tables that grow with the cloud
+GROWING = ("resource_providers", "inventories", "allocations", "consumers")
+
+
+def renamed_provider(service, count):
+    providers(service, count)
+    provider(service)
+    return "PUT", PATH, {"name": "other"}
+
+
+ABOUT_SOME = [case for case in (*WRITES, *READS, renamed_provider) if case is not listed_providers]
+
+
+@pytest.mark.parametrize("case", ABOUT_SOME, ids=lambda case: case.__name__)
+def test_what_concerns_some_rows_reads_no_table_from_end_to_end(case, tmp_path):
+    url = f"sqlite:///{tmp_path}/placement.db"
+    service = Service(url)
+    found = ran(service, case(service, FEW))
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        plans = [
+            (sql, step)
+            for sql in found
+            if sql.startswith(("SELECT", "UPDATE", "DELETE"))
+            for *_, step in connection.exec_driver_sql(
+                f"EXPLAIN QUERY PLAN {sql}", (0,) * sql.count("?")
+            )
+        ]
+    engine.dispose()
+    assert [plan for plan in plans if _reads_all(plan[1])] == []
+
+
+def _reads_all(step):
+    words = step.split()
+    return words[0] == "SCAN" and words[1] in GROWING and "USING" not in words
