@@ -131,7 +131,7 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
         raise Failure(DRIVER_UNUSABLE, error) from error
     except ksa_exceptions.AuthPluginException as error:
         raise Failure(BAD_CONFIGURATION, f"Group [placement]: {error}") from error
-    except exceptions.InvalidConfiguration as error:
+    except (exceptions.InvalidConfiguration, exceptions.ProviderConfigException) as error:
         raise Failure(BAD_CONFIGURATION, error) from error
     except (KeyboardInterrupt, Failure):
         raise

@@ -12,6 +12,18 @@ OPTIONS = [
         "host's root provider. Changing it moves inventory and allocations in one reshape at the "
         "next start.",
     ),
+    cfg.BoolOpt(
+        "instances_on_shared_storage",
+        default=False,
+        help="The disks of instances that don't boot from a volume are on storage that a sharing "
+        "provider stands for. Matters where the resource tracker writes allocations.",
+    ),
+    cfg.IntOpt(
+        "parallel_node_updates",
+        default=8,
+        min=1,
+        help="How many nodes of this host are updated at the same time.",
+    ),
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",

@@ -1,10 +1,13 @@
 """A report client, and an outsider, at the same placement service."""
 
+from uuid import uuid4
+
 import pytest
 
 from compute import config
 from compute.context import admin_context
 from compute.report import SchedulerReportClient
+from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
 
 
@@ -38,3 +41,16 @@ def new_client(new_adapter, compute_conf):
 def client(placement_adapter, compute_conf):
     """A report client whose requests are recorded by `placement_adapter`."""
     return SchedulerReportClient(placement_adapter, compute_conf, sleep=lambda seconds: None)
+
+
+@pytest.fixture
+def host(tmp_path, new_adapter):
+    """A host of a name of its own, that never ran the service."""
+    overrides = {
+        (None, "host"): f"host-{uuid4()}",
+        (None, "state_path"): str(tmp_path / "state"),
+        ("compute", "provider_config_location"): str(tmp_path / "provider_config"),
+    }
+    host = ComputeHost(config.load(files=[], environ={}, overrides=overrides), new_adapter)
+    yield host
+    host.cell.close()

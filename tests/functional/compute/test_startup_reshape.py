@@ -1,13 +1,11 @@
 """The start-up reshape through a real placement service (compute.md §9.3)."""
 
-from uuid import uuid4
-
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
-from compute import config, exceptions
+from compute import exceptions
 from compute.context import admin_context
-from tests.functional.compute.compute_host import ComputeHost, NestingDriver, SpreadingDriver
+from tests.functional.compute.compute_host import NestingDriver, SpreadingDriver
 from virt.fake import (
     FakeBadReshapeDriver,
     FakeNUMAReshapeDriver,
@@ -39,18 +37,6 @@ ROOT_INVENTORY = {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
 
 class Crash(BaseException):
     """The service's process is gone: nothing in it may catch this."""
-
-
-@pytest.fixture
-def host(tmp_path, new_adapter):
-    """A host of a name of its own, that never ran the service."""
-    overrides = {
-        (None, "host"): f"host-{uuid4()}",
-        (None, "state_path"): str(tmp_path / "state"),
-    }
-    host = ComputeHost(config.load(files=[], environ={}, overrides=overrides), new_adapter)
-    yield host
-    host.cell.close()
 
 
 @pytest.fixture

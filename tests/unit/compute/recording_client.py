@@ -30,6 +30,10 @@ class RecordingReportClient:
             self.tree.new_root(name, uuid, generation=0)
         return self.tree.subtree(uuid)
 
+    def get_allocations_for_resource_provider(self, context, uuid):
+        self.calls.append("get_consumers")
+        return SimpleNamespace(allocations={})
+
     def get_allocations_for_provider_tree(self, context, nodename):
         self.calls.append("get_allocations")
         return copy.deepcopy(self.allocations)

@@ -1,5 +1,6 @@
 """ResourceTracker without a placement (compute.md §4.1–4.7)."""
 
+import json
 import threading
 
 import pytest
@@ -374,9 +375,11 @@ class TestTraits:
             "COMPUTE_IMAGE_TYPE_RAW",
         }
 
-    def test_remote_managed_ports_take_such_a_device(self, tracker, client):
-        update(tracker)
-        tracker.compute_nodes[HOST].pci_device_pools = [{"remote_managed": "true", "count": 1}]
+    def test_remote_managed_ports_take_such_a_device(self, tracker, client, monkeypatch):
+        device = {"address": "0000:01:00.0", "dev_type": "type-VF", "remote_managed": "true"}
+        told = tracker.driver.get_available_resource(HOST)
+        told["pci_passthrough_devices"] = json.dumps([device])
+        monkeypatch.setattr(tracker.driver, "get_available_resource", lambda node: told)
         update(tracker)
         assert "COMPUTE_REMOTE_MANAGED_PORTS" in self.traits(client)
 

@@ -1,0 +1,363 @@
+"""Giving instances a share of a node, and taking it back (compute.md §4.11)."""
+
+import logging
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions, migration_record, pci_devices
+from compute.claims import Claim, MoveClaim
+from compute.compute_node import ComputeNode
+from compute.context import RequestContext
+from compute.instances import Flavor, Instance, MigrationContext
+from compute.migration_record import Migration
+from compute.resource_tracker.usage import moving_key
+from compute.resource_tracker.written_allocations import WrittenAllocations
+
+LOG = logging.getLogger(__name__)
+
+Given = dict[str, Any] | None
+
+
+class Claiming(WrittenAllocations):
+    """The claims of a node are made and dropped one after the other, under its lock.
+
+    `allocations` is what the scheduler allocated, `{provider: {"resources": {class: amount}}}`.
+    """
+
+    # New instances
+
+    def instance_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        nodename: str,
+        allocations: Given = None,
+        limits: Given = None,
+    ) -> Claim:
+        """Give a new instance its share of the node and return the claim.
+
+        Raises ComputeResourcesUnavailable if the node is disabled or the instance doesn't fit, and
+        what `update_available_resource` raises, a need to reshape included; nothing is claimed
+        then.
+        """
+        with self._locks.of(nodename):
+            node = self._enabled_node(nodename)
+            claim = Claim(
+                context, instance, nodename, self, node, *self._room_for(instance, nodename), limits
+            )
+            before = (instance.numa_topology, instance.pci_devices, instance.resources)
+            instance.resources = self._claim_resources(allocations, nodename)
+            if instance.pci_requests:
+                instance.pci_devices = self._choose_pci(instance, nodename) or []
+            instance.numa_topology = claim.claimed_numa_topology or instance.numa_topology
+            self._set_instance_host_and_node(instance, node)
+            self._update_usage_from_instance(context, instance, nodename)
+            try:
+                if not self._scheduler_made(allocations) and not self._write_allocations(
+                    context, instance, node
+                ):
+                    raise exceptions.ComputeResourcesUnavailable(
+                        reason="placement refused the allocation"
+                    )
+                self._update(context, node)
+            except Exception:
+                self._forget_instance(context, instance, nodename)
+                instance.numa_topology, instance.pci_devices, instance.resources = before
+                self._save(instance)
+                raise
+            return claim
+
+    def abort_instance_claim(
+        self, context: RequestContext, instance: Instance, nodename: str
+    ) -> None:
+        """Take back what `instance_claim` gave; the instance is on no host any more."""
+        with self._locks.of(nodename):
+            self._forget_instance(context, instance, nodename)
+            instance.numa_topology = None
+            instance.pci_devices = []
+            instance.resources = []
+            self._save(instance)
+            self._update(context, self.compute_nodes[nodename])
+
+    def update_usage(self, context: RequestContext, instance: Instance, nodename: str) -> None:
+        """Count a tracked instance as it is now; one that is deleted gives its share back."""
+        with self._locks.of(nodename):
+            if self.disabled(nodename) or instance.uuid not in self._state(nodename).instances:
+                return
+            node = self.compute_nodes[nodename]
+            if self._update_usage_from_instance(context, instance, nodename) < 0:
+                self._delete_allocations(context, instance, node)
+            self._note_usage(nodename)
+            self._update(context, node)
+
+    # Moves
+
+    def resize_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        flavor: Flavor,
+        nodename: str,
+        migration: Migration | None,
+        allocations: Given,
+        image_meta: Any = None,
+        limits: Given = None,
+    ) -> MoveClaim:
+        """Give an instance that comes as `flavor` its share; raises as `instance_claim`.
+
+        Without a `migration` one is made. The source's share is untouched. What the image says of
+        it has to be in the instance's topology and requests already.
+        """
+        return self._move_claim(
+            context,
+            instance,
+            flavor,
+            nodename,
+            migration,
+            allocations,
+            limits,
+            migration_record.RESIZE,
+        )
+
+    def rebuild_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        nodename: str,
+        allocations: Given,
+        limits: Given = None,
+        image_meta: Any = None,
+        migration: Migration | None = None,
+    ) -> MoveClaim:
+        """As `resize_claim`, for an instance that is built anew here, as after an evacuation."""
+        return self._move_claim(
+            context,
+            instance,
+            instance.flavor,
+            nodename,
+            migration,
+            allocations,
+            limits,
+            migration_record.EVACUATION,
+        )
+
+    def live_migration_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        nodename: str,
+        migration: Migration,
+        limits: Given,
+        allocs: Given,
+    ) -> MoveClaim:
+        """As `resize_claim`, for an instance that comes running."""
+        return self._move_claim(
+            context,
+            instance,
+            instance.flavor,
+            nodename,
+            migration,
+            allocs,
+            limits,
+            migration_record.LIVE_MIGRATION,
+        )
+
+    def _move_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        flavor: Flavor,
+        nodename: str,
+        migration: Migration | None,
+        allocations: Given,
+        limits: Given,
+        kind: str,
+    ) -> MoveClaim:
+        with self._locks.of(nodename):
+            node = self._enabled_node(nodename)
+            claim = MoveClaim(
+                context, instance, nodename, self, node, *self._room_for(instance, nodename), limits
+            )
+            claim.flavor = flavor
+            resources = self._claim_resources(allocations, nodename)
+            claim.migration = migration = self._adopt_migration(instance, node, migration, kind)
+            if migration.is_resize:
+                instance.old_flavor, instance.new_flavor = instance.flavor, flavor
+            instance.migration_context = MigrationContext(
+                migration_id=migration.id,
+                old_numa_topology=instance.numa_topology,
+                new_numa_topology=claim.claimed_numa_topology,
+                old_pci_devices=list(instance.pci_devices),
+                new_pci_devices=self._choose_pci(instance, nodename) or [],
+                old_resources=list(instance.resources),
+                new_resources=resources,
+            )
+            self._save(instance)
+            self._update_usage_from_migration(instance, migration, nodename)
+            try:
+                if not self._scheduler_made(allocations) and not self._write_allocations(
+                    context, instance, node, flavor
+                ):
+                    raise exceptions.ComputeResourcesUnavailable(
+                        reason="placement refused the allocation"
+                    )
+                self._update(context, node)
+            except Exception:
+                self._forget_move(context, instance, nodename, flavor)
+                migration.status = migration_record.ERROR
+                self.cell.migrations.save(migration)
+                raise
+            return claim
+
+    def _adopt_migration(
+        self, instance: Instance, node: ComputeNode, migration: Migration | None, kind: str
+    ) -> Migration:
+        """Make the migration, or the one that was handed in, lead here."""
+        if migration is None:
+            migration = Migration(
+                instance_uuid=instance.uuid,
+                migration_type=kind,
+                source_compute=instance.host,
+                source_node=instance.node,
+            )
+        migration.dest_compute = self.host
+        migration.dest_node = node.hypervisor_hostname
+        migration.dest_compute_id = node.id
+        migration.dest_host = node.host_ip
+        if not migration.is_live_migration:
+            migration.status = migration_record.PRE_MIGRATING
+        if migration.id is None:
+            self.cell.migrations.create(migration)
+        else:
+            self.cell.migrations.save(migration)
+        return migration
+
+    def drop_move_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        nodename: str,
+        flavor: Flavor | None = None,
+        prefix: str = "new_",
+    ) -> None:
+        """Give back what a move holds here: `new_` at its destination, `old_` at its source."""
+        with self._locks.of(nodename):
+            if nodename not in self.compute_nodes:
+                return
+            if flavor is None:
+                flavor = instance.new_flavor if prefix == "new_" else instance.old_flavor
+            self._forget_move(context, instance, nodename, flavor or instance.flavor, prefix)
+            self._update(context, self.compute_nodes[nodename])
+
+    def drop_move_claim_at_source(
+        self, context: RequestContext, instance: Instance, migration: Migration
+    ) -> None:
+        """Confirm the move: the source gives up what the instance had."""
+        self._end(migration, migration_record.CONFIRMED)
+        self.drop_move_claim(context, instance, migration.source_node or "", prefix="old_")
+
+    def drop_move_claim_at_dest(
+        self, context: RequestContext, instance: Instance, migration: Migration
+    ) -> None:
+        """Revert the move: the destination gives up what the instance would have had."""
+        self._end(migration, migration_record.REVERTED)
+        instance.revert_migration_context()
+        self.drop_move_claim(context, instance, migration.dest_node or "", prefix="new_")
+
+    def _end(self, migration: Migration, status: str) -> None:
+        migration.status = status
+        self.cell.migrations.save(migration)
+
+    # Allocations of instances that left
+
+    def delete_allocation_for_evacuated_instance(
+        self, context: RequestContext, instance: Instance, node: str, node_type: str = "source"
+    ) -> None:
+        """Remove what an evacuated instance still holds of the node; a failure is logged."""
+        uuid = self.get_node_by_name(node).uuid
+        try:
+            removed = self.reportclient.remove_provider_tree_from_instance_allocation(
+                context, instance.uuid, uuid
+            )
+        except (
+            exceptions.ConsumerAllocationRetrievalFailed,
+            exceptions.ResourceProviderRetrievalFailed,
+            ClientException,
+        ) as failure:
+            LOG.warning("%s", failure)
+            removed = False
+        if not removed:
+            LOG.error(
+                "Failed to clean allocation of evacuated instance %s on the %s node %s",
+                instance.uuid,
+                node_type,
+                uuid,
+            )
+
+    def delete_allocation_for_shelve_offloaded_instance(
+        self, context: RequestContext, instance: Instance
+    ) -> None:
+        """Remove all that a shelved instance holds. Raises AllocationDeleteFailed."""
+        self.reportclient.delete_allocation_for_instance(context, instance.uuid, force=True)
+
+    # What claims have in common
+
+    def _enabled_node(self, nodename: str) -> ComputeNode:
+        if self.disabled(nodename):
+            raise exceptions.ComputeResourcesUnavailable(
+                reason=f"node {nodename} is not available on host {self.host}"
+            )
+        return self.compute_nodes[nodename]
+
+    def _room_for(self, instance: Instance, nodename: str) -> tuple[list[dict[str, Any]], bool]:
+        """Return the NUMA topologies that are placed there, and whether PCI requests can be met."""
+        placed = list(self._state(nodename).numa.values())
+        return placed, self._choose_pci(instance, nodename) is not None
+
+    def _choose_pci(self, instance: Instance, nodename: str) -> list[dict[str, Any]] | None:
+        state = self._state(nodename)
+        taken = set().union(*state.pci_taken.values())
+        return pci_devices.choose(state.pci_devices, taken, instance.pci_requests, instance.uuid)
+
+    def _scheduler_made(self, allocations: Given) -> bool:
+        """Whether the allocations are there already, and not ours to write."""
+        return bool(allocations) and self.conf.compute.allocation_writer != "tracker"
+
+    def _set_instance_host_and_node(self, instance: Instance, node: ComputeNode) -> None:
+        instance.host = instance.launched_on = self.host
+        instance.node = node.hypervisor_hostname
+        instance.compute_id = node.id
+        self._save(instance)
+
+    def _forget_instance(self, context: RequestContext, instance: Instance, nodename: str) -> None:
+        if self._update_usage_from_instance(context, instance, nodename, is_removed=True) < 0:
+            self._delete_allocations(context, instance, self.compute_nodes[nodename])
+        self._note_usage(nodename)
+        instance.host = instance.node = instance.compute_id = None
+
+    def _forget_move(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        nodename: str,
+        flavor: Flavor,
+        prefix: str = "new_",
+    ) -> None:
+        state = self._state(nodename)
+        if state.migrations.pop(instance.uuid, None) is not None:
+            self._release(state, moving_key(instance.uuid))
+            self._add_usage(nodename, flavor, instance, -1)
+            if instance.uuid not in state.instances:
+                self._delete_allocations(context, instance, self.compute_nodes[nodename])
+        elif prefix == "old_" and instance.uuid in state.instances:
+            self._update_usage_from_instance(context, instance, nodename, is_removed=True)
+            self._delete_allocations(context, instance, self.compute_nodes[nodename])
+        instance.migration_context = None
+        self._note_usage(nodename)
+        self._save(instance)
+
+    def _save(self, instance: Instance) -> None:
+        """Keep the instance's record, if it has one: not every caller's instances are recorded."""
+        if instance.id is not None:
+            self.cell.instances.save(instance)

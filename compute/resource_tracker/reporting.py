@@ -1,0 +1,220 @@
+"""Telling placement what a node has: the driver's tree, traits, the operator's files (§4.5–4.8)."""
+
+import logging
+from collections.abc import Set
+
+from compute import exceptions
+from compute.compute_node import ComputeNode
+from compute.context import RequestContext
+from compute.instance_resources import PCI_DEVICE
+from compute.provider_config import (
+    COMPUTE_NODE,
+    SOURCE_FILE,
+    Provider,
+    additional_inventories,
+    additional_traits,
+)
+from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.resource_tracker import root_inventory
+from compute.resource_tracker.node_records import NodeRecords
+from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
+from compute.resource_tracker.reshape import Allocations, reshaped_allocations
+from compute.service_record import Service
+
+LOG = logging.getLogger(__name__)
+
+# How often a node's update is tried while others change the same providers.
+ATTEMPTS = 4
+TRACKER, SCHEDULER, AUTO = "tracker", "scheduler", "auto"
+
+
+class Reporting(NodeRecords):
+    """Bringing a node's providers up to date, and then its record."""
+
+    def _update(self, context: RequestContext, node: ComputeNode, startup: bool = False) -> None:
+        """Bring placement up to date, and then the record.
+
+        In this order, so that a fatal reshape leaves no record of a state that never was.
+        """
+        self._update_to_placement(context, node, startup)
+        before = self.old_resources.get(node.hypervisor_hostname)
+        if not self._resource_change(node):
+            return
+        try:
+            self.cell.compute_nodes.save(node)
+        except Exception:
+            if before is None:
+                del self.old_resources[node.hypervisor_hostname]
+            else:
+                self.old_resources[node.hypervisor_hostname] = before
+            raise
+
+    # Placement
+
+    def _update_to_placement(
+        self, context: RequestContext, node: ComputeNode, startup: bool
+    ) -> None:
+        """Report the node, and start over when others changed its providers meanwhile."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._report(context, node, startup)
+            except (
+                exceptions.ResourceProviderUpdateConflict,
+                exceptions.PlacementReshapeConflict,
+            ) as conflict:
+                if attempt == ATTEMPTS:
+                    raise
+                # The usual way: each allocation changes the generation of its providers.
+                LOG.debug("Updating %s again: %s", node.hypervisor_hostname, conflict)
+            else:
+                return
+
+    def _report(self, context: RequestContext, node: ComputeNode, startup: bool) -> None:
+        nodename = node.hypervisor_hostname
+        tree = self.reportclient.get_provider_subtree_and_ensure_root(
+            context, node.uuid, name=nodename, with_sharing=True
+        )
+        allocations: Allocations | None = None
+        try:
+            self._ask_driver(tree, node)
+        except exceptions.ReshapeNeeded:
+            if not startup:
+                raise
+            LOG.info("Node %s needs its inventory and allocations reshaped", nodename)
+            allocations = reshaped_allocations(
+                self.driver, self.reportclient, context, tree, nodename
+            )
+        tree.update_traits(nodename, self._get_traits(context, nodename, tree))
+        self._add_pci_devices(tree, node)
+        self._merge_provider_configs(self.provider_configs, tree)
+        self.provider_tree = self._state(nodename).tree = tree
+        self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
+
+    def _ask_driver(self, tree: ProviderTree, node: ComputeNode) -> None:
+        """Have the tree edited by the driver, or fill the root with what an older driver tells."""
+        nodename = node.hypervisor_hostname
+        try:
+            # Drivers from before the reshape take two arguments.
+            self.driver.update_provider_tree(tree, nodename)
+        except NotImplementedError:
+            tree.update_inventory(nodename, self._legacy_inventory(node))
+            try:
+                tree.add_traits(nodename, *self.driver.get_traits(nodename))
+            except NotImplementedError:
+                LOG.debug("The driver of %s tells no traits", nodename)
+
+    def _legacy_inventory(self, node: ComputeNode) -> root_inventory.Inventory:
+        try:
+            told = self.driver.get_inventory(node.hypervisor_hostname)
+        except NotImplementedError:
+            return root_inventory.from_record(node, self.conf)
+        return root_inventory.completed(told, node, self.conf)
+
+    def _get_traits(self, context: RequestContext, nodename: str, tree: ProviderTree) -> set[str]:
+        """Return the root's traits: the driver's and outsiders', corrected by ours."""
+        current = tree.data(nodename).traits
+        service = self._service_record()
+        if service is None:
+            LOG.error("No service record of host %s: can't tell whether it is disabled", self.host)
+        return wanted_traits(
+            current,
+            capabilities_of(self.compute_nodes[nodename], self.driver.capabilities_as_traits()),
+            self._known_markers(context, current),
+            service.disabled if service else None,
+        )
+
+    def _known_markers(self, context: RequestContext, current: Set[str]) -> set[str]:
+        """Return those of MARKERS that placement knows, as is clear if the root has them all.
+
+        Asked once, for it takes an upgrade of placement to change.
+        """
+        if current >= set(MARKERS):
+            return set(MARKERS)
+        if self._markers is None:
+            response = self.reportclient.get(
+                f"/traits?name=in:{','.join(MARKERS)}",
+                version="1.6",
+                global_request_id=context.global_id,
+            )
+            if response.status_code != 200:
+                raise exceptions.TraitRetrievalFailed(error=response.text)
+            self._markers = set(response.json()["traits"])
+        return self._markers
+
+    def _service_record(self) -> Service | None:
+        """Return the service's record as it is now, reading it when the database changed."""
+        mark = self.cell.mark()
+        known = self._service
+        if known is None or known[0] != mark:
+            known = self._service = (mark, self.cell.services.by_host(self.host))
+        return known[1]
+
+    # What isn't the driver's
+
+    def _add_pci_devices(self, tree: ProviderTree, node: ComputeNode) -> None:
+        """Report whole PCI devices, where the tracker writes the allocations of them."""
+        nodename = node.hypervisor_hostname
+        devices = self._state(nodename).pci_devices
+        total = sum(device.get("dev_type") == "type-PCI" for device in devices)
+        if self.conf.compute.allocation_writer != TRACKER or not total:
+            return
+        record = {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
+        tree.update_inventory(nodename, {**tree.data(nodename).inventory, PCI_DEVICE: record})
+
+    def _merge_provider_configs(self, configs: dict[str, Provider], tree: ProviderSubTree) -> None:
+        """Add to the node's providers what the operator's files give them (§4.8).
+
+        Raises ValueError for a class that is the driver's, and for a provider that two entries
+        name, one by its uuid and one by its name.
+        """
+        chosen: dict[str, Provider] = {}
+        for provider_id, config in configs.items():
+            if provider_id == COMPUTE_NODE:
+                continue
+            if not tree.exists(provider_id):
+                self._warn_if_absent(provider_id)
+                continue
+            self.absent_providers.discard(provider_id)
+            uuid = tree.data(provider_id).uuid
+            if uuid in chosen:
+                raise ValueError(
+                    f"Provider {uuid} is named by its uuid and by its name in "
+                    f"{chosen[uuid][SOURCE_FILE]} and {config[SOURCE_FILE]}"
+                )
+            chosen[uuid] = config
+        if COMPUTE_NODE in configs:
+            chosen.setdefault(tree.scope_rp_uuid, configs[COMPUTE_NODE])
+        for uuid, config in chosen.items():
+            self._merge_provider_config(config, tree, uuid)
+
+    def _merge_provider_config(self, config: Provider, tree: ProviderTree, uuid: str) -> None:
+        tree.add_traits(uuid, *additional_traits(config))
+        inventory = tree.data(uuid).inventory
+        additional = additional_inventories(config)
+        taken = [
+            name
+            for name, record in additional.items()
+            # Where the driver doesn't rewrite it, what this file added before is still there.
+            if name in inventory and not record.items() <= inventory[name].items()
+        ]
+        if taken:
+            raise ValueError(
+                f"Invalid provider config {config[SOURCE_FILE]}: {', '.join(sorted(taken))} of "
+                f"provider {uuid} is owned by the virt driver"
+            )
+        tree.update_inventory(uuid, {**inventory, **additional})
+
+    def _warn_if_absent(self, provider_id: str) -> None:
+        """Warn, once, of a provider no node has; a node that wasn't reported yet may have it."""
+        trees = [state.tree for state in list(self._states.values())]
+        waiting = sum(tree is None for tree in trees) > 1 or len(trees) < len(
+            self.driver.get_available_nodes()
+        )
+        elsewhere = any(tree is not None and tree.exists(provider_id) for tree in trees)
+        if waiting or elsewhere or provider_id in self.absent_providers:
+            return
+        self.absent_providers.add(provider_id)
+        LOG.warning(
+            "Provider %s of the provider config files doesn't exist; its entry is ignored.",
+            provider_id,
+        )

@@ -1,0 +1,127 @@
+"""The operator's provider configuration files (compute.md §4.8, R29)."""
+
+import pytest
+
+from compute.exceptions import ProviderConfigException
+from compute.provider_config import (
+    additional_inventories,
+    additional_traits,
+    get_provider_configs,
+)
+
+META = "meta: {schema_version: '1.0'}\n"
+TRAITS = "traits: {additional: [CUSTOM_T]}"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes files, named a.yaml, b.yaml and so on, and reads them all."""
+
+    def read(*texts):
+        for number, text in enumerate(texts):
+            (tmp_path / f"{'abc'[number]}.yaml").write_text(text)
+        return get_provider_configs(str(tmp_path))
+
+    return read
+
+
+def entry(identification, rest=TRAITS):
+    return f"{META}providers: [{{identification: {{{identification}}}, {rest}}}]"
+
+
+def test_a_directory_that_is_not_there_has_no_entries(tmp_path, caplog):
+    with caplog.at_level("INFO"):
+        assert get_provider_configs(str(tmp_path / "none")) == {}
+    assert "No provider configs found" in caplog.text
+
+
+def test_entries_are_known_by_their_identification_and_name_their_file(read):
+    configs = read(entry("name: cn"), entry("uuid: $COMPUTE_NODE"))
+    assert {key: config["__source_file"] for key, config in configs.items()} == {
+        "cn": "a.yaml",
+        "$COMPUTE_NODE": "b.yaml",
+    }
+
+
+def test_an_entry_adds_traits_and_inventories(read):
+    inventories = "inventories: {additional: [{CUSTOM_A: {total: 1}}, {CUSTOM_B: {total: 2}}]}"
+    (config,) = read(entry("name: cn", f"{TRAITS}, {inventories}")).values()
+    assert additional_traits(config) == ["CUSTOM_T"]
+    assert additional_inventories(config) == {"CUSTOM_A": {"total": 1}, "CUSTOM_B": {"total": 2}}
+
+
+def test_files_are_read_in_the_order_of_their_names_and_others_are_not(tmp_path):
+    (tmp_path / "b.yaml").write_text(entry("name: second"))
+    (tmp_path / "a.yaml").write_text(entry("name: first"))
+    (tmp_path / "c.yml").write_text("no yaml: [")
+    assert list(get_provider_configs(str(tmp_path))) == ["first", "second"]
+
+
+def test_an_entry_that_adds_nothing_is_dropped_and_no_duplicate(read):
+    assert list(read(entry("name: cn", "traits: {}"), entry("name: cn"))) == ["cn"]
+
+
+def test_unknown_keys_are_ignored(read):
+    assert list(read(entry("name: cn", f"{TRAITS}, comment: mine") + "\nowner: me\n")) == ["cn"]
+
+
+def test_a_newer_minor_version_is_only_a_warning(read, caplog):
+    assert list(read(entry("name: cn").replace("1.0", "1.7"))) == ["cn"]
+    assert "schema version 1.7" in caplog.text
+
+
+RECORD = "inventories: {additional: [{CUSTOM_A: {%s}}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "Unable to detect schema version"),
+        ("providers: []", "Unable to detect schema version"),
+        ("meta: {schema_version: 1.0}", "Unable to detect schema version"),
+        ("meta: {schema_version: newest}", "Unable to detect schema version"),
+        ("- just\n- a list", "Unable to detect schema version"),
+        ("meta: {schema_version: '2.0'}", "Unsupported schema major version 2"),
+        ("meta: {schema_version: '1.01'}", "schema_version"),
+        ("meta: [", "line"),
+        (META + "__source_file: x", "__source_file"),
+        (META + "providers: 3", "providers"),
+        (META + "providers: [{traits: {additional: [CUSTOM_T]}}]", "identification"),
+        (entry("serial: x"), "identification"),
+        (entry("name: cn, uuid: $COMPUTE_NODE"), "identification"),
+        (entry("uuid: cn"), "uuid"),
+        (entry(f"name: {'x' * 201}"), "name"),
+        (entry("name: ''"), "name"),
+        (entry("name: cn", "traits: {additional: [custom_t]}"), "custom_t"),
+        (entry("name: cn", "traits: {additional: [HW_CPU_X86_AVX]}"), "Invalid traits, only cust"),
+        (entry("name: cn", RECORD % "reserved: 1"), "total"),
+        (entry("name: cn", RECORD % "total: 1.5"), "total"),
+        (entry("name: cn", RECORD % "total: 1, price: 2"), "price"),
+        (
+            entry("name: cn", "inventories: {additional: [{VCPU: {total: 1}}]}"),
+            "Invalid resource class, only custom resource classes are allowed: VCPU",
+        ),
+    ],
+)
+def test_r29_a_bad_file_is_refused_with_what_is_wrong(read, text, told):
+    with pytest.raises(ProviderConfigException) as refused:
+        read(text)
+    assert told in str(refused.value)
+    assert "a.yaml" in str(refused.value)
+
+
+@pytest.mark.parametrize(("second", "files"), [(True, "'a.yaml', 'b.yaml'"), (False, "'a.yaml'")])
+def test_r29_a_provider_defined_twice_is_refused(read, second, files):
+    once = entry("name: cn")
+    twice = once[:-1] + f", {{identification: {{name: cn}}, {TRAITS}}}]"
+    with pytest.raises(ProviderConfigException) as refused:
+        read(once, once) if second else read(twice)
+    assert f"Provider cn has multiple definitions in source file(s): [{files}]" in str(
+        refused.value
+    )
+
+
+def test_r29_a_file_that_can_not_be_read_is_refused(tmp_path):
+    (tmp_path / "a.yaml").mkdir()
+    with pytest.raises(ProviderConfigException, match="Unable to read"):
+        get_provider_configs(str(tmp_path))
