@@ -18,6 +18,13 @@ LOG = logging.getLogger(__name__)
 _MOST_DEAD, _FEW = 0.25, 1000
 #: providers from which on a snapshot is spared the garbage collector
 _LARGE = 5000
+#: how often an audit is begun again because something was written meanwhile
+_AUDIT_TRIES = 10
+
+
+def in_background(task: Callable[[], None]) -> None:
+    """Run beside the requests; a process that ends doesn't wait for it."""
+    threading.Thread(target=task, name="snapshot-audit", daemon=True).start()
 
 
 class LiveSnapshot:
@@ -26,6 +33,7 @@ class LiveSnapshot:
     :param audit_interval: seconds between comparisons with the tables, to catch writers that
         bypass the change feed; 0: never
     :param clock: seconds that never go back
+    :param run: how an audit is run; the search that finds it due doesn't wait for it
     """
 
     def __init__(
@@ -33,39 +41,45 @@ class LiveSnapshot:
         database: Database,
         audit_interval: float = 0,
         clock: Callable[[], float] = time.monotonic,
+        run: Callable[[Callable[[], None]], None] = in_background,
     ) -> None:
         self._database = database
         self._audit_interval = audit_interval
         self._clock = clock
+        self._run = run
         self._turn = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._cursor = Cursor(0)
         self._audited = 0.0
+        #: why the next search loads everything, if it does
+        self._cause = "first use"
         #: how often everything was loaded, by cause
         self.loads: dict[str, int] = {}
 
     def current(self) -> Snapshot:
         """The cloud as of now. Costs one small statement if nothing happened."""
         with self._turn:
-            return self._database.read(self._refresh)
+            snapshot = self._database.read(self._refresh)
+            due = self._audit_is_due()
+        if due:
+            self._run(self._audit)
+        return snapshot
 
     def _refresh(self, connection: Connection) -> Snapshot:
         now = self._clock()
         known = self._snapshot
         if known is None:
-            return self._load(connection, now, "first use")
+            return self._load(connection, now, self._cause)
         news = changes.read(connection, self._cursor, now)
         if news is None:
             return self._load(connection, now, "fell off the feed")
         if news.kinds:
             # should this fail with half of the news taken in, all is loaded anew next time
-            self._snapshot = None
+            self._snapshot, self._cause = None, "failure"
             known = loading.advance(connection, known, news.kinds)
         if self._is_worn_out(known):
             return self._load(connection, now, "many deletions")
         self._snapshot, self._cursor = known, news.cursor
-        if self._audit_interval and now - self._audited >= self._audit_interval:
-            return self._audit(connection, now)
         return known
 
     def _load(self, connection: Connection, now: float, cause: str) -> Snapshot:
@@ -82,13 +96,41 @@ class LiveSnapshot:
         dead = snapshot.size - len(snapshot.register.slot_of_id)
         return dead > max(_FEW, snapshot.size * _MOST_DEAD)
 
-    def _audit(self, connection: Connection, now: float) -> Snapshot:
-        assert self._snapshot is not None
+    def _audit_is_due(self) -> bool:
+        now = self._clock()
+        if not self._audit_interval or now - self._audited < self._audit_interval:
+            return False
         self._audited = now
-        rewound = changes.newest_id(connection) < self._cursor.newest
-        if not rewound and alike(
-            fingerprint(self._snapshot), snapshot_reads.fingerprint(connection)
-        ):
-            return self._snapshot
-        LOG.warning("The tables changed behind the change feed; loading all providers again")
-        return self._load(connection, now, "audit")
+        return True
+
+    def _audit(self) -> None:
+        """Have everything loaded anew if the tables aren't what the change feed made of them."""
+        for _ in range(_AUDIT_TRIES):
+            with self._turn:
+                snapshot, cursor = self._snapshot, self._cursor
+            if snapshot is None:
+                return
+            same = self._compare(snapshot, cursor)
+            if same is False:
+                LOG.warning("The tables changed behind the change feed; all is loaded again")
+                with self._turn:
+                    self._snapshot, self._cause = None, "audit"
+            if same is not None:
+                return
+            self.current()
+
+    def _compare(self, snapshot: Snapshot, cursor: Cursor) -> bool | None:
+        """Whether the tables say what the snapshot does; None if they have moved on since."""
+
+        def ask(connection: Connection) -> snapshot_reads.Fingerprint | bool | None:
+            news = changes.read(connection, cursor, self._clock())
+            if news is None or news.kinds:
+                return None
+            if changes.newest_id(connection) < cursor.newest:
+                return False
+            return snapshot_reads.fingerprint(connection)
+
+        answer = self._database.read(ask)
+        if answer is None or isinstance(answer, bool):
+            return answer
+        return alike(fingerprint(snapshot), answer)
