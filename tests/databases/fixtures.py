@@ -101,17 +101,28 @@ def _copies(database_servers: Callable[[str], Server]) -> Callable[[str], Databa
 def new_database(
     database_kind: str, _copies: Callable[[str], Databases], tmp_path: Path
 ) -> Iterator[Callable[..., str]]:
-    """Makes databases: `new_database()` is the URL of a fresh one, for this test alone.
-
-    They hold the schema and the standard names, or nothing at all with `empty=True`. With
-    `case_sensitive=True` MariaDB tells `a` from `A`, too.
-    """
-    databases = SQLiteFiles(tmp_path) if database_kind == "sqlite" else _copies(database_kind)
-    yield databases.new
-    databases.close()
+    """Makes databases for this test alone; see :func:`tests.databases.fresh.Databases.lent`."""
+    with _makers(database_kind, _copies, tmp_path).lent() as new:
+        yield new
 
 
 @pytest.fixture
 def database_url(new_database: Callable[..., str]) -> str:
     """The URL of a fresh database."""
     return new_database()
+
+
+@pytest.fixture(scope="module")
+def module_database_url(
+    database_kind: str,
+    _copies: Callable[[str], Databases],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """The URL of a database that the module's tests share."""
+    folder = tmp_path_factory.mktemp("databases")
+    with _makers(database_kind, _copies, folder).lent() as new:
+        yield new()
+
+
+def _makers(kind: str, copies: Callable[[str], Databases], folder: Path) -> Databases:
+    return SQLiteFiles(folder) if kind == "sqlite" else copies(kind)

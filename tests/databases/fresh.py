@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from placement.storage import schema
@@ -21,47 +21,67 @@ TEMPLATE = "berth_template"
 
 
 class Databases(abc.ABC):
-    """Makes databases of one kind; `close` removes them."""
+    """Makes databases of one kind."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Callable[..., str]]:
+        """A function that makes databases and gives their URLs; they are gone when this ends.
+
+        They hold the schema and the standard names, or nothing at all with `empty=True`. MariaDB
+        takes `a` for `A` unless asked for one that is `case_sensitive`; the others never do.
+        """
+        made: list[str] = []
+
+        def new(empty: bool = False, case_sensitive: bool = False) -> str:
+            made.append(f"test_{os.getpid()}_{next(self._numbers)}")
+            return self._make(made[-1], empty, case_sensitive)
+
+        try:
+            yield new
+        finally:
+            for name in made:
+                self._remove(name)
 
     @abc.abstractmethod
-    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
-        """The URL of a new database, without any table if `empty`.
+    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
+        """Make the database and give its URL."""
 
-        MariaDB takes `a` for `A` unless told to be `case_sensitive`; the others never do.
-        """
-
-    def close(self) -> None:
-        """Remove what `new` made."""
+    @abc.abstractmethod
+    def _remove(self, name: str) -> None:
+        """Remove the database, whoever uses it still."""
 
 
 class SQLiteFiles(Databases):
-    """Files in a folder that somebody else removes. They start empty, a file costs little."""
+    """Files in a folder that somebody else removes. They start empty: a schema is made soon."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._folder = folder
-        self._numbers = itertools.count(1)
 
-    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
-        return f"sqlite:///{self._folder}/placement-{next(self._numbers)}.db"
+    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
+        return f"sqlite:///{self._folder}/{name}.db"
+
+    def _remove(self, name: str) -> None:
+        """The folder goes as a whole."""
 
 
 class PostgreSQLCopies(Databases):
     """The server copies the template's files."""
 
     def __init__(self, server: PostgreSQL) -> None:
+        super().__init__()
         self._server = server
         self._administrator = server.connect()
-        self._made: list[str] = []
-        self._numbers = itertools.count(1)
 
-    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
-        name = f"test_{os.getpid()}_{next(self._numbers)}"
+    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
         if empty:
             self._do(f"CREATE DATABASE {name}")
         else:
             self._prepare()
             self._do(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-        self._made.append(name)
         return self._server.url(name)
 
     def _prepare(self) -> None:
@@ -78,27 +98,23 @@ class PostgreSQLCopies(Databases):
     def _do(self, statement: str) -> None:
         self._administrator.execute(statement.encode())
 
-    def close(self) -> None:
-        while self._made:
-            self._do(f"DROP DATABASE {self._made.pop()} WITH (FORCE)")
+    def _remove(self, name: str) -> None:
+        self._do(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 class MariaDBCopies(Databases):
     """The template's tables are made again, and its rows copied."""
 
     def __init__(self, server: MariaDB) -> None:
+        super().__init__()
         self._server = server
         self._administrator = server.connect()
-        self._made: list[str] = []
-        self._numbers = itertools.count(1)
         self._tables: dict[str, str] = {}
 
-    def new(self, empty: bool = False, case_sensitive: bool = False) -> str:
-        name = f"test_{os.getpid()}_{next(self._numbers)}"
+    def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
+        collation = "utf8mb4_bin" if case_sensitive else "utf8mb4_general_ci"
         with self._administrator.cursor() as cursor:
-            collation = "utf8mb4_bin" if case_sensitive else "utf8mb4_general_ci"
             cursor.execute(f"CREATE DATABASE {name} COLLATE {collation}")
-            self._made.append(name)
             if not empty:
                 self._prepare()
                 cursor.execute(f"USE {name}")
@@ -118,15 +134,13 @@ class MariaDBCopies(Databases):
             cursor.execute(f"SHOW TABLES FROM {TEMPLATE}")
             for (table,) in cursor.fetchall():
                 cursor.execute(f"SHOW CREATE TABLE {TEMPLATE}.{table}")
-                # without the collation, so that the database's holds
-                self._tables[table] = re.sub(
-                    r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", cursor.fetchone()[1]
-                )
+                # without the character set, so that the database's holds
+                definition = cursor.fetchone()[1]
+                self._tables[table] = re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition)
 
-    def close(self) -> None:
+    def _remove(self, name: str) -> None:
         with self._administrator.cursor() as cursor:
-            while self._made:
-                cursor.execute(f"DROP DATABASE {self._made.pop()}")
+            cursor.execute(f"DROP DATABASE IF EXISTS {name}")
 
 
 def _fill(url: str) -> None:

@@ -21,15 +21,17 @@ class Service:
     intercept: Callable[[], Any] | None = None
 
 
-def options_of(folder: Path, database: str, document: dict[str, Any]) -> Options:
+def options_of(folder: Path, document: dict[str, Any], database: str | None = None) -> Options:
     """Merge the options every file runs with and those a file asks for.
+
+    Without the URL of a database it is a SQLite file in the folder.
 
     `options: {group: {option: value}}` at the top of a file sets options of the service;
     `policy: {rule: check string}` writes them to a policy file.
     """
     options: Options = {
         "placement_database": {
-            "connection": database,
+            "connection": database or f"sqlite:///{folder}/placement.db",
             "sync_on_startup": True,
         },
         "api": {"auth_strategy": "noauth2"},

@@ -53,7 +53,7 @@ def test_every_request_of_the_file_is_answered_as_it_says(
     # all is plain HTTP; reading certificates for each request would take most of the time
     document.setdefault("defaults", {})["cert_validate"] = False
     database = new_database(case_sensitive=file.stem in ABOUT_SPELLING)
-    options = services.options_of(tmp_path, database, document)
+    options = services.options_of(tmp_path, document, database)
     mount = document.get("mount", "")
     running = (
         services.reference(REFERENCE, tmp_path, options, mount)

@@ -1,4 +1,3 @@
-import itertools
 import logging
 
 import pytest
@@ -8,14 +7,11 @@ from tests.functional.placement.service import Service
 
 
 @pytest.fixture
-def new_service(tmp_path):
+def new_service(new_database):
     """Makes services, each with an empty database."""
-    numbers = itertools.count()
 
     def new(**options):
-        folder = tmp_path / str(next(numbers))
-        folder.mkdir()
-        return Service(folder, **options)
+        return Service(new_database(), **options)
 
     return new
 

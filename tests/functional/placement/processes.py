@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import multiprocessing
-import pathlib
 
 from tests.functional.placement.service import Service
 
@@ -26,9 +25,9 @@ class Processes:
             COUNT, context, initializer=_start, initargs=(self._everybody,)
         )
 
-    def run(self, job, folder):
+    def run(self, job, url):
         """What the jobs answer, by number."""
-        jobs = [self._pool.submit(_run, job, str(folder), number) for number in range(COUNT)]
+        jobs = [self._pool.submit(_run, job, url, number) for number in range(COUNT)]
         concurrent.futures.wait(jobs)
         self._everybody.reset()
         return [job.result() for job in jobs]
@@ -41,11 +40,11 @@ def _start(barrier):
     _of_process["all"] = barrier
 
 
-def _run(job, folder, number):
+def _run(job, url, number):
     # nobody comes past this before everybody is here, so each process takes one job
     _of_process["all"].wait(READY)
     try:
-        service = Service(pathlib.Path(folder))
+        service = Service(url)
     except Exception:
         # the others shall not wait for us
         _of_process["all"].abort()

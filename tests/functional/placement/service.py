@@ -1,27 +1,29 @@
-"""A placement service on a SQLite file of its own, spoken to without a socket."""
+"""A placement service on a database of its own, spoken to without a socket."""
 
 import contextlib
-import sqlite3
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.pool import NullPool
 from werkzeug.test import Client
 
 from placement import config
 from placement.app import create_app
+from placement.storage.dialects import prepare, read_url
+from placement.storage.engine import DatabaseSettings
 
 
 class Service:
-    """The application with its database file.
+    """The application with its database, of which `url` is the URL.
 
     `get`, `put`, `post` and `delete` send a request of an administrator that may also reshape and
     give the response.
     """
 
-    def __init__(self, folder, **options):
-        self.path = folder / "placement.db"
+    def __init__(self, url, **options):
+        self.url = url
         overrides = {
-            ("placement_database", "connection"): f"sqlite:///{self.path}",
+            ("placement_database", "connection"): url,
             ("placement_database", "sync_on_startup"): True,
             ("placement_database", "sqlite_synchronous"): False,
             ("api", "auth_strategy"): "noauth2",
@@ -52,17 +54,28 @@ class Service:
 
     def tables(self):
         """Every row of every table, by table."""
-        with contextlib.closing(sqlite3.connect(self.path)) as connection:
-            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        with self._connection() as connection:
+            names = sa.inspect(connection).get_table_names()
+            quote = connection.dialect.identifier_preparer.quote
             return {
-                name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr)
-                for (name,) in names.fetchall()
+                name: sorted(
+                    map(tuple, connection.execute(sa.text(f"SELECT * FROM {quote(name)}"))),
+                    key=repr,
+                )
+                for name in names
             }
 
-    def ask(self, question, *values):
-        """The rows that answer a question in SQL."""
-        with contextlib.closing(sqlite3.connect(self.path)) as connection:
-            return connection.execute(question, values).fetchall()
+    def ask(self, question, **values):
+        """The rows that answer a question in SQL; its values are written `:name`."""
+        with self._connection() as connection:
+            return [tuple(row) for row in connection.execute(sa.text(question), values)]
+
+    @contextlib.contextmanager
+    def _connection(self):
+        url = read_url(self.url)
+        engine = sa.create_engine(prepare(url, DatabaseSettings(self.url))[0], poolclass=NullPool)
+        with engine.connect() as connection:
+            yield connection
 
     def sizes(self):
         """How many rows each table has."""

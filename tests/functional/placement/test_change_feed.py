@@ -23,8 +23,9 @@ def news(service, after):
     """`{provider uuid: kinds}` of the rows appended since; what names no provider is under None."""
     names = dict(service.ask("SELECT id, uuid FROM resource_providers"))
     rows = service.ask(
-        "SELECT resource_provider_id, kind FROM berth_provider_changes WHERE id > ? ORDER BY id",
-        after,
+        "SELECT resource_provider_id, kind FROM berth_provider_changes "
+        "WHERE id > :after ORDER BY id",
+        after=after,
     )
     found = {}
     for provider_id, kind in rows:
@@ -196,5 +197,7 @@ def test_a_write_says_what_it_changed(filled, request_, changed):
 def test_a_deletion_is_said_once(filled):
     before = newest(filled)
     filled.delete(f"/resource_providers/{EMPTY}")
-    rows = filled.ask("SELECT count(*) FROM berth_provider_changes WHERE id > ?", before)
+    rows = filled.ask(
+        "SELECT count(*) FROM berth_provider_changes WHERE id > :before", before=before
+    )
     assert rows == [(1,)]

@@ -30,8 +30,8 @@ def processes():
 
 
 @pytest.fixture
-def service(tmp_path):
-    return Service(tmp_path)
+def service(database_url):
+    return Service(database_url)
 
 
 def in_threads(service, job):
@@ -51,12 +51,12 @@ def in_threads(service, job):
 
 
 @pytest.fixture(params=["processes", "threads"])
-def everybody(request, service, tmp_path):
+def everybody(request, service):
     """Runs a job in several processes, and in several threads, on the database of `service`."""
     if request.param == "threads":
         return lambda job: in_threads(service, job)
     started = request.getfixturevalue("processes")
-    return lambda job: started.run(job, tmp_path)
+    return lambda job: started.run(job, service.url)
 
 
 def merged(counters):
@@ -77,8 +77,8 @@ def nothing(service, number):
     return service.get("/resource_classes").status_code
 
 
-def test_processes_that_start_at_once_make_one_database(processes, tmp_path):
-    assert processes.run(nothing, tmp_path) == [200] * COUNT
+def test_processes_that_start_at_once_make_one_database(processes, new_database):
+    assert processes.run(nothing, new_database(empty=True)) == [200] * COUNT
 
 
 # Capacity

@@ -255,9 +255,9 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def unchanging(tmp_path_factory):
+def unchanging(module_database_url):
     """One service for all: what is refused changes nothing, so the next finds it as it was."""
-    made = Service(tmp_path_factory.mktemp("refusals"))
+    made = Service(module_database_url)
     fill(made)
     return made
 
