@@ -4,15 +4,14 @@ They answer on a unix socket in their folder, wait for no disk, and run as an un
 the tests run as root, which neither server likes.
 """
 
+import importlib
+import importlib.util
 import os
 import pwd
 import shutil
 import subprocess
 from pathlib import Path
-from typing import ClassVar
-
-import psycopg
-import pymysql
+from typing import Any, ClassVar
 
 #: where Debian puts programs that are not on an ordinary user's path
 PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
@@ -34,6 +33,9 @@ class Server:
     user: ClassVar[str]
     #: the Debian package that brings the programs
     package: ClassVar[str]
+    #: the module that speaks with it, and the extra that installs it
+    driver: ClassVar[str]
+    extra: ClassVar[str]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,7 +47,14 @@ class Server:
         for program in cls.programs:
             if cls._find(program) is None:
                 return f"{program} isn't installed: apt-get install {cls.package}"
+        if importlib.util.find_spec(cls.driver) is None:
+            return f"{cls.driver} isn't installed: pip install 'berth[{cls.extra}]'"
         return None
+
+    @classmethod
+    def _driver(cls) -> Any:
+        """Loaded when needed: without it the other databases can be tested still."""
+        return importlib.import_module(cls.driver)
 
     @classmethod
     def _find(cls, program: str) -> str | None:
@@ -129,6 +138,10 @@ class Server:
     def _starting(self) -> list[str]:
         raise NotImplementedError
 
+    def connect(self, name: str) -> Any:
+        """An administrator's connection, each statement its own transaction."""
+        raise NotImplementedError
+
     def ready(self) -> bool:
         """Whether it answers."""
         raise NotImplementedError
@@ -143,6 +156,8 @@ class PostgreSQL(Server):
     programs = ("initdb", "postgres")
     user = "postgres"
     package = "postgresql"
+    driver = "psycopg"
+    extra = "postgresql"
 
     @classmethod
     def _folders(cls) -> list[str]:
@@ -178,16 +193,16 @@ class PostgreSQL(Server):
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [self._program("postgres"), "-D", str(self.data), *options]
 
-    def connect(self, name: str = "postgres") -> psycopg.Connection:
+    def connect(self, name: str = "postgres") -> Any:
         """An administrator's connection, each statement its own transaction."""
-        return psycopg.connect(
+        return self._driver().connect(
             host=str(self.folder), user="berth", dbname=name, autocommit=True, connect_timeout=60
         )
 
     def ready(self) -> bool:
         try:
             self.connect().close()
-        except psycopg.OperationalError:
+        except self._driver().OperationalError:
             return False
         return True
 
@@ -200,6 +215,8 @@ class MariaDB(Server):
     programs = ("mariadb-install-db", "mariadbd")
     user = "mysql"
     package = "mariadb-server"
+    driver = "pymysql"
+    extra = "mysql"
 
     @property
     def socket(self) -> str:
@@ -241,16 +258,16 @@ class MariaDB(Server):
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [self._program("mariadbd"), "--no-defaults", *options]
 
-    def connect(self, name: str | None = None) -> pymysql.Connection:
+    def connect(self, name: str | None = None) -> Any:
         """An administrator's connection, each statement its own transaction."""
-        return pymysql.connect(
+        return self._driver().connect(
             unix_socket=self.socket, user="root", database=name, autocommit=True, connect_timeout=60
         )
 
     def ready(self) -> bool:
         try:
             self.connect().close()
-        except pymysql.OperationalError:
+        except self._driver().OperationalError:
             return False
         return True
 
