@@ -37,19 +37,6 @@ class Answer:
     body: bytes
 
     @property
-    def is_refusal(self) -> bool:
-        return self.status >= 400
-
-    @property
-    def refused_with(self) -> str:
-        """The text of a refusal behind the standard explanation; empty if there is none."""
-        try:
-            text = json.loads(self.body)["errors"][0]["detail"]
-        except (ValueError, LookupError, TypeError):
-            return ""
-        return str(text).partition("\n\n ")[2].strip()
-
-    @property
     def modified(self) -> int | None:
         """Last-Modified in seconds since the epoch."""
         text = self.headers.get("last-modified")
