@@ -6,6 +6,7 @@ from typing import Any
 
 import flask
 from oslo_config import cfg
+from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
 from placement.candidates.live import LiveSnapshot
@@ -42,6 +43,20 @@ class Services:
     database: Database
     policy: Policy
     snapshot: LiveSnapshot
+
+
+class Answer(flask.Response):
+    """An answer whose Location goes out as it is.
+
+    It repeats the Host header, which may be anything; werkzeug would try to read it.
+    """
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:
+        location = self.headers.pop("Location", None)
+        headers = super().get_wsgi_headers(environ)
+        if location is not None:
+            headers["Location"] = self.headers["Location"] = location
+        return headers
 
 
 class Call:
@@ -117,8 +132,8 @@ class Call:
                 now = datetime.datetime.now(datetime.UTC)
                 headers.append(("Last-Modified", http_date(moment or now)))
         if text is not None:
-            return flask.Response(text, status or 200, headers, content_type="application/json")
-        response = flask.Response(None, status or 204, headers)
+            return Answer(text, status or 200, headers, content_type="application/json")
+        response = Answer(None, status or 204, headers)
         del response.headers["Content-Type"]
         return response
 

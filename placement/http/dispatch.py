@@ -4,11 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import flask
+from werkzeug.exceptions import ClientDisconnected
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from werkzeug.routing import Map, MapAdapter, Rule
 
 from placement import microversions
-from placement.errors import MethodNotAllowed, NoSuchRoute, NotFound, PlacementError
+from placement.errors import (
+    MethodNotAllowed,
+    NoSuchRoute,
+    NotFound,
+    PlacementError,
+    UnreadableContent,
+)
 from placement.http import content, error_body
 from placement.http.call import Call, Services
 from placement.http.environ import CONTEXT, VERSION, Environ
@@ -33,6 +40,7 @@ class Placement(flask.Flask):
         self.before_request(_look_at_request)
         self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
+        self.register_error_handler(ClientDisconnected, _answer_cut_off)
         self.after_request(_name_version)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,6 +114,10 @@ def _look_at_request() -> None:
 
 def _answer_no_route(error: WerkzeugNotFound) -> flask.Response:
     return _answer_error(NoSuchRoute(""))
+
+
+def _answer_cut_off(error: ClientDisconnected) -> flask.Response:
+    return _answer_error(UnreadableContent("content is shorter than content-length says"))
 
 
 def _answer_error(error: PlacementError) -> flask.Response:

@@ -28,4 +28,5 @@ def absolute_url(environ: Environ, path: str) -> str:
     if default_port and host.endswith(default_port):
         host = host.removesuffix(default_port)
     # names may end with a newline, which no header may hold
-    return f"{scheme}://{host}{environ.get('SCRIPT_NAME', '')}{quote(path)}"
+    path = quote(environ.get("SCRIPT_NAME", "") + path, encoding="latin-1")
+    return f"{scheme}://{host}{path}"
