@@ -5,6 +5,7 @@
     PlacementError
     ├── BadRequest                  400
     │   ├── ValueNotStorable        SQLite keeps any value, the others don't
+    │   ├── TooMuchAtOnce           more than fits into one statement
     │   ├── UnreadableContent
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
@@ -76,6 +77,10 @@ class BadRequest(PlacementError):
 
 class ValueNotStorable(BadRequest):
     text = "A value is too long, too large or holds a character that the database can't store."
+
+
+class TooMuchAtOnce(BadRequest):
+    text = "The request names more than the database can look for at once."
 
 
 class MalformedJSON(BadRequest):

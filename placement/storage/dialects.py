@@ -46,6 +46,16 @@ _BROKEN_KEYS = {
 }
 
 
+#: statements that are too large: how SQLite, PostgreSQL and the drivers put it, and MySQL's numbers
+_TOO_LARGE = (
+    "too many SQL variables",
+    "Expression tree is too large",
+    "parser stack overflow",
+    "number of parameters must be between",
+)
+_MYSQL_TOO_LARGE = {1153, 1390, 1436}
+
+
 class DatabaseUnusable(Exception):
     """The configured database can't be used; the text says why and holds no secret."""
 
@@ -157,9 +167,7 @@ def failure_of(error: DBAPIError) -> str | None:
     if error.connection_invalidated:
         return DISCONNECT
     origin = error.orig
-    state = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
-    arguments = getattr(origin, "args", ())
-    number = arguments[0] if arguments and isinstance(arguments[0], int) else None
+    state, number = _state_of(origin), _number_of(origin)
     if isinstance(error, IntegrityError):
         # MySQL's number says more than its SQL state, which is the same for all broken rules
         name = getattr(origin, "sqlite_errorname", None) or number or state
@@ -171,3 +179,23 @@ def failure_of(error: DBAPIError) -> str | None:
     if "database is locked" in str(origin) or "database table is locked" in str(origin):
         return "locked"
     return None
+
+
+def is_too_large(error: DBAPIError) -> bool:
+    """Whether the statement, not a value in it, is beyond what the database takes."""
+    origin = error.orig
+    if _number_of(origin) in _MYSQL_TOO_LARGE:
+        return True
+    state = _state_of(origin)
+    # class 54: program limit exceeded
+    return str(state).startswith("54") or any(text in str(origin) for text in _TOO_LARGE)
+
+
+def _state_of(origin: BaseException | None) -> str | None:
+    return getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
+
+
+def _number_of(origin: BaseException | None) -> int | None:
+    """MySQL's number of an error."""
+    arguments = getattr(origin, "args", ())
+    return arguments[0] if arguments and isinstance(arguments[0], int) else None

@@ -17,8 +17,15 @@ from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError
 from sqlalchemy.pool import StaticPool
 
-from placement.errors import ConcurrentUpdate, ValueNotStorable
-from placement.storage.dialects import DISCONNECT, MYSQL, failure_of, prepare, read_url
+from placement.errors import ConcurrentUpdate, TooMuchAtOnce, ValueNotStorable
+from placement.storage.dialects import (
+    DISCONNECT,
+    MYSQL,
+    failure_of,
+    is_too_large,
+    prepare,
+    read_url,
+)
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -94,7 +101,7 @@ class Database:
         """Answer a question from one consistent snapshot of the database.
 
         A lost connection is replaced and the question asked again. Raises ValueNotStorable when
-        the database can't even compare with a value.
+        the database can't even compare with a value, TooMuchAtOnce with so many of them.
         """
         return self._run(self._reader, self._read_turn, question)
 
@@ -105,7 +112,8 @@ class Database:
         commit, a row of the same name inserted meanwhile) run the operation again from the start,
         at most TRIES times and for PATIENCE; then ConcurrentUpdate is raised. A connection that is
         lost while it commits is an error: nobody knows whether the operation happened. Raises
-        ValueNotStorable where SQLite, which minds neither length nor range, would not.
+        ValueNotStorable where SQLite, which minds neither length nor range, would not, and
+        TooMuchAtOnce for a statement beyond the database's limits.
         """
         try:
             return self._run(self._writer, self._turn, operation)
@@ -126,9 +134,12 @@ class Database:
                     result = operation(connection)
                     committing = engine is self._writer
                 return result
-            except DataError as error:
+            except (DataError, OverflowError, UnicodeEncodeError) as error:
+                # the latter are SQLite's driver's words for what is beyond 64 bits or no UTF-8
                 raise ValueNotStorable() from error
             except DBAPIError as error:
+                if is_too_large(error):
+                    raise TooMuchAtOnce() from error
                 cause = failure_of(error)
                 if cause is None or (committing and cause == DISCONNECT):
                     raise
