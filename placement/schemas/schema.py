@@ -1,7 +1,7 @@
 """A compiled JSON schema, and the words schemas are built from."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import jsonschema
@@ -15,6 +15,30 @@ _LENIENT = jsonschema.FormatChecker(formats=())
 _LENIENT.checks("uuid")(is_uuid_like)
 #: query strings take no uuid without its dashes
 _STRICT = jsonschema.FormatChecker(formats=("uuid",))
+
+
+def _unique_items(
+    validator: Any, unique: bool, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """What jsonschema says of lists with repetitions, without comparing each item with each."""
+    if not unique or not isinstance(instance, list):
+        return
+    if len({_hashable(item) for item in instance}) < len(instance):
+        yield jsonschema.ValidationError(f"{instance!r} has non-unique elements")
+
+
+def _hashable(value: Any) -> Hashable:
+    """Equal for what JSON Schema holds to be equal: 1 and 1.0, but not 1 and true."""
+    if isinstance(value, dict):
+        return ("{", frozenset((key, _hashable(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ("[", tuple(_hashable(item) for item in value))
+    return ("?", value) if isinstance(value, bool) else value
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator, {"uniqueItems": _unique_items}
+)
 
 
 def _never_sure(value: Any) -> bool:
@@ -49,7 +73,7 @@ class Schema:
     def __init__(self, source: Json, strict_uuids: bool = False) -> None:
         self.source = source
         checker = _STRICT if strict_uuids else _LENIENT
-        self._validator = jsonschema.Draft202012Validator(source, format_checker=checker)
+        self._validator = _Validator(source, format_checker=checker)
         self._fits_surely = _quick_check(source, checker)
 
     def why_not(self, value: Any) -> str | None:
