@@ -28,7 +28,8 @@ JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain;
 SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION = re.compile(r"placement 1\.([0-9]|[123][0-9])")
-_ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path), re.DOTALL) for path in RESPONSES}
+#: one newline at the end of a path is overlooked
+_ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path) + "\n?") for path in RESPONSES}
 
 
 @dataclasses.dataclass(frozen=True)

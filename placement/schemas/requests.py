@@ -1,0 +1,46 @@
+"""Every body and query that endpoints read, on one page: path, method, and the table of schemas.
+
+Paths are written as OpenAPI writes them; endpoints that aren't listed read nothing.
+"""
+
+from collections.abc import Mapping
+
+from placement.schemas import (
+    aggregates,
+    allocation_candidates,
+    allocations,
+    inventories,
+    reshaper,
+    resource_classes,
+    resource_providers,
+    traits,
+    usages,
+)
+from placement.schemas.schema import Schema
+
+Table = Mapping[tuple[int, int], Schema]
+
+_PROVIDER = "/resource_providers/{uuid}"
+
+BODIES: dict[tuple[str, str], Table] = {
+    ("/resource_classes", "POST"): resource_classes.NAMED,
+    # until 1.6; later versions read the name in the path alone
+    ("/resource_classes/{name}", "PUT"): resource_classes.NAMED,
+    ("/resource_providers", "POST"): resource_providers.CREATE,
+    (_PROVIDER, "PUT"): resource_providers.UPDATE,
+    (f"{_PROVIDER}/inventories", "POST"): inventories.CREATE,
+    (f"{_PROVIDER}/inventories", "PUT"): inventories.REPLACE,
+    (f"{_PROVIDER}/inventories/{{resource_class}}", "PUT"): inventories.UPDATE,
+    (f"{_PROVIDER}/aggregates", "PUT"): aggregates.REPLACE,
+    (f"{_PROVIDER}/traits", "PUT"): traits.REPLACE_OF_PROVIDER,
+    ("/allocations", "POST"): allocations.MANAGE,
+    ("/allocations/{consumer_uuid}", "PUT"): allocations.REPLACE,
+    ("/reshaper", "POST"): reshaper.RESHAPE,
+}
+
+QUERIES: dict[str, Table] = {
+    "/resource_providers": resource_providers.LIST,
+    "/allocation_candidates": allocation_candidates.LIST,
+    "/traits": traits.LIST,
+    "/usages": usages.LIST,
+}

@@ -1,0 +1,110 @@
+"""What fuzzing found, one request each, and requests that are too large to be drawn."""
+
+import json
+import uuid
+
+import pytest
+
+from placement.schemas.requests import BODIES
+from tests.functional.placement import cloud
+from tests.properties.fuzz_requests import GOOD_HEADERS
+from tests.properties.fuzz_service import FuzzedService, Request
+
+HEADERS = GOOD_HEADERS | {"openstack-api-version": "placement 1.39"}
+MEGABYTE = 1 << 20
+PLACES = {
+    "uuid": cloud.ROOT,
+    "consumer_uuid": cloud.NEW,
+    "resource_class": "VCPU",
+    "name": "CUSTOM_A",
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with FuzzedService(tmp_path_factory.mktemp("findings")) as fuzzed:
+        yield fuzzed
+
+
+@pytest.mark.parametrize("host", ["x:y", "[::1", ".", "a b", "\xe9", "<b>", "x" * 300])
+def test_location_repeats_any_host(service, host):
+    request = Request("PUT", "/traits/CUSTOM_NEW_TRAIT", headers=HEADERS | {"host": host})
+    status, headers, _ = service.answer(request)
+    assert (status[:3], headers["Location"]) == ("201", f"http://{host}/traits/CUSTOM_NEW_TRAIT")
+
+
+@pytest.mark.parametrize("length", ["100", "9" * 30])
+def test_a_body_shorter_than_it_said_is_refused(service, length):
+    headers = HEADERS | {"content-length": length}
+    request = Request("POST", "/resource_providers", headers=headers, body=b'{"name": "x"}')
+    assert service.send(request) == 400
+
+
+def test_a_question_too_large_for_the_database_is_refused(service):
+    query = "&".join(["required=in:CUSTOM_T,HW_CPU_X86_VMX"] * 1500)
+    assert service.send(Request("GET", "/resource_providers", query, HEADERS)) == 400
+
+
+def aggregates(items):
+    body = {"aggregates": items, "resource_provider_generation": 5}
+    path = f"/resource_providers/{cloud.ROOT}/aggregates"
+    return Request("PUT", path, "", HEADERS, json.dumps(body).encode())
+
+
+def test_thousands_of_objects_in_place_of_uuids_are_refused_at_once(service):
+    # comparing each with each would take minutes
+    assert service.send(aggregates([{"a": number} for number in range(20_000)])) == 400
+
+
+def test_thousands_of_aggregates_are_kept(service):
+    uuids = [str(uuid.UUID(int=number)) for number in range(2_000)]
+    assert service.send(aggregates(uuids)) == 200
+
+
+NESTED = {
+    "lists": (b"[", b"]"),
+    "objects": (b'{"a":', b"}"),
+    "a name": (b'{"name": [', b"]}"),
+    "an inventory of no class": (b'{"inventories": {"vcpu": [', b"]}}"),
+    "mappings of no group": (b'{"mappings": {"": [', b"]}}"),
+}
+
+
+@pytest.mark.parametrize("depth", [100, 330, 500, 990, 1020, 100_000])
+@pytest.mark.parametrize("kind", NESTED)
+def test_deep_nesting_is_refused(service, kind, depth):
+    start, end = NESTED[kind]
+    opening, closing = (b"[", b"]") if kind != "objects" else (start, end)
+    body = start + opening * depth + b"1" + closing * depth + end
+    refused = {service.send(request) for request in everywhere(body)}
+    assert refused == {400}
+
+
+LARGE = {
+    "a string": b'"' + b"a" * MEGABYTE + b'"',
+    "a name": b'{"name": "' + b"a" * MEGABYTE + b'"}',
+    "a number": b"9" * MEGABYTE,
+    "a fraction": b"0." + b"9" * MEGABYTE,
+    "an exponent": b'{"total": 1e' + b"9" * 10_000 + b"}",
+    "blanks": b" " * MEGABYTE,
+    "zeros": b"\0" * MEGABYTE,
+    "no UTF-8": b"\xff" * MEGABYTE,
+    "escapes": b'"' + rb"\u0000" * (MEGABYTE // 6) + b'"',
+    "surrogates": b'{"name": "' + rb"\ud800" * (MEGABYTE // 6) + b'"}',
+    "the most digits": b'{"resource_provider_generation": ' + b"9" * 4300 + b"}",
+    "more digits": b'{"resource_provider_generation": ' + b"9" * 4301 + b"}",
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_large_nonsense_is_refused(service, kind):
+    assert {service.send(request) for request in everywhere(LARGE[kind])} == {400}
+
+
+def everywhere(body):
+    """A request with this body to each endpoint that reads one."""
+    for path, method in BODIES:
+        # this one reads no body any more
+        version = "1.6" if path == "/resource_classes/{name}" else "1.39"
+        headers = HEADERS | {"openstack-api-version": f"placement {version}"}
+        yield Request(method, path.format(**PLACES), "", headers, body)
