@@ -10,14 +10,14 @@ REQUIREMENTS = ("openstack-placement==16.0.0", "gunicorn>=22.0")
 #: an interpreter that has REQUIREMENTS already
 INTERPRETER = "BERTH_REFERENCE_PYTHON"
 #: where the environment is kept from one run to the next
-FOLDER = "BERTH_REFERENCE_ENVIRONMENT"
+FOLDER = "BERTH_REFERENCE_DIR"
 
 
 def reference_python() -> str:
     """The interpreter of an environment with the reference in it, which is installed if need be.
 
     `BERTH_REFERENCE_PYTHON` names an interpreter that is used as it is; otherwise the environment
-    is in the folder `BERTH_REFERENCE_ENVIRONMENT`, and made there with pip if it isn't complete.
+    is in the folder `BERTH_REFERENCE_DIR`, and made there with pip if it isn't complete.
     """
     if given := os.environ.get(INTERPRETER):
         return given
