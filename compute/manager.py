@@ -4,6 +4,9 @@ Which failure ends the service and which is only logged is decided here, and now
 """
 
 import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,8 +169,7 @@ class ComputeManager:
             return UpdateOutcome(driver_ready=False)
         self._clean_records(context, nodenames, startup)
         outcome = UpdateOutcome()
-        for nodename in sorted(nodenames):
-            failure = self._update_available_resource_for_node(context, nodename, startup)
+        for nodename, failure in self._update_nodes(context, sorted(nodenames), startup):
             if failure is not None:
                 outcome.failures[nodename] = failure
                 continue
@@ -176,6 +178,39 @@ class ComputeManager:
                 LOG.info("Node %s is up to date again", nodename)
         self._failed_before = set(outcome.failures)
         return outcome
+
+    def _update_nodes(
+        self, context: RequestContext, nodenames: list[str], startup: bool
+    ) -> Iterator[tuple[str, Exception | None]]:
+        """Update the nodes, some of them at the same time; yield each with the failure it had.
+
+        After a fatal failure those under way are finished and no other is begun.
+        """
+        threads = min(self.conf.berth.parallel_node_updates, len(nodenames))
+        if threads <= 1:
+            for nodename in nodenames:
+                yield nodename, self._update_available_resource_for_node(context, nodename, startup)
+            return
+        ended = threading.Event()
+
+        def update(nodename: str) -> Exception | None:
+            # They begin in order: whoever asks for the result of one that is left out has been
+            # told of the fatal failure before.
+            if ended.is_set():
+                return None
+            try:
+                return self._update_available_resource_for_node(context, nodename, startup)
+            except BaseException:
+                ended.set()
+                raise
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="node-update") as pool:
+            updates = {nodename: pool.submit(update, nodename) for nodename in nodenames}
+            try:
+                for nodename, result in updates.items():
+                    yield nodename, result.result()
+            finally:
+                ended.set()
 
     def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:
         nodes = self.cell.compute_nodes.by_host(self.host)
@@ -195,6 +230,11 @@ class ComputeManager:
             LOG.warning("Node %s is not listed by its driver; its record stays", nodename)
             return
         LOG.info("Deleting orphan compute node %s (%s)", nodename, node.uuid)
+        self._delete_node(context, node)
+
+    def _delete_node(self, context: RequestContext, node: ComputeNode) -> None:
+        """Drop the node's record, and what placement has of it, unless another host took it."""
+        nodename = node.hypervisor_hostname
         try:
             self.cell.compute_nodes.destroy(node)
         except exceptions.ObjectActionError:
@@ -205,8 +245,23 @@ class ComputeManager:
         self.rt.remove_node(nodename)
         try:
             self.reportclient.delete_resource_provider(context, node, cascade=True)
-        except ClientException:
+        except (ClientException, exceptions.NovaException):
             LOG.exception("Providers of node %s could not be deleted", nodename)
+            # Only the record tells that they are left: the next update tries again.
+            node.deleted = False
+            self.cell.compute_nodes.save(node)
+
+    def delete_service(self, context: RequestContext) -> None:
+        """Drop the service's record and all its nodes, with their providers and allocations.
+
+        For a host that leaves the cloud; stop its service first. A provider that can't be deleted
+        is logged and stays.
+        """
+        for node in self.cell.compute_nodes.by_host(self.host):
+            self._delete_node(context, node)
+        service = self.cell.services.by_host(self.host)
+        if service is not None:
+            self.cell.services.destroy(service)
 
     def _update_available_resource_for_node(
         self, context: RequestContext, nodename: str, startup: bool = False

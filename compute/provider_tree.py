@@ -63,6 +63,8 @@ class ProviderTree:
         # Every provider, roots too. A name may occur more than once, a uuid can't.
         self._by_uuid: dict[str, ProviderNode] = {}
         self._by_name: dict[str, dict[str, ProviderNode]] = {}
+        # The sharing providers, in the order they came; None: to be looked for.
+        self._sharing: list[ProviderNode] | None = None
 
     @property
     def roots(self) -> ValuesView[ProviderNode]:
@@ -83,7 +85,7 @@ class ProviderTree:
             state = self.__dict__.copy()
             del state["lock"]
             # The nodes themselves would be read after the lock is released: hand out rows instead.
-            for name in ("roots_by_uuid", "roots_by_name", "_by_uuid", "_by_name"):
+            for name in ("roots_by_uuid", "roots_by_name", "_by_uuid", "_by_name", "_sharing"):
                 del state[name]
             state["providers"] = [node.data() for node in self._walk()]
             return state
@@ -149,8 +151,10 @@ class ProviderTree:
             parent.children[node.uuid] = node
         self._by_uuid[node.uuid] = node
         self._by_name.setdefault(node.name, {})[node.uuid] = node
+        self._sharing = None
 
     def _remove(self, node: ProviderNode) -> None:
+        self._sharing = None
         if node.parent_uuid is None:
             del self.roots_by_uuid[node.uuid]
             # The name may have been taken over by a newer root.
@@ -293,16 +297,22 @@ class ProviderTree:
         aggregates = set().union(*(node.aggregates for node in scope._walk()))
         if not aggregates:
             return scope
-        for node in self._by_uuid.values():
-            if (
-                os_traits.MISC_SHARES_VIA_AGGREGATE in node.traits
-                and not aggregates.isdisjoint(node.aggregates)
-                and node.uuid not in scope._by_uuid
-            ):
+        for node in self._sharing_nodes():
+            if not aggregates.isdisjoint(node.aggregates) and node.uuid not in scope._by_uuid:
                 lone = node.copy_alone()
                 lone.parent_uuid = None
                 scope._insert(lone)
         return scope
+
+    def _sharing_nodes(self) -> list[ProviderNode]:
+        """The sharing providers; looked for only after a provider or its traits changed."""
+        if self._sharing is None:
+            self._sharing = [
+                node
+                for node in self._by_uuid.values()
+                if os_traits.MISC_SHARES_VIA_AGGREGATE in node.traits
+            ]
+        return self._sharing
 
     def _scope(self, name_or_uuid: str) -> ProviderSubTree:
         root = self._get(name_or_uuid)
@@ -388,6 +398,8 @@ class ProviderTree:
         wanted = set(traits)
         changed = node.traits != wanted
         node.traits = wanted
+        if changed:
+            self._sharing = None
         node.note_generation(generation)
         return changed
 
@@ -396,12 +408,14 @@ class ProviderTree:
         if traits:
             with self.lock:
                 self._get(name_or_uuid).traits.update(traits)
+                self._sharing = None
 
     def remove_traits(self, name_or_uuid: str, *traits: str) -> None:
         """Take away `traits`; absent ones are fine. Without any, nothing is looked up."""
         if traits:
             with self.lock:
                 self._get(name_or_uuid).traits.difference_update(traits)
+                self._sharing = None
 
     # Aggregates
 

@@ -84,6 +84,11 @@ class Services(_Family[Service]):
         if not self._store.put(service, f"compute service {service.host}"):
             raise ComputeHostNotFound(host=service.host)
 
+    def destroy(self, service: Service) -> None:
+        """Keep the record no longer. Raises ComputeHostNotFound if there is none."""
+        if not self._store.remove(service.id):
+            raise ComputeHostNotFound(host=service.host)
+
     def by_host(self, host: str) -> Service | None:
         """Return the service of a host."""
         return self._first(host=host)

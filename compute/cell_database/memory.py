@@ -53,6 +53,11 @@ class MemoryStore(Generic[R]):
             self._keep(known)
             return True
 
+    def remove(self, record_id: int | None) -> bool:
+        with self._lock:
+            self.writes += 1
+            return self._records.pop(record_id or 0, None) is not None
+
     def find(self, **wanted: Any) -> list[R]:
         with self._lock:
             return [

@@ -68,6 +68,11 @@ class SQLStore(Generic[R]):
             result = connection.execute(self._table.update().where(wanted).values(changes))
         return result.rowcount == 1
 
+    def remove(self, record_id: int | None) -> bool:
+        delete = self._table.delete().where(self._table.c.id == record_id)
+        with self._engine.begin() as connection:
+            return connection.execute(delete).rowcount == 1
+
     def find(self, **wanted: Any) -> list[R]:
         query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
         with self._engine.connect() as connection:

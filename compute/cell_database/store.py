@@ -29,6 +29,9 @@ class Store(Protocol[R]):
         In one step: nobody can come in between.
         """
 
+    def remove(self, record_id: int | None) -> bool:
+        """Keep the record no longer; return whether there was one."""
+
     def find(self, **wanted: Any) -> list[R]:
         """Return the records with these values in these columns, oldest first.
 

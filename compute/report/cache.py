@@ -2,15 +2,22 @@
 
 One ProviderTree, and per provider the time at which its associations – inventories, aggregates
 and traits – were last read.
+
+Several threads may use it, each with a tree of its own; sharing providers belong to several. No
+lock is held over a request, so a thread may find that another one forgot what it was working with,
+after a conflict or all of it: `working_with` makes a conflict of that, which is worth a retry.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from oslo_config import cfg
 
+from compute.exceptions import ResourceProviderUpdateConflict
 from compute.provider_tree import ProviderTree
 
 LOG = logging.getLogger(__name__)
@@ -22,11 +29,27 @@ class ProviderCache:
     _conf: cfg.ConfigOpts
     _provider_tree: ProviderTree
     _association_refresh_time: dict[str, float]
+    #: how often something was forgotten
+    _forgotten = 0
+
+    @contextmanager
+    def working_with(self, uuid: str) -> Iterator[None]:
+        """Raise ResourceProviderUpdateConflict for a provider that another thread forgot."""
+        before = self._forgotten
+        try:
+            yield
+        except ValueError as missing:
+            if self._forgotten == before:
+                raise
+            raise ResourceProviderUpdateConflict(
+                uuid=uuid, generation=0, error=f"forgotten meanwhile: {missing}"
+            ) from missing
 
     def clear_provider_cache(self, init: bool = False) -> None:
         """Forget everything, so that the next run reads it all again."""
         if not init:
             LOG.info("Clearing the report client's provider cache.")
+        self._forgotten += 1
         self._provider_tree = ProviderTree()
         self._association_refresh_time = {}
 
@@ -36,7 +59,9 @@ class ProviderCache:
             members = self._provider_tree.get_provider_uuids_in_tree(uuid)
         except ValueError:
             return
-        self._provider_tree.remove(members[0])
+        self._forgotten += 1
+        with suppress(ValueError):  # another thread was quicker
+            self._provider_tree.remove(members[0])
         for member in members:
             self._association_refresh_time.pop(member, None)
 
@@ -47,6 +72,7 @@ class ProviderCache:
         uuid: given a name, it stays.
         """
         if not cacheonly:
+            self._forgotten += 1
             try:
                 self._provider_tree.remove(name_or_uuid)
             except ValueError:

@@ -69,7 +69,9 @@ class SchedulerReportClient(SchedulingReads):
         provider; ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
         if placement is unreachable.
         """
-        tree_sync.sync(self, context, new_tree, allocations)
+        first = next(iter(new_tree.get_provider_uuids()), "")
+        with self.working_with(first):
+            tree_sync.sync(self, context, new_tree, allocations)
 
     def plan_update(
         self, new_tree: ProviderTree, allocations: Mapping[str, Any] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -258,9 +257,14 @@ class Providers(Transport, ProviderCache):
         if sharing is None:
             raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
         for row in sharing:
-            with suppress(ValueError):  # it is known already
+            bare = True
+            try:
                 self._provider_tree.new_root(row["name"], row["uuid"], row["generation"])
-            self._refresh_associations(context, row["uuid"], force=force, refresh_sharing=False)
+            except ValueError:
+                bare = False  # it is known already
+            self._refresh_associations(
+                context, row["uuid"], force=force or bare, refresh_sharing=False
+            )
 
     # Trees
 
@@ -327,10 +331,12 @@ class Providers(Transport, ProviderCache):
 
         The provider is created, named `name` (else by its uuid), if placement has none. It may be
         any member of a tree. The copy holds what is known of other trees as well, which must be
-        left as it is. Raises as `_ensure_resource_provider`.
+        left as it is. Raises as `_ensure_resource_provider`, and ResourceProviderUpdateConflict if
+        another thread made the client forget the tree meanwhile.
         """
-        self._ensure_resource_provider(context, uuid, name, parent_provider_uuid)
-        return copy.deepcopy(self._provider_tree)
+        with self.working_with(uuid):
+            self._ensure_resource_provider(context, uuid, name, parent_provider_uuid)
+            return copy.deepcopy(self._provider_tree)
 
     def get_provider_subtree_and_ensure_root(
         self,
@@ -345,7 +351,8 @@ class Providers(Transport, ProviderCache):
         `with_sharing` adds, as roots without children, the providers that share with one of its
         members' aggregates. ValueError if `uuid` isn't a root.
         """
-        self._ensure_resource_provider(context, uuid, name, parent_provider_uuid)
-        if with_sharing:
-            return self._provider_tree.subtree_with_sharing(uuid)
-        return self._provider_tree.subtree(uuid)
+        with self.working_with(uuid):
+            self._ensure_resource_provider(context, uuid, name, parent_provider_uuid)
+            if with_sharing:
+                return self._provider_tree.subtree_with_sharing(uuid)
+            return self._provider_tree.subtree(uuid)
