@@ -1,5 +1,7 @@
 """The composition root: everything is made and joined here, nothing anywhere else."""
 
+import logging
+
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
@@ -15,6 +17,8 @@ from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
 from placement.storage import schema
 from placement.storage.engine import Database, DatabaseSettings
+
+LOG = logging.getLogger(__name__)
 
 
 def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
@@ -33,8 +37,12 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
 
 def open_database(conf: cfg.ConfigOpts) -> Database:
     """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable."""
-    database = Database(DatabaseSettings.of(conf.placement_database))
-    if conf.placement_database.sync_on_startup:
+    options = conf.placement_database
+    if options.slave_connection:
+        LOG.info("[placement_database]slave_connection isn't used: replicas may be behind.")
+    database = Database(DatabaseSettings.of(options))
+    database.wait_until_reachable()
+    if options.sync_on_startup:
         schema.sync(database)
     schema.sync_standard_names(database)
     return database

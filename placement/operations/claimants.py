@@ -26,7 +26,7 @@ class Claimants:
             return cls(requests, {}, [])
         stored = consumers.lock(connection, uuids)
         held = allocations.entries_of(connection, uuids)
-        return cls(requests, stored, held)
+        return cls(_as_stored(requests, stored), stored, held)
 
     @property
     def uuids(self) -> list[str]:
@@ -114,6 +114,22 @@ class Claimants:
                 new.append({"uuid": request.uuid, "generation": generation, **owner})
         consumers.insert(connection, new)
         consumers.set_owners(connection, changed)
+
+
+def _as_stored(
+    requests: Sequence[ConsumerRequest], stored: Mapping[str, Consumer]
+) -> Sequence[ConsumerRequest]:
+    """The requests under the uuids that their consumers are stored with.
+
+    They differ only where the database finds a consumer whatever the case of its uuid.
+    """
+    otherwise = {uuid.lower(): uuid for uuid in stored.keys() - {r.uuid for r in requests}}
+    if not otherwise:
+        return requests
+    return [
+        dataclasses.replace(request, uuid=otherwise.get(request.uuid.lower(), request.uuid))
+        for request in requests
+    ]
 
 
 def _changed(known: Consumer, owner: dict[str, int | None]) -> list[dict[str, int | None]]:

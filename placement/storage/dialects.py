@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 #: for a backend: the driver we ship with, and the extra that installs it
@@ -18,8 +18,9 @@ PREFERRED_DRIVERS = {
 #: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
 MYSQL = ("mysql", "mariadb")
 
-#: the cause of failures that no other writer is to blame for
+#: the causes of failures that no other writer is to blame for
 DISCONNECT = "disconnect"
+UNREACHABLE = "unreachable"
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
     "40P01": "deadlock",
@@ -33,6 +34,16 @@ _MYSQL_FAILURES = {
     1047: "cluster_not_ready",
     3572: "lock_timeout",
 }
+#: the server can't be reached (yet), or has no room
+_MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 2002, 2003, 2005, 2006, 2013})
+#: what PostgreSQL refuses a connection for although it may accept one soon
+_POSTGRESQL_STATES = (
+    "starting up",
+    "shutting down",
+    "recovery mode",
+    "too many clients",
+    "slots are",
+)
 #: broken unique and foreign keys, by what the drivers call them
 _BROKEN_KEYS = {
     "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
@@ -162,10 +173,29 @@ def schema_lock(connection: sa.Connection) -> Iterator[None]:
         connection.execute(sa.select(sa.func.release_lock(_SCHEMA_LOCK)))
 
 
+def is_unreachable(error: DBAPIError) -> bool:
+    """Whether no connection could be made, for a reason that waiting may remove.
+
+    A wrong password or an unknown database are no such reason.
+    """
+    if not isinstance(error, OperationalError) or error.statement is not None:
+        return False
+    origin = error.orig
+    arguments = getattr(origin, "args", ())
+    if arguments and isinstance(arguments[0], int):
+        return arguments[0] in _MYSQL_UNREACHABLE
+    text = str(origin)
+    if "FATAL" in text:
+        return any(state in text for state in _POSTGRESQL_STATES)
+    return type(origin).__module__.partition(".")[0] in ("psycopg", "psycopg2")
+
+
 def failure_of(error: DBAPIError) -> str | None:
     """Name the cause if another writer or the network is to blame, so that a retry may help."""
     if error.connection_invalidated:
         return DISCONNECT
+    if is_unreachable(error):
+        return UNREACHABLE
     origin = error.orig
     state, number = _state_of(origin), _number_of(origin)
     if isinstance(error, IntegrityError):

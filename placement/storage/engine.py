@@ -5,9 +5,11 @@ import contextlib
 import dataclasses
 import logging
 import os
+import pathlib
 import random
 import threading
 import time
+import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,8 +23,10 @@ from placement.errors import ConcurrentUpdate, TooMuchAtOnce, ValueNotStorable
 from placement.storage.dialects import (
     DISCONNECT,
     MYSQL,
+    UNREACHABLE,
     failure_of,
     is_too_large,
+    is_unreachable,
     prepare,
     read_url,
 )
@@ -33,6 +37,7 @@ Connection = sa.Connection
 Operation = Callable[[Connection], T]
 Turn = contextlib.AbstractContextManager[Any]
 
+_PACKAGE = pathlib.Path(__file__).parents[1]
 #: tries of one transaction, and the longest pause between two of them in seconds
 TRIES = 10
 LONGEST_PAUSE = 1.0
@@ -60,6 +65,10 @@ class DatabaseSettings:
     max_pool_size: int | None = None
     max_overflow: int | None = None
     pool_timeout: int | None = None
+    max_retries: int = 10
+    retry_interval: int = 10
+    connection_debug: int = 0
+    connection_trace: bool = False
 
     @classmethod
     def of(cls, group: Any) -> "DatabaseSettings":
@@ -79,11 +88,12 @@ class Database:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._settings = settings
         self.engine = _make_engine(settings)
         self._sqlite = self.engine.dialect.name == "sqlite"
         self._reader = self.engine.execution_options(berth_mode="read")
         self._writer = self.engine.execution_options(berth_mode="write")
-        if not self._sqlite:
+        if self.engine.dialect.name == "postgresql":
             self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
             self._writer = self._writer.execution_options(isolation_level="READ COMMITTED")
         self._pause = pause
@@ -119,7 +129,7 @@ class Database:
             return self._run(self._writer, self._turn, operation)
         except DBAPIError as error:
             cause = failure_of(error)
-            if cause in (None, DISCONNECT):
+            if cause in (None, DISCONNECT, UNREACHABLE):
                 raise
             LOG.error("Gave up a write: %s", cause)
             raise ConcurrentUpdate() from error
@@ -150,6 +160,27 @@ class Database:
                 self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2**attempt)))
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def wait_until_reachable(self) -> None:
+        """Connect, as often and in such intervals as the settings say; for the start of a process.
+
+        Raises OperationalError when the last try failed, or when waiting is of no use. A SQLite
+        file is there or not, so that is tried once.
+        """
+        tries = 0
+        while True:
+            try:
+                self.engine.connect().close()
+            except DBAPIError as error:
+                tries += 1
+                limit = self._settings.max_retries
+                if not is_unreachable(error) or (limit >= 0 and tries > limit):
+                    raise
+                left = "" if limit < 0 else f", {limit - tries + 1} tries left"
+                LOG.warning("The database can't be reached%s: %s", left, error.orig)
+                self._pause(self._settings.retry_interval)
+            else:
+                return
+
     def close(self) -> None:
         """Give all pooled connections back."""
         self.engine.dispose()
@@ -163,13 +194,42 @@ def _dispose(engine: sa.Engine, process: int) -> None:
 def _make_engine(settings: DatabaseSettings) -> sa.Engine:
     url = read_url(settings.connection, settings.connection_parameters)
     url, options = prepare(url, settings)
+    if settings.connection_debug:
+        options["logging_name"] = _log_statements(settings.connection_debug)
     engine = sa.create_engine(url, **options)
     _keep_to_process(engine)
+    if settings.connection_trace:
+        _name_callers(engine)
     if engine.dialect.name == "sqlite":
         _set_up_sqlite(engine, settings)
     elif engine.dialect.name in MYSQL:
         _set_up_mysql(engine, settings)
     return engine
+
+
+def _log_statements(level: int) -> str:
+    """Let engines of the name we give log their statements, from 100 on with the rows found."""
+    name = f"placement.{level}"
+    verbosity = logging.DEBUG if level >= 100 else logging.INFO if level >= 50 else logging.WARNING
+    logging.getLogger(f"sqlalchemy.engine.Engine.{name}").setLevel(verbosity)
+    return name
+
+
+def _name_callers(engine: sa.Engine) -> None:
+    """End each statement with a comment that says which function of ours asked for it."""
+
+    @event.listens_for(engine, "before_cursor_execute", retval=True)
+    def comment(
+        connection: Connection, cursor: Any, statement: str, parameters: Any, *_: Any
+    ) -> tuple[str, Any]:
+        # no `%`, which drivers would read as a parameter, and no end of the comment in it
+        callers = [
+            f"{frame.filename.removeprefix(str(_PACKAGE))}:{frame.lineno} {frame.name}"
+            for frame in traceback.extract_stack()
+            if frame.filename.startswith(str(_PACKAGE)) and frame.filename != __file__
+        ]
+        text = " < ".join(reversed(callers)).replace("%", "").replace("*/", "")
+        return f"{statement} /* {text} */", parameters
 
 
 def _keep_to_process(engine: sa.Engine) -> None:
@@ -221,3 +281,13 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
             cursor.execute(
                 "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
             )
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("berth_mode") != "write":
+            return
+        # for this transaction alone; SQLAlchemy would set the session's and then set it back
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

@@ -1,7 +1,7 @@
 """Names as the database compares them.
 
-SQLite and PostgreSQL tell `a` from `A`. MySQL's usual collations do not, nor `e` from `é`, nor a name
-from the same with a space at its end; which names are one is its decision (rest-api.md 6.4).
+SQLite and PostgreSQL tell `a` from `A`. MySQL's usual collations do not, nor `e` from `é`, nor a
+name from the same with a space at its end; which names are one is its decision (rest-api.md 6.4).
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -18,6 +18,7 @@ from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, resource_classes, traits
 from placement.storage.engine import Connection
 from placement.storage.providers import SELECT
+from placement.storage.ratios import exact
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -191,7 +192,8 @@ def _can_give(number: int) -> Condition:
         .correlate(providers)
         .scalar_subquery()
     )
-    capacity = (inventories.c.total - inventories.c.reserved) * inventories.c.allocation_ratio
+    ratio = exact(inventories.c.allocation_ratio)
+    capacity = (inventories.c.total - inventories.c.reserved) * ratio
     return (
         sa.exists()
         .where(inventories.c.resource_provider_id == _ID)

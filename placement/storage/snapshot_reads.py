@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.storage.engine import Connection
+from placement.storage.ratios import exact
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -152,7 +153,9 @@ _FINGERPRINT = (
         sa.func.count(),
         _weighed(
             inventories.c.resource_provider_id,
-            inventories.c.total - inventories.c.reserved + 3 * inventories.c.resource_class_id,
+            _wide(inventories.c.total)
+            - inventories.c.reserved
+            + 3 * inventories.c.resource_class_id,
         ),
         _weighed(
             inventories.c.resource_provider_id,
@@ -160,7 +163,7 @@ _FINGERPRINT = (
             + 3 * _wide(inventories.c.max_unit)
             + 5 * _wide(inventories.c.step_size),
         ),
-        sa.func.coalesce(sa.func.sum(inventories.c.allocation_ratio), 0.0),
+        sa.func.coalesce(sa.func.sum(exact(inventories.c.allocation_ratio)), 0.0),
     ),
     sa.select(
         _weighed(allocations.c.resource_provider_id, allocations.c.used),

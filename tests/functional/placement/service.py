@@ -32,13 +32,13 @@ class Service:
         self.app = create_app(config.load(files=[], environ=False, overrides=overrides))
         self.client = Client(self.app)
 
-    def request(self, method, path, body=None, version="1.39"):
+    def request(self, method, path, body=None, version="1.39", **more):
         headers = {
             "x-auth-token": "admin",
             "x-roles": "admin,service",
             "openstack-api-version": f"placement {version}",
         }
-        return self.client.open(path, method=method, json=body, headers=headers)
+        return self.client.open(path, method=method, json=body, headers=headers, **more)
 
     def get(self, path, **options):
         return self.request("GET", path, **options)

@@ -1,0 +1,9 @@
+import pytest
+
+from tests.functional.placement.service import Service
+
+
+@pytest.fixture
+def service(database_url):
+    """A service with an empty database."""
+    return Service(database_url)
