@@ -37,6 +37,7 @@ class Exchange:
     """A request and its answer; header names in lower case.
 
     :param path: decoded, as PEP 3333 has it, without the mount point
+    :param cors: whether the service is known to answer OPTIONS itself
     """
 
     method: str
@@ -45,6 +46,7 @@ class Exchange:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    cors: bool = False
 
     @property
     def version(self) -> Version | None:
@@ -93,7 +95,8 @@ def _of_request_id(exchange: Exchange) -> list[str]:
 def _of_unversioned(exchange: Exchange) -> list[str]:
     """Answers that were given before a microversion was agreed upon."""
     status = exchange.status
-    if status == 200 and exchange.method == "OPTIONS" and "origin" in exchange.asked:
+    preflight = exchange.method == "OPTIONS" and (exchange.cors or "origin" in exchange.asked)
+    if status == 200 and preflight:
         return _of_absence(exchange)
     if status == 401 and "www-authenticate" in exchange.headers:
         return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE)

@@ -16,10 +16,14 @@ FOUND: list[str] = []
 
 
 class Judged:
-    """A WSGI application whose wrong answers are exceptions."""
+    """A WSGI application whose wrong answers are exceptions.
 
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+    :param cors: whether it answers browsers from elsewhere
+    """
+
+    def __init__(self, application: Callable[..., Iterable[bytes]], cors: bool = False) -> None:
         self.application = application
+        self.cors = cors
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -28,6 +32,7 @@ class Judged:
             "method": environ["REQUEST_METHOD"],
             "path": environ.get("PATH_INFO", ""),
             "asked": _headers_of(environ),
+            "cors": self.cors,
         }
         started: list[Any] = []
 
@@ -74,7 +79,11 @@ def _joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 def every_answer_judged() -> Iterator[None]:
     """While this lasts, whatever `create_app` makes is judged."""
     plain = placement.app.wrapped
-    placement.app.wrapped = lambda *given: Judged(plain(*given))
+
+    def wrapped(application: Any, conf: Any) -> Judged:
+        return Judged(plain(application, conf), bool(conf.cors.allowed_origin))
+
+    placement.app.wrapped = wrapped
     try:
         yield
     finally:

@@ -66,6 +66,7 @@ class WSGITransport(BaseAdapter):
             "wsgi.run_once": False,
         }
         for name, value in request.headers.items():
+            value = value.decode("latin-1") if isinstance(value, bytes) else value
             name = name.upper().replace("-", "_")
             plain = name in ("CONTENT_TYPE", "CONTENT_LENGTH")
             environ[name if plain else f"HTTP_{name}"] = value

@@ -111,6 +111,12 @@ def test_without_a_valid_token_nobody_gets_in(placement, keystone, given):
     assert not {"openstack-api-version", "vary"} & {name.lower() for name in answer.headers}
 
 
+@pytest.mark.parametrize("odd", [b"\xe9", b"\xff\xfe", b"a b", b"a\tb", b"%00", b"x" * 5_000])
+def test_an_odd_token_is_like_an_unknown_one(placement, odd):
+    answer = placement("/resource_providers", odd)
+    assert (answer.status_code, answer.json()) == (401, UNAUTHORIZED)
+
+
 @pytest.mark.parametrize("accept", ["text/html", "text/plain", "*/*"])
 def test_who_is_not_let_in_is_told_so_in_json_whatever_it_accepts(placement, accept):
     answer = placement("/resource_providers", accept=accept)

@@ -59,9 +59,9 @@ class Request:
 class FuzzedService:
     """Sends requests and sees to it that refused ones change no row."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, **options):
         path = folder / "placement.db"
-        service = Service(f"sqlite:///{path}")
+        service = Service(f"sqlite:///{path}", **options)
         cloud.fill(service)
         self.app = service.app
         self._watcher = sqlite3.connect(path, isolation_level=None)

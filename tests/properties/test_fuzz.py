@@ -35,3 +35,20 @@ def service(tmp_path_factory):
 def test_no_request_crashes_the_service_or_changes_rows_when_refused(service, endpoint, data):
     request = data.draw(requests(endpoint))
     service.send(request)
+
+
+@pytest.fixture(scope="module")
+def facing_service(tmp_path_factory):
+    """A service behind proxies that browsers may ask."""
+    options = {
+        "oslo_middleware__enable_proxy_headers_parsing": True,
+        "cors__allowed_origin": ["http://known"],
+    }
+    with FuzzedService(tmp_path_factory.mktemp("facing"), **options) as fuzzed:
+        yield fuzzed
+
+
+@settings(FUZZING, max_examples=int(LONG_RUN or 200))
+@given(request=requests())
+def test_no_header_of_proxies_and_browsers_crashes_the_service(facing_service, request):
+    facing_service.send(request)
