@@ -42,6 +42,9 @@ class Server(BaseApplication):
     def load_config(self) -> None:
         for name, value in self.settings.items():
             self.cfg.set(name, value)
+        if "control_socket_disable" in self.cfg.settings:
+            # a socket in the home directory that nobody asked for; older versions have none
+            self.cfg.set("control_socket_disable", True)
 
     def load(self) -> WSGIApplication:
         application = create_app(self.conf)
@@ -153,7 +156,6 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "worker_class": "gthread",
         "proc_name": "placement-api",
         "graceful_timeout": 30,
-        "control_socket_disable": True,
     }
 
 

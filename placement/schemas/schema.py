@@ -1,10 +1,10 @@
 """A compiled JSON schema, and the words schemas are built from."""
 
-import importlib.util
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 from jsonschema.exceptions import best_match
 
 from placement.domain.uuids import is_uuid_like
@@ -41,20 +41,12 @@ _Validator = jsonschema.validators.extend(
 )
 
 
-def _never_sure(value: Any) -> bool:
-    return False
-
-
 def _quick_check(source: Json, checker: jsonschema.FormatChecker) -> Callable[[Any], bool]:
-    """A check in native code of what is certainly valid, where jsonschema-rs is installed.
+    """A check in native code of what is certainly valid.
 
     It refuses all that jsonschema refuses, and a little more (a newline before the end of a
     pattern), so only its yes counts.
     """
-    if importlib.util.find_spec("jsonschema_rs") is None:
-        return _never_sure
-    import jsonschema_rs
-
     validator = jsonschema_rs.Draft202012Validator(
         source,
         formats={"uuid": lambda value: checker.conforms(value, "uuid")},
