@@ -288,6 +288,4 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
         if connection.get_execution_options().get("berth_mode") != "write":
             return
         # for this transaction alone; SQLAlchemy would set the session's and then set it back
-        driver: Any = connection.connection.driver_connection
-        with driver.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

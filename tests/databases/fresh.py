@@ -122,6 +122,8 @@ class MariaDBCopies(Databases):
                 for table, definition in self._tables.items():
                     cursor.execute(definition)
                     cursor.execute(f"INSERT INTO {table} SELECT * FROM {TEMPLATE}.{table}")
+                # a test may end all connections to its own
+                cursor.execute("USE mysql")
         return self._server.url(name)
 
     def _prepare(self) -> None:

@@ -91,7 +91,7 @@ def statements():
     found = []
 
     def note(connection, cursor, statement, parameters, context, executemany):
-        if not statement.startswith("BEGIN"):
+        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
             found.append(statement)
 
     def commit(connection):

@@ -1,0 +1,187 @@
+"""Many clients of several processes at once: what is there is given out, once, and nobody errs."""
+
+import collections
+import threading
+
+import pytest
+
+from tests.functional.placement.cloud import CHILD, ROOT, expect, holding, numbered, stock
+from tests.functional.placement.processes import COUNT, Processes
+
+CLIENTS = 22
+EACH = 3
+TOTAL = COUNT * CLIENTS * EACH
+PATH = f"/resource_providers/{ROOT}"
+
+
+@pytest.fixture(scope="module")
+def processes():
+    started = Processes()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def root(service):
+    expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
+    return service
+
+
+def at_once(job, count=CLIENTS):
+    """Run `job(number)` in threads; a count of what they answer, all together."""
+    answers = collections.Counter()
+    ready, lock = threading.Barrier(count), threading.Lock()
+
+    def run(number):
+        ready.wait()
+        mine = job(number)
+        with lock:
+            answers.update(mine)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def outcome(response):
+    if response.status_code < 400:
+        return response.status_code
+    error = response.json["errors"][0]
+    return response.status_code, error.get("code"), error["title"]
+
+
+FULL = (409, "placement.undefined_code", "Conflict")
+
+
+def claim(service, process):
+    """Many clients claim for consumers of their own, in projects that nobody has seen yet."""
+
+    def client(number):
+        found = []
+        for turn in range(EACH):
+            consumer = numbered("c", (process * CLIENTS + number) * EACH + turn)
+            wanted = holding({ROOT: {"VCPU": 1}}, project=f"p{number % 5}", user=f"u{turn}")
+            found.append(outcome(service.put(f"/allocations/{consumer}", wanted)))
+        return found
+
+    return at_once(client)
+
+
+def test_many_clients_get_all_there_is_of_one_provider_and_no_more(root, processes):
+    room = TOTAL - 40
+    expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
+    answers = sum(processes.run(claim, root.url), start=collections.Counter())
+    used = root.get(f"{PATH}/usages").json["usages"]
+    assert (answers, used) == ({204: room, FULL: 40}, {"VCPU": room})
+    assert root.ask("SELECT count(*) FROM projects") == [(5,)]
+
+
+def come_and_go(service, process):
+    """Many clients claim and give back."""
+
+    def client(number):
+        consumer = numbered("c", process * CLIENTS + number)
+        found = []
+        for _ in range(EACH):
+            wanted = holding({ROOT: {"VCPU": 1, "DISK_GB": 3}})
+            found.append(outcome(service.put(f"/allocations/{consumer}", wanted)))
+            found.append(outcome(service.delete(f"/allocations/{consumer}")))
+        return found
+
+    return at_once(client)
+
+
+def test_what_many_clients_give_back_is_free_again(root, processes):
+    expect(root.put(f"{PATH}/inventories", stock(0, VCPU=TOTAL, DISK_GB=3 * TOTAL)), 200)
+    answers = sum(processes.run(come_and_go, root.url), start=collections.Counter())
+    used = root.get(f"{PATH}/usages").json["usages"]
+    assert (answers, used) == ({204: 2 * TOTAL}, {"VCPU": 0, "DISK_GB": 0})
+    assert root.sizes()["consumers"] == 0
+
+
+def make_the_same(service, process):
+    """Many clients create the same things at once."""
+
+    def client(number):
+        name = f"p{number % 2}"
+        uuid = numbered("d", number % 2)
+        return [
+            outcome(service.put(f"/traits/CUSTOM_T{number % 2}")),
+            outcome(service.put(f"/resource_classes/CUSTOM_C{number % 2}")),
+            outcome(service.post("/resource_providers", {"name": name, "uuid": uuid})),
+        ]
+
+    return at_once(client)
+
+
+def test_what_many_clients_create_at_once_is_created_once(service, processes):
+    answers = sum(processes.run(make_the_same, service.url), start=collections.Counter())
+    clients = COUNT * CLIENTS
+    taken = (409, "placement.duplicate_name", "Conflict")
+    assert answers == {201: 4, 204: 2 * clients - 4, 200: 2, taken: clients - 2}
+
+
+def move_and_claim(service, process):
+    """One client reshapes a provider's inventory to its child and back while others claim."""
+    if process:
+        return claim_wherever(service, process)
+    found = []
+    for source, target in [(ROOT, CHILD), (CHILD, ROOT)] * 3:
+        found.append(move(service, source, target))
+    return collections.Counter(found)
+
+
+def move(service, source, target):
+    """Reshape until nobody was faster; what the last answer was."""
+    while True:
+        state = {
+            uuid: service.get(f"/resource_providers/{uuid}/inventories").json
+            for uuid in (source, target)
+        }
+        held = service.get(f"/resource_providers/{source}/allocations").json["allocations"]
+        body = {
+            "inventories": {
+                source: {
+                    "resource_provider_generation": state[source]["resource_provider_generation"],
+                    "inventories": {},
+                },
+                target: {
+                    "resource_provider_generation": state[target]["resource_provider_generation"],
+                    "inventories": {"VCPU": {"total": TOTAL}},
+                },
+            },
+            "allocations": {
+                uuid: holding({target: {"VCPU": 1}}, given["consumer_generation"], kind="X")
+                for uuid, given in held.items()
+            },
+        }
+        answer = outcome(service.post("/reshaper", body))
+        if answer != (409, "placement.concurrent_update", "Conflict"):
+            return answer
+
+
+def claim_wherever(service, process):
+    def client(number):
+        consumer = numbered("c", process * CLIENTS + number)
+        while True:
+            for uuid in (ROOT, CHILD):
+                answer = outcome(
+                    service.put(f"/allocations/{consumer}", holding({uuid: {"VCPU": 1}}, kind="X"))
+                )
+                if answer != FULL:
+                    return [answer]
+
+    return at_once(client, 6)
+
+
+def test_a_reshape_among_claims_loses_none(root, processes):
+    child = {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT}
+    expect(root.post("/resource_providers", child), 200)
+    expect(root.put(f"{PATH}/inventories", stock(0, VCPU=TOTAL)), 200)
+    answers = sum(processes.run(move_and_claim, root.url), start=collections.Counter())
+    claims = 6 * (COUNT - 1)
+    used = root.get(f"{PATH}/usages").json["usages"]
+    assert (answers, used) == ({204: 6 + claims}, {"VCPU": claims})
