@@ -103,7 +103,7 @@ class Transport:
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
-        return self._client.get(url, **_request(version, global_request_id))
+        return _sound(self._client.get(url, **_request(version, global_request_id)))
 
     def post(
         self,
@@ -113,7 +113,7 @@ class Transport:
         global_request_id: str | None = None,
     ) -> Response:
         """POST `data` as JSON."""
-        return self._client.post(url, json=data, **_request(version, global_request_id))
+        return _sound(self._client.post(url, json=data, **_request(version, global_request_id)))
 
     def put(
         self,
@@ -124,13 +124,13 @@ class Transport:
     ) -> Response:
         """PUT `data` as JSON; None: no body."""
         sent = {} if data is None else {"json": data}
-        return self._client.put(url, **sent, **_request(version, global_request_id))
+        return _sound(self._client.put(url, **sent, **_request(version, global_request_id)))
 
     def delete(
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """DELETE `url`."""
-        return self._client.delete(url, **_request(version, global_request_id))
+        return _sound(self._client.delete(url, **_request(version, global_request_id)))
 
     def _warn_limited(self, message: str, *args: object) -> None:
         """Warn once, then be silent the next ten times: what is wrong here stays wrong a while."""
@@ -144,6 +144,17 @@ class Transport:
         self._warn_limited("The placement API endpoint was not found.")
         # The catalogue it was looked for in is kept by the adapter; only a new one looks again.
         self._client = self._create_client()
+
+
+def _sound(response: Response) -> Response:
+    """Raise InvalidResponse, a ClientException, for a success that isn't placement's.
+
+    What answers with a page or with half a body is a proxy, or a connection that broke.
+    """
+    body = response.content.strip()
+    if response and body and not (body.startswith(b"{") and body.endswith(b"}")):
+        raise ksa_exc.InvalidResponse(response=response)
+    return response
 
 
 def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from keystoneauth1.exceptions import ClientException
+
 from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
 from compute.provider_tree_node import Inventory
@@ -272,7 +274,8 @@ def sync(
     """
     removals = plan_removals(client._provider_tree, wanted)
     for addition in plan_additions(client._provider_tree, wanted):
-        _apply(client, context, addition)
+        with _read_again_unless_created(client, addition):
+            _apply(client, context, addition)
         _copy_generation(client._provider_tree, wanted, addition.uuid)
     if allocations is not None:
         move, *rereads = plan_reshape(client._provider_tree, wanted, allocations, removals)
@@ -286,6 +289,25 @@ def _apply(client: Properties, context: Any, *steps: Any) -> None:
     for step in steps:
         with _sync_errors(client, step.uuid):
             step.apply(client, context)
+
+
+@contextmanager
+def _read_again_unless_created(client: Properties, addition: AddProvider) -> Iterator[None]:
+    """Forget the parent's tree when a child may or may not have been created.
+
+    If it was, and only the answer got lost, a driver that gives its children new uuids finds it
+    by its name the next time, instead of colliding with it until the cache is stale.
+    """
+    try:
+        yield
+    except (
+        ClientException,
+        exceptions.PlacementAPIConnectFailure,
+        exceptions.ResourceProviderCreationFailed,
+    ):
+        if addition.parent_uuid is not None:
+            _forget(client, addition.parent_uuid)
+        raise
 
 
 def _copy_generation(known: ProviderTree, wanted: ProviderTree, uuid: str) -> None:

@@ -8,7 +8,9 @@ import requests
 def answer(status=200, body=None, text=None):
     response = requests.Response()
     response.status_code = status
-    response._content = (json.dumps(body) if text is None else text).encode()
+    if text is None:
+        text = "" if body is None else json.dumps(body)
+    response._content = text.encode()
     return response
 
 

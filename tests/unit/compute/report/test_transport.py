@@ -12,8 +12,8 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from compute import config, exceptions
+from compute.report import SchedulerReportClient, report_client_singleton, transport
 from compute.report import client as client_module
-from compute.report import report_client_singleton, transport
 from compute.report.transport import Retry, Transport, reached, retries, safe_connect
 from tests.unit.compute.report.answers import FakeAdapter, answer
 
@@ -356,3 +356,17 @@ def test_no_session_is_needed_to_make_a_client(conf):
 
 def test_a_placement_that_never_answers_is_given_up_after_a_while(conf):
     assert conf.placement.timeout == transport.TIMEOUT
+
+
+@pytest.mark.parametrize("text", ["<html>Welcome</html>", '{"resource_prov', "[]"])
+@pytest.mark.parametrize("verb", ["get", "post", "put", "delete"])
+def test_a_success_that_is_not_placements_is_a_client_exception(text, verb):
+    client = SchedulerReportClient(FakeAdapter(answer(200, text=text)))
+    body = () if verb in ("get", "delete") else ({},)
+    with pytest.raises(ksa_exc.ClientException):
+        getattr(client, verb)("/traits", *body)
+
+
+def test_an_error_may_say_what_it_likes():
+    client = SchedulerReportClient(FakeAdapter(answer(502, text="<html>Bad gateway</html>")))
+    assert client.get("/traits").status_code == 502
