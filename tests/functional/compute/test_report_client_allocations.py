@@ -21,20 +21,20 @@ def provider(outsider):
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_existing_allocations_are_deleted(client, context, outsider, provider, force):
+def test_c21_existing_allocations_are_deleted(client, context, outsider, provider, force):
     consumer = outsider.allocate({provider: {"VCPU": 1}})
     assert client.delete_allocation_for_instance(context, consumer, force=force) is True
     assert outsider.allocations(consumer) == {}
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_no_allocations_to_delete_is_no_reason_to_warn(client, context, caplog, force):
+def test_c21_no_allocations_to_delete_is_no_reason_to_warn(client, context, caplog, force):
     with caplog.at_level(logging.WARNING):
         assert client.delete_allocation_for_instance(context, str(uuid4()), force=force) is False
     assert caplog.records == []
 
 
-def test_a_consumer_that_changes_amid_the_deletion_keeps_its_allocations(
+def test_c21_a_consumer_that_changes_amid_the_deletion_keeps_its_allocations(
     client, context, outsider, provider, placement_adapter
 ):
     consumer = outsider.allocate({provider: {"VCPU": 1}})
@@ -134,7 +134,7 @@ def node(outsider):
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_node_goes_with_its_allocations_and_child_first(
+def test_c24_a_node_goes_with_its_allocations_and_child_first(
     client, context, outsider, node, placement_adapter, told
 ):
     who = {"instances": [node.i1, node.i2], "evacuated": [node.gone]} if told else {}

@@ -25,7 +25,7 @@ def custom(prefix):
 # Inventory
 
 
-def test_inventory_of_a_provider_that_isnt_cached_is_a_value_error(
+def test_c6_inventory_of_a_provider_that_isnt_cached_is_a_value_error(
     client, context, outsider, placement_adapter
 ):
     with pytest.raises(ValueError, match="No such provider"):
@@ -33,14 +33,14 @@ def test_inventory_of_a_provider_that_isnt_cached_is_a_value_error(
     assert placement_adapter.requests == []
 
 
-def test_the_inventory_that_is_there_already_sends_nothing(
+def test_c6_the_inventory_that_is_there_already_sends_nothing(
     client, context, provider, placement_adapter
 ):
     client.set_inventory_for_provider(context, provider, VCPU)
     assert placement_adapter.requests == []
 
 
-def test_a_new_custom_class_is_created_before_the_inventory(
+def test_c6_a_new_custom_class_is_created_before_the_inventory(
     client, context, provider, placement_adapter, outsider
 ):
     name = custom("FOO")
@@ -54,12 +54,12 @@ def test_a_new_custom_class_is_created_before_the_inventory(
     assert client._provider_tree.data(provider).generation == outsider.generation(provider)
 
 
-def test_a_custom_name_that_cant_be_is_an_invalid_resource_class(client, context, provider):
+def test_c6_a_custom_name_that_cant_be_is_an_invalid_resource_class(client, context, provider):
     with pytest.raises(exceptions.InvalidResourceClass, match=r"CUSTOM_BOGU\$\$"):
         client.set_inventory_for_provider(context, provider, {"CUSTOM_BOGU$$": {"total": 1}})
 
 
-def test_an_unknown_standard_class_is_a_failed_update(client, context, provider):
+def test_c6_an_unknown_standard_class_is_a_failed_update(client, context, provider):
     with pytest.raises(exceptions.ResourceProviderUpdateFailed, match="/inventories"):
         client.set_inventory_for_provider(context, provider, {"NOT_A_CLASS": {"total": 1}})
 
@@ -69,7 +69,7 @@ def test_a_total_of_zero_is_refused_by_placement(client, context, provider):
         client.set_inventory_for_provider(context, provider, {"VCPU": {"total": 0}})
 
 
-def test_a_change_behind_our_back_is_a_conflict_until_read_again(
+def test_c6_a_change_behind_our_back_is_a_conflict_until_read_again(
     client, context, provider, outsider
 ):
     outsider.set_traits(provider, ["HW_CPU_X86_AVX"])
@@ -87,7 +87,7 @@ def test_no_inventory_clears_it(client, context, provider, outsider, nothing):
     assert outsider.inventory(provider) == {}
 
 
-def test_a_class_in_use_cant_be_dropped(client, context, provider, outsider):
+def test_c6_a_class_in_use_cant_be_dropped(client, context, provider, outsider):
     outsider.allocate({provider: {"VCPU": 1}})
     client._refresh_and_get_inventory(context, provider)
     with pytest.raises(exceptions.InventoryInUse, match="in use"):
@@ -95,7 +95,7 @@ def test_a_class_in_use_cant_be_dropped(client, context, provider, outsider):
     assert outsider.totals(provider) == {"VCPU": 4}
 
 
-def test_all_of_an_inventory_may_be_reserved(client, context, provider, outsider):
+def test_c7_all_of_an_inventory_may_be_reserved(client, context, provider, outsider):
     client.set_inventory_for_provider(context, provider, {"VCPU": {"total": 4, "reserved": 4}})
     assert outsider.inventory(provider)["VCPU"]["reserved"] == 4
 

@@ -22,11 +22,11 @@ def contents(tree):
 # C1
 
 
-def test_an_unknown_provider_has_no_tree(client, context):
+def test_c1_an_unknown_provider_has_no_tree(client, context):
     assert client.get_providers_in_tree(context, str(uuid4())) == []
 
 
-def test_ensuring_an_unknown_root_takes_a_look_and_a_creation(
+def test_c1_ensuring_an_unknown_root_takes_a_look_and_a_creation(
     client, context, placement_adapter, outsider
 ):
     uuid = str(uuid4())
@@ -118,7 +118,7 @@ def test_a_known_tree_is_read_provider_by_provider(known):
     ]
 
 
-def test_within_the_timer_nothing_is_sent_and_the_copy_is_another(
+def test_c2_within_the_timer_nothing_is_sent_and_the_copy_is_another(
     client, context, known, placement_adapter
 ):
     first = client.get_provider_tree_and_ensure_root(context, known[0])
@@ -147,7 +147,7 @@ def clock(monkeypatch):
     return lambda seconds: passed.__setitem__(0, seconds)
 
 
-def test_after_the_timer_the_tree_is_read_again(
+def test_c3_after_the_timer_the_tree_is_read_again(
     client, context, known, placement_adapter, clock, outsider
 ):
     outsider.set_traits(known[0], ["CUSTOM_NEW"])
@@ -157,7 +157,7 @@ def test_after_the_timer_the_tree_is_read_again(
     assert paths(placement_adapter.requests) == paths(known[-1])
 
 
-def test_a_refresh_period_of_zero_means_never_again(
+def test_c3_a_refresh_period_of_zero_means_never_again(
     client, context, known, placement_adapter, clock, compute_conf
 ):
     compute_conf.set_override("resource_provider_association_refresh", 0, group="compute")
@@ -166,7 +166,7 @@ def test_a_refresh_period_of_zero_means_never_again(
     assert placement_adapter.requests == []
 
 
-def test_a_cleared_cache_is_read_again(client, context, known, placement_adapter):
+def test_c3_a_cleared_cache_is_read_again(client, context, known, placement_adapter):
     client.clear_provider_cache()
     client.get_provider_tree_and_ensure_root(context, known[0])
     assert paths(placement_adapter.requests) == paths(known[-1])
@@ -242,7 +242,7 @@ def test_a_read_that_is_refused_is_never_taken_for_nothing(
 # C4, C5
 
 
-def test_sharing_providers_of_the_members_aggregates_come_along_as_roots(
+def test_c4_sharing_providers_of_the_members_aggregates_come_along_as_roots(
     client, context, outsider, compute_conf
 ):
     compute_conf.set_override("sharing_providers_max_uuids_per_request", 1, group="compute")
@@ -260,7 +260,7 @@ def test_sharing_providers_of_the_members_aggregates_come_along_as_roots(
     assert not any(tree.exists(uuid) for uuid in (ss3, sbw))
 
 
-def test_sharing_providers_that_are_children_elsewhere_are_lone_roots(client, context, outsider):
+def test_c5_sharing_providers_that_are_children_elsewhere_are_lone_roots(client, context, outsider):
     agg1, agg2, agg3 = (str(uuid4()) for _ in range(3))
     shared_root = outsider.provider()
     ssp = outsider.provider(parent=shared_root, traits=[SHARES], aggregates=[agg1])

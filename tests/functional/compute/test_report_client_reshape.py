@@ -84,7 +84,7 @@ def cycle(client, context, cloud):
 # C14, C15
 
 
-def test_allocations_of_a_tree_are_those_of_its_consumers_and_complete(
+def test_c14_allocations_of_a_tree_are_those_of_its_consumers_and_complete(
     client, context, cloud, outsider
 ):
     client.get_provider_tree_and_ensure_root(context, cloud.cn)
@@ -102,20 +102,20 @@ def test_allocations_of_a_tree_are_those_of_its_consumers_and_complete(
     assert cloud.ssp in found[cloud.i2]["allocations"]
 
 
-def test_a_consumer_of_the_shared_disk_alone_is_absent(client, context, cloud, outsider):
+def test_c15_a_consumer_of_the_shared_disk_alone_is_absent(client, context, cloud, outsider):
     outsider.allocate({cloud.ssp: {"DISK_GB": 1}})
     client.get_provider_tree_and_ensure_root(context, cloud.cn)
     found = client.get_allocations_for_provider_tree(context, cloud.name)
     assert found.keys() == {cloud.i1, cloud.i2}
 
 
-def test_a_tree_without_consumers_has_an_empty_dict_of_allocations(client, context):
+def test_c14_a_tree_without_consumers_has_an_empty_dict_of_allocations(client, context):
     uuid = str(uuid4())
     client.get_provider_tree_and_ensure_root(context, uuid)
     assert client.get_allocations_for_provider_tree(context, uuid) == {}
 
 
-def test_allocations_of_an_unknown_node_are_a_value_error(client, context):
+def test_c14_allocations_of_an_unknown_node_are_a_value_error(client, context):
     with pytest.raises(ValueError, match="No such provider nowhere"):
         client.get_allocations_for_provider_tree(context, "nowhere")
 
@@ -160,7 +160,7 @@ def test_without_allocations_nothing_is_reshaped(client, context, cloud, placeme
 
 
 @pytest.mark.parametrize("real", [True, False])
-def test_a_null_reshape_refreshes_generations_and_disturbs_nothing(
+def test_c16_a_null_reshape_refreshes_generations_and_disturbs_nothing(
     client, context, cloud, outsider, placement_adapter, real
 ):
     tree = client.get_provider_tree_and_ensure_root(context, cloud.cn)
@@ -180,7 +180,7 @@ def test_a_null_reshape_refreshes_generations_and_disturbs_nothing(
 # C17, C18
 
 
-def test_a_reshape_can_add_to_every_provider_and_every_allocation(cycle, cloud, outsider):
+def test_c17_a_reshape_can_add_to_every_provider_and_every_allocation(cycle, cloud, outsider):
     def add_foo(tree, allocations):
         for uuid in tree.get_provider_uuids():
             inventory = tree.data(uuid).inventory
@@ -228,7 +228,7 @@ def collapsed(cloud, move_allocations=True):
     return edit
 
 
-def test_a_collapse_that_forgets_the_allocations_fails_and_changes_nothing(
+def test_c18_a_collapse_that_forgets_the_allocations_fails_and_changes_nothing(
     cycle, cloud, outsider, placement_adapter
 ):
     before = outsider.allocations(cloud.i1)
@@ -239,7 +239,7 @@ def test_a_collapse_that_forgets_the_allocations_fails_and_changes_nothing(
     assert not [sent for sent in placement_adapter.requests if sent[0] == "DELETE"]
 
 
-def test_a_tree_collapses_onto_its_root_and_expands_again(
+def test_c18_a_tree_collapses_onto_its_root_and_expands_again(
     cycle, cloud, outsider, client, context, placement_adapter
 ):
     original = {consumer: outsider.allocations(consumer) for consumer in (cloud.i1, cloud.i2)}
@@ -347,7 +347,7 @@ def test_a_provider_to_be_removed_that_is_gone_already_is_left_out_of_the_reshap
 # C19, C20
 
 
-def test_an_allocation_written_meanwhile_is_a_conflict_and_a_fresh_cycle_succeeds(
+def test_c19_an_allocation_written_meanwhile_is_a_conflict_and_a_fresh_cycle_succeeds(
     cycle, client, cloud, outsider
 ):
     def edit_slowly(tree, allocations):
@@ -380,7 +380,7 @@ def answered(status, text):
 
 
 @pytest.mark.parametrize("failure", ["500", "connection", "class"])
-def test_a_reshape_that_fails_deletes_nothing_and_keeps_the_cache(
+def test_c20_a_reshape_that_fails_deletes_nothing_and_keeps_the_cache(
     cycle, client, cloud, outsider, placement_adapter, failure
 ):
     def fail(method, url):

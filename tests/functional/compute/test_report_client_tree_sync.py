@@ -72,12 +72,14 @@ def assert_cache_equals(tree, client):
 # C8
 
 
-def test_an_empty_tree_over_an_empty_cache_sends_nothing(client, context, placement_adapter):
+def test_c8_an_empty_tree_over_an_empty_cache_sends_nothing(client, context, placement_adapter):
     client.update_from_provider_tree(context, ProviderTree())
     assert placement_adapter.requests == []
 
 
-def test_a_tree_lives_grows_changes_and_goes(client, context, scene, outsider, placement_adapter):
+def test_c8_a_tree_lives_grows_changes_and_goes(
+    client, context, scene, outsider, placement_adapter
+):
     tree = scene.grown()
     client.update_from_provider_tree(context, tree)
     assert_placement_equals(tree, outsider)
@@ -198,7 +200,9 @@ def test_renaming_and_moving_are_ignored_with_a_warning(
 # C9–C12
 
 
-def test_an_impossible_class_fails_the_sync_and_forgets_that_tree(client, context, scene, outsider):
+def test_c9_an_impossible_class_fails_the_sync_and_forgets_that_tree(
+    client, context, scene, outsider
+):
     tree = scene.grown()
     tree.update_inventory(scene.grandchild, {"MOTSUC_BANDWIDTH": {"total": 1}})
     with pytest.raises(exceptions.ResourceProviderSyncFailed):
@@ -208,7 +212,9 @@ def test_an_impossible_class_fails_the_sync_and_forgets_that_tree(client, contex
     assert outsider.inventory(scene.grandchild) == {}
 
 
-def test_an_impossible_trait_fails_the_sync_and_changes_no_traits(client, context, scene, outsider):
+def test_c10_an_impossible_trait_fails_the_sync_and_changes_no_traits(
+    client, context, scene, outsider
+):
     client.update_from_provider_tree(context, scene.grown())
     tree = scene.tree()
     tree.update_traits(scene.root, ["HW_CPU_X86_AVX", "MOTSUC_FOO"])
@@ -218,7 +224,7 @@ def test_an_impossible_trait_fails_the_sync_and_changes_no_traits(client, contex
     assert client._provider_tree.get_provider_uuids() == [scene.ssp]
 
 
-def test_a_trait_changed_behind_our_back_conflicts_once_and_is_then_overwritten(
+def test_c11_a_trait_changed_behind_our_back_conflicts_once_and_is_then_overwritten(
     client, context, scene, outsider
 ):
     client.update_from_provider_tree(context, scene.grown())
@@ -255,7 +261,7 @@ def test_a_conflict_is_the_normal_path_and_no_warning(client, context, scene, ou
     assert caplog.records == []
 
 
-def test_a_placement_lost_amid_a_delete_is_a_client_exception(
+def test_c12_a_placement_lost_amid_a_delete_is_a_client_exception(
     client, context, scene, outsider, placement_adapter
 ):
     client.update_from_provider_tree(context, scene.grown())
@@ -377,7 +383,7 @@ def test_the_plan_for_an_unchanged_tree_is_empty(client, context, scene):
 # C25
 
 
-def test_no_request_is_above_1_36(client, context, scene, placement_adapter):
+def test_c25_no_request_is_above_1_36(client, context, scene, placement_adapter):
     client.update_from_provider_tree(context, scene.grown())
     client.update_from_provider_tree(context, scene.tree(), {})
     versions = {version for _, _, version in placement_adapter.requests if version}

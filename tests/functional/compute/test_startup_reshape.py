@@ -67,13 +67,13 @@ def gathers_allocations(adapter):
 class TestFirstStart:
     """R1, R2, R9."""
 
-    def test_makes_one_provider_named_like_the_node_with_the_uuid_of_its_record(
+    def test_r1_makes_one_provider_named_like_the_node_with_the_uuid_of_its_record(
         self, host, outsider
     ):
         host.start()
         assert tree_of(outsider, host) == {host.name: host.uuid}
 
-    def test_reports_what_the_driver_has(self, host, outsider):
+    def test_r1_reports_what_the_driver_has(self, host, outsider):
         host.start()
         units = {"min_unit": 1, "step_size": 1}
         assert outsider.inventory(host.uuid) == {
@@ -94,15 +94,15 @@ class TestFirstStart:
             },
         }
 
-    def test_reports_what_the_driver_can_do(self, host, outsider):
+    def test_r1_reports_what_the_driver_can_do(self, host, outsider):
         host.start()
         assert outsider.traits(host.uuid) == CAPABILITIES | {"COMPUTE_NODE", "OWNER_NOVA"}
 
-    def test_neither_reads_allocations_nor_reshapes_where_nothing_must_move(self, host):
+    def test_r9_neither_reads_allocations_nor_reshapes_where_nothing_must_move(self, host):
         host.start()
         assert (gathers_allocations(host.adapter), host.reshapes()) == ([], 0)
 
-    def test_a_second_update_of_an_unchanged_host_sends_nothing(self, host):
+    def test_r2_a_second_update_of_an_unchanged_host_sends_nothing(self, host):
         host.start()
         sent = len(host.adapter.requests)
         host.update()
@@ -114,7 +114,7 @@ class TestFirstStart:
         assert host.adapter.writes == []
 
     @pytest.mark.parametrize("driver_class", [LegacyInventoryDriver, ResourceOnlyDriver])
-    def test_a_driver_from_before_provider_trees_reports_the_same(
+    def test_r27_a_driver_from_before_provider_trees_reports_the_same(
         self, host, outsider, driver_class
     ):
         """R27"""
@@ -134,7 +134,7 @@ class TestReshapeAtStartUp:
         flat_host.start(SpreadingDriver)
         return flat_host
 
-    def test_the_providers_are_those_the_driver_laid_out(self, spread, outsider):
+    def test_r4_the_providers_are_those_the_driver_laid_out(self, spread, outsider):
         found = outsider.call("GET", f"/resource_providers?in_tree={spread.uuid}")
         name_of = {p["uuid"]: p["name"] for p in found["resource_providers"]}
         parents = {
@@ -154,7 +154,7 @@ class TestReshapeAtStartUp:
         }
         assert outsider.shown(spread.driver.pool)["parent_provider_uuid"] is None
 
-    def test_the_inventory_moved_and_the_root_has_none(self, spread, outsider):
+    def test_r5_the_inventory_moved_and_the_root_has_none(self, spread, outsider):
         uuids = tree_of(outsider, spread)
         totals = {
             name.removeprefix(f"{spread.name}-"): outsider.totals(u) for name, u in uuids.items()
@@ -170,7 +170,7 @@ class TestReshapeAtStartUp:
         }
         assert outsider.totals(spread.driver.pool) == {"DISK_GB": 500}
 
-    def test_the_allocations_moved_along(self, spread, outsider):
+    def test_r5_the_allocations_moved_along(self, spread, outsider):
         uuids = tree_of(outsider, spread)
         held = {
             name.removeprefix(f"{spread.name}-"): held_of(outsider, u) for name, u in uuids.items()
@@ -190,18 +190,18 @@ class TestReshapeAtStartUp:
             second: {"DISK_GB": 20},
         }
 
-    def test_only_the_root_has_the_traits_of_a_node(self, spread, outsider):
+    def test_r4_only_the_root_has_the_traits_of_a_node(self, spread, outsider):
         uuids = tree_of(outsider, spread)
         assert outsider.traits(uuids[spread.name]) >= CAPABILITIES
         assert outsider.traits(uuids[f"{spread.name}-numa1"]) == set()
         assert outsider.traits(uuids[f"{spread.name}-pf1_1"]) == {"CUSTOM_PHYSNET_0"}
 
-    def test_only_the_root_and_the_pool_are_in_the_aggregate(self, spread, outsider):
+    def test_r4_only_the_root_and_the_pool_are_in_the_aggregate(self, spread, outsider):
         uuids = [*tree_of(outsider, spread).values(), spread.driver.pool]
         members = {u for u in uuids if outsider.aggregates(u) == {spread.driver.aggregate}}
         assert members == {spread.uuid, spread.driver.pool}
 
-    def test_the_driver_is_asked_twice_and_placement_once(self, spread):
+    def test_r5_the_driver_is_asked_twice_and_placement_once(self, spread):
         assert spread.driver.asked == [(spread.name, []), (spread.name, ["allocations"])]
         assert spread.reshapes() == 1
 
@@ -216,7 +216,7 @@ class TestReshapeAtStartUp:
         assert outsider.totals(host.uuid) == {"DISK_GB": 1028}
         assert host.reshapes() == 1
 
-    def test_a_layout_made_from_scratch_is_no_reshape(self, host, outsider):
+    def test_r4_a_layout_made_from_scratch_is_no_reshape(self, host, outsider):
         """R4: nothing to move where there was nothing."""
         host.start(SpreadingDriver)
         assert len(tree_of(outsider, host)) == 7
@@ -228,7 +228,7 @@ class TestReshapeAtStartUp:
         assert held.pop(flat_host.uuid) == {"DISK_GB": 20}
         assert list(held.values()) == [{"VCPU": 1, "MEMORY_MB": 2048}]
 
-    def test_an_operator_s_own_child_provider_stays_as_it_is(self, flat_host, outsider):
+    def test_r35_an_operator_s_own_child_provider_stays_as_it_is(self, flat_host, outsider):
         """R35"""
         child = outsider.provider(
             parent=flat_host.uuid, inventory={"CUSTOM_GPS": {"total": 1}}, traits=["CUSTOM_ROOF"]
@@ -250,7 +250,7 @@ def unchanged(outsider, host):
 class TestReshapeThatMayNotBe:
     """R6, R7, R8."""
 
-    def test_in_a_periodic_update_the_need_passes_and_nothing_is_read_or_written(
+    def test_r6_in_a_periodic_update_the_need_passes_and_nothing_is_read_or_written(
         self, flat_host, outsider
     ):
         flat_host.start()
@@ -262,7 +262,7 @@ class TestReshapeThatMayNotBe:
         assert flat_host.adapter.requests[sent:] == []
         assert unchanged(outsider, flat_host)
 
-    def test_a_driver_that_keeps_asking_ends_the_service_and_nothing_is_written(
+    def test_r7_a_driver_that_keeps_asking_ends_the_service_and_nothing_is_written(
         self, flat_host, outsider
     ):
         with pytest.raises(exceptions.ReshapeNeeded):
@@ -270,7 +270,7 @@ class TestReshapeThatMayNotBe:
         assert flat_host.adapter.writes == []
         assert unchanged(outsider, flat_host)
 
-    def test_a_driver_that_can_not_reshape_ends_the_service_and_nothing_is_written(
+    def test_r8_a_driver_that_can_not_reshape_ends_the_service_and_nothing_is_written(
         self, flat_host, outsider
     ):
         with pytest.raises(exceptions.ReshapeFailed):
@@ -309,7 +309,9 @@ class TestConflicts:
 
         return prepare
 
-    def test_a_reshape_that_others_outrun_twice_succeeds_the_third_time(self, flat_host, outsider):
+    def test_r10_a_reshape_that_others_outrun_twice_succeeds_the_third_time(
+        self, flat_host, outsider
+    ):
         flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 2))
         assert flat_host.reshapes() == 3
         assert (
@@ -326,7 +328,9 @@ class TestConflicts:
             flat_host.second: {"VCPU": 1},
         }
 
-    def test_a_reshape_that_others_outrun_four_times_ends_the_service(self, flat_host, outsider):
+    def test_r10_a_reshape_that_others_outrun_four_times_ends_the_service(
+        self, flat_host, outsider
+    ):
         with pytest.raises(exceptions.ReshapeFailed):
             flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 4))
         assert flat_host.reshapes() == 4
@@ -334,7 +338,7 @@ class TestConflicts:
         children = set(tree_of(outsider, flat_host).values()) - {flat_host.uuid}
         assert [outsider.totals(child) for child in children] == [{}, {}]
 
-    def test_an_update_that_others_always_outrun_is_given_up_and_logged(
+    def test_r11_an_update_that_others_always_outrun_is_given_up_and_logged(
         self, flat_host, outsider, caplog
     ):
         flat_host.start()
@@ -348,7 +352,7 @@ class TestConflicts:
         assert len(puts) == 4
         assert "Error updating resources" in caplog.text
 
-    def test_and_the_next_update_works(self, flat_host, outsider):
+    def test_r11_and_the_next_update_works(self, flat_host, outsider):
         flat_host.start()
         self.racing(outsider, "/resource_providers/{}/inventories", 4)(flat_host)
         flat_host.driver.vcpus = 20
@@ -369,7 +373,7 @@ class TestWhatPlacementRefuses:
     """R12."""
 
     @pytest.mark.parametrize("what", ["class", "trait"])
-    def test_a_name_that_does_not_exist_is_logged_and_the_service_goes_on(
+    def test_r12_a_name_that_does_not_exist_is_logged_and_the_service_goes_on(
         self, host, outsider, what
     ):
         class BogusDriver(MediumFakeDriver):
@@ -400,7 +404,7 @@ class TestCrash:
 
         host.adapter.before = before
 
-    def test_between_the_children_and_the_reshape_leaves_only_empty_children(
+    def test_r33_between_the_children_and_the_reshape_leaves_only_empty_children(
         self, flat_host, outsider
     ):
         with pytest.raises(Crash):
@@ -409,7 +413,7 @@ class TestCrash:
         assert [outsider.totals(child) for child in children] == [{}, {}]
         assert unchanged(outsider, flat_host)
 
-    def test_the_next_start_uses_those_children_and_completes(self, flat_host, outsider):
+    def test_r33_the_next_start_uses_those_children_and_completes(self, flat_host, outsider):
         with pytest.raises(Crash):
             flat_host.start(NestingDriver, prepare=self.crash_at_the_reshape)
         before = tree_of(outsider, flat_host)
@@ -447,12 +451,12 @@ class TestPlacementDown:
 
         host.adapter.before = before
 
-    def test_at_the_start_it_is_logged_and_the_service_is_up(self, host, caplog):
+    def test_r34_at_the_start_it_is_logged_and_the_service_is_up(self, host, caplog):
         host.start(prepare=self.unreachable)
         assert isinstance(host.outcome.failures[host.name], ConnectFailure)
         assert "Error updating resources" in caplog.text
 
-    def test_the_next_update_makes_everything(self, host, outsider):
+    def test_r34_the_next_update_makes_everything(self, host, outsider):
         host.start(prepare=self.unreachable)
         host.adapter.before = None
         assert host.update().failures == {}

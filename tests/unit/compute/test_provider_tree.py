@@ -47,7 +47,7 @@ def row(uuid, parent=None, generation=1, name=None):
 # Adding and removing
 
 
-def test_a_child_without_a_uuid_gets_one_made_up():
+def test_t1_a_child_without_a_uuid_gets_one_made_up():
     tree = ProviderTree()
     tree.new_root("cn", "cn-uuid")
     uuid = tree.new_child("c1", "cn")
@@ -61,7 +61,7 @@ def test_new_root_returns_its_uuid(tree):
 
 
 @pytest.mark.parametrize("uuid", ["cn-uuid", "pf0-uuid", "numa1"])
-def test_a_root_may_not_take_a_uuid_that_is_someones_uuid_or_name(tree, uuid):
+def test_t2_a_root_may_not_take_a_uuid_that_is_someones_uuid_or_name(tree, uuid):
     with pytest.raises(ValueError, match=f"Provider {uuid} already exists"):
         tree.new_root("fresh", uuid)
 
@@ -72,12 +72,12 @@ def test_a_root_needs_a_uuid(tree):
 
 
 @pytest.mark.parametrize("taken", ["pf0-uuid", "ssp"])
-def test_a_child_may_not_take_a_uuid_that_is_someones_uuid_or_name(tree, taken):
+def test_t2_a_child_may_not_take_a_uuid_that_is_someones_uuid_or_name(tree, taken):
     with pytest.raises(ValueError, match="already exists"):
         tree.new_child("fresh", "cn", uuid=taken)
 
 
-def test_a_child_without_a_uuid_needs_a_name_unused_in_the_whole_forest(tree):
+def test_t2_a_child_without_a_uuid_needs_a_name_unused_in_the_whole_forest(tree):
     with pytest.raises(ValueError, match="Provider pf0 already exists"):
         tree.new_child("pf0", "ssp")
 
@@ -87,12 +87,12 @@ def test_a_child_with_a_uuid_may_repeat_a_name(tree):
     assert tree.data("second-pf0").name == "pf0"
 
 
-def test_a_child_needs_a_parent_that_exists(tree):
+def test_t2_a_child_needs_a_parent_that_exists(tree):
     with pytest.raises(ValueError, match="No such provider nope"):
         tree.new_child("fresh", "nope")
 
 
-def test_removing_a_provider_removes_all_below_it(tree):
+def test_t5_removing_a_provider_removes_all_below_it(tree):
     tree.remove("numa0")
     assert tree.get_provider_uuids() == ["cn-uuid", "numa1-uuid", "ssp-uuid"]
     assert not tree.exists("pf0")
@@ -124,7 +124,7 @@ def test_the_older_of_two_namesake_roots_is_found_again_when_the_newer_goes(tree
 # Order and lookup
 
 
-def test_uuids_come_depth_first_and_parents_before_children():
+def test_t3_uuids_come_depth_first_and_parents_before_children():
     tree = ProviderTree()
     expected = []
     for root in ("r2", "r1"):
@@ -140,7 +140,7 @@ def test_uuids_of_one_provider_are_it_and_all_below(tree):
     assert tree.get_provider_uuids("numa0") == ["numa0-uuid", "pf0-uuid"]
 
 
-def test_uuids_of_the_whole_tree_of_a_grandchild_start_at_its_root(tree):
+def test_t4_uuids_of_the_whole_tree_of_a_grandchild_start_at_its_root(tree):
     assert tree.get_provider_uuids_in_tree("pf0") == [
         "cn-uuid",
         "numa0-uuid",
@@ -204,7 +204,7 @@ def test_roots_are_kept_by_uuid_and_by_name(tree):
         ("subtree", ()),
     ],
 )
-def test_a_missing_provider_is_a_value_error(tree, method, arguments):
+def test_t9_a_missing_provider_is_a_value_error(tree, method, arguments):
     with pytest.raises(ValueError, match="No such provider nope"):
         getattr(tree, method)("nope", *arguments)
 
@@ -218,7 +218,7 @@ def test_exists_never_raises(tree):
 # Populating from placement
 
 
-def test_populate_takes_providers_in_any_order_and_from_a_generator():
+def test_t11_populate_takes_providers_in_any_order_and_from_a_generator():
     tree = ProviderTree()
     tree.populate_from_iterable(
         iter([row("gc", "c2", 7), row("c2", "r"), row("c1", "r"), row("r", None, 5)])
@@ -261,7 +261,7 @@ def test_generation_and_parent_may_be_absent():
     assert tree.data("n") == ProviderData("r", "n", None, None, {}, set(), set(), {})
 
 
-def test_populating_again_wipes_what_was_known_of_a_provider():
+def test_t11_populating_again_wipes_what_was_known_of_a_provider():
     tree = ProviderTree()
     rows = [row("r"), row("c", "r")]
     tree.populate_from_iterable(rows)
@@ -272,7 +272,7 @@ def test_populating_again_wipes_what_was_known_of_a_provider():
     assert tree.data("c")[4:] == ({}, set(), set(), {})
 
 
-def test_descendants_that_are_not_listed_disappear(tree):
+def test_t11_descendants_that_are_not_listed_disappear(tree):
     tree.populate_from_iterable([row("numa0-uuid", "cn-uuid", name="numa0")])
     assert tree.get_provider_uuids("cn") == ["cn-uuid", "numa1-uuid", "numa0-uuid"]
 
@@ -284,7 +284,7 @@ def test_providers_elsewhere_survive_untouched(tree):
     assert tree.has_traits("ssp", ["T"])
 
 
-def test_unknown_parents_change_nothing(tree):
+def test_t11_unknown_parents_change_nothing(tree):
     before = tree.get_provider_uuids()
     with pytest.raises(ValueError, match="The following parents were not found: ghost"):
         tree.populate_from_iterable([row("cn-uuid"), row("c", "ghost")])
@@ -294,7 +294,7 @@ def test_unknown_parents_change_nothing(tree):
 @pytest.mark.parametrize(
     "circle", [[row("a", "a")], [row("a", "b"), row("b", "a")], [row("r"), row("a", "a")]]
 )
-def test_a_circle_of_parents_changes_nothing(tree, circle):
+def test_t11_a_circle_of_parents_changes_nothing(tree, circle):
     before = tree.get_provider_uuids()
     with pytest.raises(ValueError, match="Unexpectedly failed to find parents"):
         tree.populate_from_iterable(circle)
@@ -346,7 +346,7 @@ def test_inventory_is_absent_until_there_is_some(tree):
         ({}, True),
     ],
 )
-def test_inventory_changes_by_other_classes_new_fields_and_other_values(tree, wanted, changed):
+def test_t6_inventory_changes_by_other_classes_new_fields_and_other_values(tree, wanted, changed):
     tree.update_inventory("cn", {"VCPU": VCPU})
     assert tree.has_inventory_changed("cn", wanted) is changed
     assert tree.update_inventory("cn", wanted) is changed
@@ -366,7 +366,7 @@ def test_none_is_no_inventory(tree):
         ("update_aggregates", ["A"]),
     ],
 )
-def test_a_generation_is_stored_even_without_a_change(tree, update, value):
+def test_t7_a_generation_is_stored_even_without_a_change(tree, update, value):
     assert getattr(tree, update)("cn", value) is True
     assert tree.data("cn").generation == 3
     assert getattr(tree, update)("cn", value, generation=11) is False
@@ -377,7 +377,7 @@ def test_a_generation_is_stored_even_without_a_change(tree, update, value):
     assert tree.data("cn").generation == 0
 
 
-def test_what_was_passed_in_and_what_was_given_out_can_be_edited_freely(tree):
+def test_t8_what_was_passed_in_and_what_was_given_out_can_be_edited_freely(tree):
     inventory, traits, aggregates, resources = {"VCPU": dict(VCPU)}, {"T"}, {"A"}, {"PMEM": {"r1"}}
     tree.update_inventory("cn", inventory)
     tree.update_traits("cn", traits)
@@ -409,7 +409,7 @@ def test_provider_data_is_a_named_tuple_in_the_documented_order(tree):
         tree.data("cn").name = "x"
 
 
-def test_a_sharing_provider_has_the_class_and_the_trait(tree):
+def test_t13_a_sharing_provider_has_the_class_and_the_trait(tree):
     tree.update_inventory("ssp", {"DISK_GB": {"total": 500}})
     assert not tree.has_sharing_provider("DISK_GB")
     tree.add_traits("ssp", "MISC_SHARES_VIA_AGGREGATE")
@@ -430,7 +430,7 @@ def test_resources_are_replaced_when_they_differ(tree):
 @pytest.mark.parametrize(
     ("kind", "has"), [("traits", "has_traits"), ("aggregates", "in_aggregates")]
 )
-def test_traits_and_aggregates_are_sets(tree, kind, has):
+def test_t10_traits_and_aggregates_are_sets(tree, kind, has):
     update, changed = getattr(tree, f"update_{kind}"), getattr(tree, f"have_{kind}_changed")
     add, remove = getattr(tree, f"add_{kind}"), getattr(tree, f"remove_{kind}")
     assert update("cn", ["B", "A", "A"]) is True
@@ -447,7 +447,7 @@ def test_traits_and_aggregates_are_sets(tree, kind, has):
 
 
 @pytest.mark.parametrize("method", ["add_traits", "remove_traits"])
-def test_no_traits_for_a_missing_provider_go_unnoticed(tree, method):
+def test_t9_no_traits_for_a_missing_provider_go_unnoticed(tree, method):
     assert getattr(tree, method)("nope") is None
 
 
@@ -455,7 +455,7 @@ def test_no_traits_for_a_missing_provider_go_unnoticed(tree, method):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))])
-def test_copies_are_equal_independent_and_under_the_same_lock(tree, copied):
+def test_t12_copies_are_equal_independent_and_under_the_same_lock(tree, copied):
     tree.update_inventory("pf0", {"SRIOV_NET_VF": {"total": 4}})
     tree.update_traits("pf0", ["T"])
     tree.update_resources("cn", {"PMEM": {"r"}})
@@ -471,7 +471,7 @@ def test_copies_are_equal_independent_and_under_the_same_lock(tree, copied):
     assert not tree.has_traits("cn", ["ONLY_IN_THE_COPY"])
 
 
-def test_threads_add_read_and_copy_at_once():
+def test_t14_threads_add_read_and_copy_at_once():
     tree = ProviderTree()
     tree.new_root("cn", "cn-uuid")
     barrier = threading.Barrier(20)
