@@ -22,7 +22,8 @@ OPTIONS = [
         "parallel_node_updates",
         default=8,
         min=1,
-        help="How many nodes of this host are updated at the same time.",
+        help="How many nodes of this host are updated at the same time. The driver is then asked "
+        "for several nodes at once.",
     ),
     cfg.StrOpt(
         "sysfs_root",

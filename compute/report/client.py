@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from keystoneauth1.adapter import Adapter
@@ -73,11 +73,24 @@ class SchedulerReportClient(SchedulingReads):
         with self.working_with(first):
             tree_sync.sync(self, context, new_tree, allocations)
 
-    def plan_update(
+    def plan(
         self, new_tree: ProviderTree, allocations: Mapping[str, Any] | None = None
     ) -> list[tree_sync.Step]:
-        """What `update_from_provider_tree` would do, without doing it. `str()` of a step tells."""
+        """What `update_from_provider_tree` would do, a write each, without doing it.
+
+        `str()` of a step tells what it is; `apply` does them all.
+        """
         return tree_sync.plan(self._provider_tree, new_tree, allocations)
+
+    def apply(self, context: Any, plan: Sequence[tree_sync.Step]) -> None:
+        """Do what a plan says, in its order. Raises as `update_from_provider_tree`.
+
+        A plan knows only what was known when it was made. Where a provider to be created turns out
+        to exist, with more to it than is wanted, `update_from_provider_tree` does the rest.
+        """
+        first = next((step.uuid for step in plan), "")
+        with self.working_with(first):
+            tree_sync.apply(self, context, plan)
 
     def delete_resource_provider(
         self,

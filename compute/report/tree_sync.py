@@ -75,8 +75,20 @@ class Reshape:
             f"and the allocations of {len(self.allocations)} consumers"
         )
 
+    @property
+    def uuid(self) -> str:
+        """One of the providers it is about."""
+        return next(iter(self.inventories), "")
+
     def apply(self, client: Properties, context: Any) -> None:
-        reshape(client, context, self.inventories, self.allocations)
+        # Those created since it was planned have a generation only now.
+        inventories = {
+            uuid: record
+            if record["resource_provider_generation"] is not None
+            else {**record, "resource_provider_generation": _generation(client, uuid)}
+            for uuid, record in self.inventories.items()
+        }
+        reshape(client, context, inventories, self.allocations)
 
 
 @dataclass(frozen=True)
@@ -283,6 +295,19 @@ def sync(
         _apply(client, context, *rereads)
     _apply(client, context, *removals)
     _apply(client, context, *plan_properties(client._provider_tree, wanted))
+
+
+def apply(client: Properties, context: Any, steps: Iterable[Step]) -> None:
+    """Do what a plan says, in its order; the first failure ends it."""
+    for step in steps:
+        if isinstance(step, Reshape):
+            step.apply(client, context)
+        else:
+            _apply(client, context, step)
+
+
+def _generation(client: Properties, uuid: str) -> int | None:
+    return client._provider_tree.data(uuid).generation
 
 
 def _apply(client: Properties, context: Any, *steps: Any) -> None:

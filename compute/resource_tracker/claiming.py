@@ -54,13 +54,7 @@ class Claiming(WrittenAllocations):
             self._set_instance_host_and_node(instance, node)
             self._update_usage_from_instance(context, instance, nodename)
             try:
-                if not self._scheduler_made(allocations) and not self._write_allocations(
-                    context, instance, node
-                ):
-                    raise exceptions.ComputeResourcesUnavailable(
-                        reason="placement refused the allocation"
-                    )
-                self._update(context, node)
+                self._report_claim(context, instance, node, allocations)
             except Exception:
                 self._forget_instance(context, instance, nodename)
                 instance.numa_topology, instance.pci_devices, instance.resources = before
@@ -196,13 +190,7 @@ class Claiming(WrittenAllocations):
             self._save(instance)
             self._update_usage_from_migration(instance, migration, nodename)
             try:
-                if not self._scheduler_made(allocations) and not self._write_allocations(
-                    context, instance, node, flavor
-                ):
-                    raise exceptions.ComputeResourcesUnavailable(
-                        reason="placement refused the allocation"
-                    )
-                self._update(context, node)
+                self._report_claim(context, instance, node, allocations, flavor)
             except Exception:
                 self._forget_move(context, instance, nodename, flavor)
                 migration.status = migration_record.ERROR
@@ -320,9 +308,19 @@ class Claiming(WrittenAllocations):
         taken = set().union(*state.pci_taken.values())
         return pci_devices.choose(state.pci_devices, taken, instance.pci_requests, instance.uuid)
 
-    def _scheduler_made(self, allocations: Given) -> bool:
-        """Whether the allocations are there already, and not ours to write."""
-        return bool(allocations) and self.conf.compute.allocation_writer != "tracker"
+    def _report_claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: ComputeNode,
+        allocations: Given,
+        flavor: Flavor | None = None,
+    ) -> None:
+        """Write the claim's allocations, unless the scheduler did, and the node's record."""
+        there_already = allocations and not self._writes_all()
+        if not there_already and not self._write_allocations(context, instance, node, flavor):
+            raise exceptions.ComputeResourcesUnavailable(reason="placement refused the allocation")
+        self._update(context, node)
 
     def _set_instance_host_and_node(self, instance: Instance, node: ComputeNode) -> None:
         instance.host = instance.launched_on = self.host

@@ -45,6 +45,14 @@ class WrittenAllocations(AllocationAudit):
     #: the consumers this process wrote allocations of
     _written: set[str]
 
+    def _writes_all(self) -> bool:
+        """Whether the allocations of all instances are ours: that is so for drivers that say it."""
+        mode = self.conf.compute.allocation_writer
+        return mode == TRACKER or (mode == AUTO and self.driver.requires_allocation_refresh)
+
+    def _writes_none(self) -> bool:
+        return self.conf.compute.allocation_writer == SCHEDULER
+
     def _heal_allocations(
         self, context: RequestContext, node: ComputeNode, consumers: set[str] | None
     ) -> None:
@@ -52,12 +60,12 @@ class WrittenAllocations(AllocationAudit):
 
         `consumers` are those found to hold something of the node; None: nobody looked.
         """
-        mode = self.conf.compute.allocation_writer
         state = self._state(node.hypervisor_hostname)
-        if mode == SCHEDULER or (mode == AUTO and consumers is None):
+        all_of_them = self._writes_all()
+        if self._writes_none() or (consumers is None and not all_of_them):
             return
         for uuid, instance in list(state.instances.items()):
-            if mode == TRACKER or uuid not in (consumers or ()) or uuid in self._written:
+            if all_of_them or uuid not in (consumers or ()) or uuid in self._written:
                 self._write_allocations(context, instance, node)
 
     def _write_allocations(
@@ -73,13 +81,12 @@ class WrittenAllocations(AllocationAudit):
         logged and left to the next update.
         """
         state = self._state(node.hypervisor_hostname)
-        if self.conf.compute.allocation_writer == SCHEDULER or state.tree is None:
+        if self._writes_none() or state.tree is None:
             return True
         try:
             current = self.reportclient.get_allocs_for_consumer(context, instance.uuid)
             held = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
-            ours = self.conf.compute.allocation_writer == TRACKER or instance.uuid in self._written
-            if held and not ours:
+            if held and not self._writes_all() and instance.uuid not in self._written:
                 return True
             wanted = merged(
                 held, self._placed(instance, node, state.tree, held, flavor), state.tree
@@ -105,8 +112,9 @@ class WrittenAllocations(AllocationAudit):
 
         What it holds on another host stays, and so does what both share.
         """
-        mode = self.conf.compute.allocation_writer
-        if mode == SCHEDULER or (mode == AUTO and instance.uuid not in self._written):
+        if self._writes_none():
+            return
+        if not self._writes_all() and instance.uuid not in self._written:
             return
         self._written.discard(instance.uuid)
         tree = self._state(node.hypervisor_hostname).tree

@@ -352,7 +352,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(client, context, scene,
     tree.update_inventory(scene.root, {"VCPU": {"total": 8}})
     tree.update_aggregates(scene.root, [scene.agg1])
     placement_adapter.requests.clear()
-    assert [str(step) for step in client.plan_update(tree)] == [
+    assert [str(step) for step in client.plan(tree)] == [
         f"create provider c1 ({scene.child}) below {scene.root}",
         f"set traits of {scene.child} to ['HW_CPU_X86_AVX']",
         f"set inventory of {scene.root} to {{'VCPU': {{'total': 8}}}}",
@@ -368,7 +368,7 @@ def test_the_plan_of_a_reshape_moves_inventory_at_once_and_removes_afterwards(
     tree = scene.tree()
     tree.remove(scene.grandchild)
     tree.update_inventory(scene.root, {"VCPU": {"total": 8}})
-    assert [str(step) for step in client.plan_update(tree, {})] == [
+    assert [str(step) for step in client.plan(tree, {})] == [
         "reshape 4 providers and the allocations of 0 consumers",
         *(f"read the inventory of {uuid}" for uuid in tree.get_provider_uuids()),
         f"delete provider {scene.grandchild}",
@@ -377,7 +377,21 @@ def test_the_plan_of_a_reshape_moves_inventory_at_once_and_removes_afterwards(
 
 def test_the_plan_for_an_unchanged_tree_is_empty(client, context, scene):
     client.update_from_provider_tree(context, scene.grown())
-    assert client.plan_update(scene.tree()) == []
+    assert client.plan(scene.tree()) == []
+
+
+def test_applying_a_plan_makes_it_so_and_leaves_nothing_to_plan(client, context, scene, outsider):
+    tree = scene.grown()
+    client.apply(context, client.plan(tree))
+    assert client.plan(tree) == []
+    assert outsider.exists(scene.grandchild)
+
+
+def test_a_planned_reshape_of_new_providers_can_be_applied(client, context, scene, outsider):
+    tree = scene.grown()
+    plan = client.plan(tree, {})
+    client.apply(context, plan)
+    assert client.plan(tree) == []
 
 
 # C25

@@ -314,6 +314,13 @@ class TestAuto:
         running.start()
         assert outsider.allocations(instance.uuid) == {running.uuid: WHOLE}
 
+    def test_a_driver_may_ask_for_allocations_to_be_written_again(self, running, outsider):
+        running.driver.requires_allocation_refresh = True
+        instance = an_instance(running, host=running.name, node=running.name)
+        outsider.allocate({running.uuid: {"VCPU": 1}}, instance.uuid)
+        running.update()
+        assert outsider.allocations(instance.uuid) == {running.uuid: WHOLE}
+
     def test_idle_updates_with_instances_send_nothing(self, running):
         claimed(running)
         running.update()
