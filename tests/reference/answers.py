@@ -22,7 +22,10 @@ UNORDERED = (
 #: the words of a database or a parser stand here (rest-api.md 3.3)
 ANY_TEXT = re.compile(r"(?<=Update conflict: ).*?(?=  $|\n\n\n)", re.DOTALL)
 #: lists in bodies that come in no particular order, by key
-UNORDERED_LISTS = {"resource_providers", "traits", "aggregates"}
+UNORDERED_LISTS = {
+    *("resource_providers", "traits", "aggregates"),
+    *("allocation_requests", "allocations", "mappings"),
+}
 #: keys whose order is documented; the others are names and uuids
 FIELD = re.compile("[a-z_]+")
 ANYTHING = "<any>"
@@ -85,10 +88,14 @@ class Reader:
         return uuid if uuid in self._sent else "<new uuid>"
 
 
-def _arranged(value: Any, key: str = "", beside: Collection[str] = ()) -> Any:
+def _arranged(value: Any, key: str = "") -> Any:
     """A body's value with whatever has no order brought into one."""
     if isinstance(value, dict):
-        return {name: _arranged(item, name, value) for name, item in value.items()}
+        # what lies in mappings is named by suffixes
+        return {
+            name: _arranged(item, key if key == "mappings" else name)
+            for name, item in value.items()
+        }
     if isinstance(value, list):
         items = [_arranged(item) for item in value]
         return sorted(items, key=json.dumps) if key in UNORDERED_LISTS else items

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, parse_qsl, unquote
 
 from tests.reference.answers import Answer
 from tests.reference.picture import Picture
@@ -24,22 +24,22 @@ class Deviation(NamedTuple):
     """A sort of request that we answer differently.
 
     :param reason: what the reference does, and why we don't
-    :param concerns: whether a request is of this sort
+    :param concerns: whether a request is of this sort, and what the services hold
     :param theirs: the status of the reference
     :param ours: the status that we give instead
     """
 
     reason: str
-    concerns: Callable[[Request], bool]
+    concerns: Callable[[Request, Picture], bool]
     theirs: int = 500
     ours: int = 400
 
 
-def accepted(request: Request, reference: Answer, ours: Answer) -> str | None:
+def accepted(request: Request, picture: Picture, reference: Answer, ours: Answer) -> str | None:
     """The reason why the two answers may differ, or None if they may not."""
     for deviation in DEVIATIONS:
         statuses = (deviation.theirs, deviation.ours)
-        if statuses == (reference.status, ours.status) and deviation.concerns(request):
+        if statuses == (reference.status, ours.status) and deviation.concerns(request, picture):
             return deviation.reason
     return None
 
@@ -87,18 +87,18 @@ def _parts(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
             yield from _parts(item)
 
 
-def _is_nested_deeply(request: Request) -> bool:
+def _is_nested_deeply(request: Request, picture: Picture) -> bool:
     return isinstance(request.body, str) and request.body.count("[") > 900
 
 
-def _has_ratio_that_is_no_number(request: Request) -> bool:
+def _has_ratio_that_is_no_number(request: Request, picture: Picture) -> bool:
     return any(
         key == "allocation_ratio" and isinstance(part, float) and not math.isfinite(part)
         for key, part in _parts(_value(request))
     )
 
 
-def _has_inventory_of_no_class(request: Request) -> bool:
+def _has_inventory_of_no_class(request: Request, picture: Picture) -> bool:
     return any(
         key == "inventories"
         and isinstance(part, dict)
@@ -107,11 +107,11 @@ def _has_inventory_of_no_class(request: Request) -> bool:
     )
 
 
-def _has_half_a_character(request: Request) -> bool:
+def _has_half_a_character(request: Request, picture: Picture) -> bool:
     return any(isinstance(p, str) and SURROGATE.search(p) for _, p in _parts(_value(request)))
 
 
-def _asks_beyond_64_bits(request: Request) -> bool:
+def _asks_beyond_64_bits(request: Request, picture: Picture) -> bool:
     for asked in parse_qs(request.path.partition("?")[2]).get("resources", ()):
         amounts = (part.rpartition(":")[2].strip() for part in asked.split(","))
         if any(amount.isdecimal() and int(amount) > MAX_64_BIT for amount in amounts):
@@ -119,7 +119,7 @@ def _asks_beyond_64_bits(request: Request) -> bool:
     return False
 
 
-def _has_a_query_that_is_no_text(request: Request) -> bool:
+def _has_a_query_that_is_no_text(request: Request, picture: Picture) -> bool:
     path, _, query = request.path.partition("?")
     try:
         unquote(query, errors="strict")
@@ -128,17 +128,65 @@ def _has_a_query_that_is_no_text(request: Request) -> bool:
     return False
 
 
-def _names_something_with_a_newline(request: Request) -> bool:
+def _names_something_with_a_newline(request: Request, picture: Picture) -> bool:
     if request.method == "PUT":
         return request.path.startswith("/traits/") and request.path.endswith("%0A")
     body = _value(request)
-    name = body.get("name") if isinstance(body, dict) else None
-    return request.path == "/resource_classes" and isinstance(name, str) and name.endswith("\n")
+    if request.method != "POST" or not isinstance(body, dict):
+        return False
+    key = "resource_class" if request.path.endswith("/inventories") else "name"
+    return str(body.get(key, "")).endswith("\n")
 
 
-def _names_a_class_with_a_quote(request: Request) -> bool:
+def _names_a_class_with_a_quote(request: Request, picture: Picture) -> bool:
     name = unquote(request.path.removeprefix("/resource_classes/"))
     return request.method == "PUT" and re.search(r'["\\\x00-\x1f]', name) is not None
+
+
+def _groups(request: Request) -> dict[str, set[str]]:
+    """The classes that each group of a search for candidates asks for, by suffix."""
+    path, _, query = request.path.partition("?")
+    if path != "/allocation_candidates":
+        return {}
+    return {
+        name.removeprefix("resources"): {part.partition(":")[0] for part in value.split(",")}
+        for name, value in parse_qsl(query, keep_blank_values=True)
+        if name.startswith("resources")
+    }
+
+
+def _others(request: Request) -> set[str]:
+    """The suffixes of the groups beside the unsuffixed one; empty without that one."""
+    groups = _groups(request)
+    if "" not in groups:
+        return set()
+    names = parse_qs(request.path.partition("?")[2], keep_blank_values=True)
+    suffixed = (re.fullmatch("(resources|required|member_of|in_tree)(.+)", name) for name in names)
+    return {found[2] for found in suffixed if found}
+
+
+def _somebody_shares(picture: Picture) -> bool:
+    return any("MISC_SHARES_VIA_AGGREGATE" in traits for traits in picture.traits.values())
+
+
+def _loses_anchors(request: Request, picture: Picture) -> bool:
+    return bool(_others(request)) and _somebody_shares(picture)
+
+
+def _adds_up(request: Request, picture: Picture) -> bool:
+    groups = _groups(request)
+    unsuffixed = groups.pop("", set())
+    policy = parse_qs(request.path.partition("?")[2]).get("group_policy", [""])[0]
+    return policy != "none" and any(unsuffixed & classes for classes in groups.values())
+
+
+def _is_served_by_a_shared_child(request: Request, picture: Picture) -> bool:
+    return "" in _groups(request) and _somebody_shares(picture)
+
+
+def _limits_beyond_64_bits(request: Request, picture: Picture) -> bool:
+    limits = parse_qs(request.path.partition("?")[2]).get("limit", [""])
+    return any(limit.isdecimal() and int(limit) > MAX_64_BIT for limit in limits)
 
 
 _NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
@@ -165,4 +213,9 @@ DEVIATIONS = (
         _names_a_class_with_a_quote,
         theirs=400,
     ),
+    # allocation-candidates.md 2.12
+    Deviation("D1: candidates are lost at all anchors but one.", _loses_anchors, 200, 200),
+    Deviation("D2: candidates have too large amounts, or are lost.", _adds_up, 200, 200),
+    Deviation("D3: a tree isn't loaded.", _is_served_by_a_shared_child, 500, 200),
+    Deviation("D6: no limit is too large.", _limits_beyond_64_bits, 500, 200),
 )

@@ -115,7 +115,7 @@ class Pair:
         theirs, mine = self.reference.send(request), self.ours.send(request)
         self._moments.end(begun)
         lines = []
-        if deviations.accepted(request, theirs, mine) is None:
+        if deviations.accepted(request, before, theirs, mine) is None:
             lines += differences(theirs, mine, self.reference.reader, self.ours.reader)
             if not self._moments.agree(theirs.modified, mine.modified):
                 times = (theirs.headers.get("last-modified"), mine.headers.get("last-modified"))
@@ -138,11 +138,13 @@ def _complaints(request: Request, answer: Answer) -> list[str]:
     if "x-openstack-request-id" not in answer.headers or answer.status == 500:
         return []
     path = unquote_to_bytes(request.path.partition("?")[0]).decode("latin-1")
+    if path == "/\n" or not path.endswith("/\n"):
+        # the routes overlook one newline
+        path = path.removesuffix("\n")
     return complaints(
         Exchange(
             request.method,
-            # the routes overlook one newline
-            path.removesuffix("\n") or path,
+            path,
             {name.lower(): value for name, value in request.all_headers().items()},
             answer.status,
             answer.headers,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from tests.reference.generator import (
     allocations,
+    candidates,
     inventories,
     names,
     providers,
@@ -50,6 +51,7 @@ ACTIONS: Mapping[Action, int] = {
     allocations.move: 5,
     reshapes.move_inventory: 6,
     reshapes.rewrite: 5,
+    candidates.search: 14,
     reading.one_provider: 10,
     reading.providers: 14,
     reading.one_consumer: 6,

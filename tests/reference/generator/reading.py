@@ -98,19 +98,20 @@ def providers(draw: Draw) -> Request:
         parameters.append(("uuid", draw.provider() or draw.uuid()))
     if minor >= 3 and draw.chance(0.35):
         repeats = draw.one([1, 1, 2, 3]) if minor >= 24 else 1
-        parameters += [("member_of", _member_of(draw, minor)) for _ in range(repeats)]
+        parameters += [("member_of", member_of(draw, minor)) for _ in range(repeats)]
     if minor >= 4 and draw.chance(0.35):
         parameters.append(("resources", _resources(draw)))
     if minor >= 14 and draw.chance(0.25):
         parameters.append(("in_tree", draw.provider() or draw.uuid()))
     if minor >= 18 and draw.chance(0.45):
         repeats = draw.one([1, 1, 2, 3])
-        parameters += [("required", _required(draw, minor)) for _ in range(repeats)]
+        parameters += [("required", required(draw, minor)) for _ in range(repeats)]
     draw.rng.shuffle(parameters)
     return draw.request("GET", "/resource_providers" + query(parameters), minor)
 
 
-def _member_of(draw: Draw, minor: int) -> str:
+def member_of(draw: Draw, minor: int) -> str:
+    """A value of `member_of`."""
     value = draw.aggregates(1, least=1)[0]
     if draw.chance(0.4):
         value = "in:" + ",".join(draw.aggregates(3, least=1))
@@ -133,7 +134,8 @@ def _resources(draw: Draw) -> str:
     return ",".join(parts)
 
 
-def _required(draw: Draw, minor: int) -> str:
+def required(draw: Draw, minor: int) -> str:
+    """A value of `required`."""
     wanted = draw.traits(2, least=1)
     if minor >= 22:
         wanted = [f"!{name}" if draw.chance(0.3) else name for name in wanted]
