@@ -10,6 +10,14 @@ from tests.functional.placement.cloud import numbered
 AGGREGATE = numbered("b", 1)
 PROVIDERS = [cloud.ROOT, cloud.CHILD, cloud.EMPTY, cloud.UNKNOWN]
 CONSUMERS = [cloud.HOLDER, cloud.OTHER_HOLDER, cloud.NEW]
+GENERATIONS = {
+    cloud.ROOT: 5,
+    cloud.CHILD: 2,
+    cloud.EMPTY: 0,
+    cloud.HOLDER: 2,
+    cloud.OTHER_HOLDER: 1,
+    cloud.NEW: None,
+}
 UUIDS = [*PROVIDERS, *CONSUMERS, AGGREGATE]
 CLASSES = ["VCPU", "DISK_GB", "VGPU", "CUSTOM_A", "CUSTOM_UNUSED", "CUSTOM_NEW", "NOPE"]
 TRAITS = ["CUSTOM_T", "HW_CPU_X86_VMX", "CUSTOM_NEW_TRAIT", "NOPE"]
@@ -22,7 +30,7 @@ BY_PATTERN = {
 #: what the cloud knows of these
 BY_NAME = {
     "resource_provider_generation": [5, 2, 0, 1],
-    "consumer_generation": [1, None, 0],
+    "consumer_generation": [1, 2, None],
     "traits": [[], ["CUSTOM_T"], ["HW_CPU_X86_VMX", "CUSTOM_T"], TRAITS],
 }
 WORDS = ["p", "u", "root", "another name", *TRAITS]
@@ -135,7 +143,17 @@ def _object(draw, schema):
             max_size=3,
             unique=True,
         )
-        value |= {key: draw(fitting(inner)) for key in draw(keys)}
+        value |= {key: draw(_at_generation(key, draw(fitting(inner)))) for key in draw(keys)}
+    return value
+
+
+@st.composite
+def _at_generation(draw, uuid, value):
+    """What is said of a provider or consumer, with its true generation in most cases."""
+    for name in ("resource_provider_generation", "consumer_generation"):
+        if uuid in GENERATIONS and isinstance(value, dict) and name in value:
+            true = st.just(GENERATIONS[uuid])
+            value = value | {name: draw(likely(true, st.just(value[name]), 5))}
     return value
 
 
