@@ -37,6 +37,8 @@ class Claiming(WrittenAllocations):
     ) -> Claim:
         """Give a new instance its share of the node and return the claim.
 
+        An instance without a record gets one: what is counted must outlive the process.
+
         Raises ComputeResourcesUnavailable if the node is disabled or the instance doesn't fit, and
         what `update_available_resource` raises, a need to reshape included; nothing is claimed
         then.
@@ -326,7 +328,10 @@ class Claiming(WrittenAllocations):
         instance.host = instance.launched_on = self.host
         instance.node = node.hypervisor_hostname
         instance.compute_id = node.id
-        self._save(instance)
+        if instance.id is None:
+            self.cell.instances.create(instance)
+        else:
+            self._save(instance)
 
     def _forget_instance(self, context: RequestContext, instance: Instance, nodename: str) -> None:
         if self._update_usage_from_instance(context, instance, nodename, is_removed=True) < 0:

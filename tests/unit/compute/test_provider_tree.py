@@ -549,3 +549,20 @@ def test_thousands_of_roots_are_found_without_a_walk():
     for name, uuid in nodes:
         assert tree.data(name).uuid == uuid
         assert tree.get_provider_uuids_in_tree(uuid) == [uuid]
+
+
+def test_who_shares_is_looked_for_again_when_traits_or_providers_change(tree):
+    tree.update_aggregates("cn", ["agg"])
+    pool = tree.new_root("pool", "uuid-pool")
+    tree.update_aggregates(pool, ["agg"])
+    seen = []
+    for change in (
+        lambda: None,
+        lambda: tree.add_traits(pool, "MISC_SHARES_VIA_AGGREGATE"),
+        lambda: tree.remove_traits(pool, "MISC_SHARES_VIA_AGGREGATE"),
+        lambda: tree.update_traits(pool, ["MISC_SHARES_VIA_AGGREGATE"]),
+        lambda: tree.remove(pool),
+    ):
+        change()
+        seen.append(tree.subtree_with_sharing("cn").exists("pool"))
+    assert seen == [False, True, False, True, False]

@@ -217,6 +217,13 @@ class TestInstances:
         tracker.update_usage(CONTEXT, instance, HOST)
         assert used(tracker) == NOTHING_USED
 
+    def test_a_claimed_one_without_a_record_gets_one_and_stays_counted(self, tracker, cell):
+        instance = Instance(flavor=TINY)
+        tracker.instance_claim(CONTEXT, instance, HOST)
+        update(tracker)
+        assert cell.instances.by_uuid(instance.uuid).node == HOST
+        assert used(tracker) == (1, 1024, 1)
+
     def test_a_terminated_one_gives_back_what_it_had(self, tracker, make):
         instance = make(**HERE)
         update(tracker)
