@@ -80,8 +80,8 @@ class Cloud:
                 [(n, name_based(f"host-{n - 1}"), f"host-{n - 1}", n, now) for n in numbers],
             )
             write(
-                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
-                "min_unit, max_unit, step_size, allocation_ratio, created_at) "
+                "INSERT INTO inventories (resource_provider_id, resource_class_id, total, "
+                "reserved, min_unit, max_unit, step_size, allocation_ratio, created_at) "
                 "VALUES (?, ?, ?, 0, 1, ?, 1, ?, ?)",
                 [
                     (n, class_id, total, total, ratio, now)

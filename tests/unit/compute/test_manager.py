@@ -79,6 +79,12 @@ def manager(new_manager, cell):
     return manager
 
 
+@pytest.fixture
+def one_after_the_other(conf):
+    """Nodes are updated in their order, so that it is known which one meets a failure."""
+    conf.set_override("parallel_node_updates", 1, group="berth")
+
+
 def update(manager, startup=False):
     return manager.update_available_resource(admin_context(), startup=startup)
 
@@ -163,7 +169,9 @@ class TestUpdate:
         assert outcome.updated == ["fake-node-1", "fake-node-2"]
         assert client.calls.count("update") == 2
 
-    def test_a_node_that_fails_does_not_keep_the_next_from_being_updated(self, new_manager, client):
+    def test_a_node_that_fails_does_not_keep_the_next_from_being_updated(
+        self, one_after_the_other, new_manager, client
+    ):
         client.failures = [exceptions.ResourceProviderSyncFailed(), None]
         outcome = update(new_manager(FakeMultiNodeDriver))
         assert (list(outcome.failures), outcome.updated) == (["fake-node-1"], ["fake-node-2"])
@@ -176,7 +184,7 @@ class TestUpdate:
         update(manager)
         assert caplog.text.count("host1 is up to date again") == 1
 
-    def test_a_fatal_node_does(self, new_manager, client):
+    def test_a_fatal_node_does(self, one_after_the_other, new_manager, client):
         client.failures = [exceptions.ReshapeFailed(error="no"), None]
         with pytest.raises(exceptions.ReshapeFailed):
             update(new_manager(FakeMultiNodeDriver))
