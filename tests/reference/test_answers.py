@@ -40,6 +40,7 @@ def refusal(text: str) -> dict[str, Any]:
         ({"uuid": MADE, "href": f"/{MADE}/x"}, {"uuid": OTHER, "href": f"/{OTHER}/x"}),
         ({"request_id": f"req-{MADE}"}, {"request_id": f"req-{UUID}"}),
         (refusal("No such trait B, A"), refusal("No such trait A, B")),
+        (refusal("bad group(s) - ['_A', '-']."), refusal("bad group(s) - ['-', '_A'].")),
         (refusal("Update conflict: (sqlite3) x"), refusal("Update conflict: y")),
         (
             refusal(f"Inventory for 'A, B' on resource provider '{UUID}' in use."),
