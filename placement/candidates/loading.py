@@ -217,6 +217,11 @@ def _with_providers(
     old: Snapshot, now: _Changed, ids: Sequence[int], connection: Connection
 ) -> Snapshot:
     register = old.register
+    for provider_id, row in now.rows.items():
+        slot = register.slot_of_id.get(provider_id)
+        if slot is not None and register.uuids[slot] != row[1]:
+            # SQLite gives the id of the newest provider again once that is deleted
+            return load(connection)
     for provider_id in sorted(now.rows):
         if provider_id not in register.slot_of_id:
             register.add(provider_id, now.rows[provider_id][1])

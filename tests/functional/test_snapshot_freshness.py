@@ -527,3 +527,13 @@ def test_the_search_that_finds_an_audit_due_does_not_wait_for_it(cloud, database
             thread.join()
 
     assert used(live) == 3
+
+
+def test_a_provider_that_got_the_id_of_a_deleted_one_is_not_taken_for_it(
+    service, cloud, live, database
+):
+    cloud.build([HOST | {"name": "old"}])
+    live.current()
+    service.write("DELETE", f"/resource_providers/{cloud.uuids['old']}")
+    cloud.build([HOST | {"name": "new"}])
+    assert_fresh(live, database)

@@ -210,7 +210,13 @@ def test_a_node_that_could_not_be_updated_is_5_and_says_why(once, client, capsys
     assert line.startswith("berth-compute: node host1: Failed to synchronize")
 
 
-def test_one_node_that_failed_among_others_is_5(once, client, capsys):
+@pytest.fixture
+def one_after_the_other(monkeypatch):
+    """Nodes are updated in their order, so that it is known which one meets a failure."""
+    monkeypatch.setenv("OS_BERTH__PARALLEL_NODE_UPDATES", "1")
+
+
+def test_one_node_that_failed_among_others_is_5(one_after_the_other, once, client, capsys):
     client.failures = [None, exceptions.ResourceProviderSyncFailed()]
     assert once(compute_driver="fake.FakeMultiNodeDriver") == 5
     assert "fake-node-2" in said(capsys)[0]
