@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests import responses_hook
+
+# no test is about how quick it is on the machine it happens to run on
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 
 pytest_plugins = ["tests.databases.fixtures"]
 

@@ -213,7 +213,7 @@ class TestUpdate:
 
 class TestOrphans:
     @pytest.fixture
-    def manager(self, new_manager):
+    def manager(self, one_after_the_other, new_manager):
         manager = new_manager(FakeMultiNodeDriver)
         update(manager)
         return manager
