@@ -16,7 +16,6 @@ from compute.provider_tree import Resource
 
 DELETED = "deleted"
 BUILDING = "building"
-ACTIVE = "active"
 RESIZED = "resized"
 SHELVED_OFFLOADED = "shelved_offloaded"
 

@@ -96,7 +96,6 @@ class Schema:
 
 
 UUID: Json = {"type": "string", "format": "uuid"}
-UUID_OR_NULL: Json = {"type": ["string", "null"], "format": "uuid"}
 INTEGER: Json = {"type": "integer"}
 STRING: Json = {"type": "string"}
 #: a key that names a provider or consumer
