@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import shutil
 import statistics
 import time
 from pathlib import Path
@@ -139,11 +140,14 @@ def run(work: Path, interpreter: str | None, chosen: list[Case], least: int) -> 
         path = build(work, cloud)
         ours = [case for case in chosen if case.cloud == cloud]
         with contextlib.ExitStack() as stack:
-            berth = stack.enter_context(servers.berth(path))
+            berth = stack.enter_context(servers.berth(f"sqlite:///{path}", path.parent))
             floor = stack.enter_context(servers.floor(path.parent))
             other = None
             if interpreter and any(case.compared for case in ours):
-                other = stack.enter_context(servers.reference(interpreter, path))
+                copy = shutil.copy(path, path.with_name("reference.db"))
+                other = stack.enter_context(
+                    servers.reference(interpreter, f"sqlite:///{copy}", path.parent)
+                )
             for number, case in enumerate(ours):
                 target = f"/allocation_candidates?{case.query}"
                 (path.parent / f"body-{number}").write_bytes(berth.get(target))
@@ -180,7 +184,7 @@ def freshness(work: Path, sizes: list[int], least: int) -> list[list[str]]:
     target = f"/allocation_candidates?{FLAT}&limit=10"
     for size in sizes:
         path = build(work, ("flat", size))
-        with servers.berth(path) as berth:
+        with servers.berth(f"sqlite:///{path}", path.parent) as berth:
             berth.get("/")
             begin = time.perf_counter()
             found = json.loads(berth.get(target))
@@ -212,7 +216,7 @@ def _after_a_claim(berth: servers.Server, provider: str, target: str, number: in
         "consumer_generation": None,
         "consumer_type": "INSTANCE",
     }
-    berth.request("PUT", f"/allocations/{consumer}", json.dumps(body))
+    berth.request("PUT", f"/allocations/{consumer}", body)
     taken = berth.time(target)
     berth.request("DELETE", f"/allocations/{consumer}")
     return taken

@@ -94,7 +94,7 @@ class Builder:
         self._database: Database = open_database(config_for(path))
         self.rows = Rows()
         self._random = random.Random(4)
-        with self._database.engine.begin() as connection:
+        with self._database.transaction() as connection:
             names = (HOST_TRAIT, NUMA_TRAIT, *PHYSNETS)
             there = _ids(connection, tables.traits, tables.traits.c.name)
             connection.execute(
@@ -165,7 +165,7 @@ class Builder:
 
     def finish(self) -> None:
         """Store what is waiting."""
-        with self._database.engine.begin() as connection:
+        with self._database.transaction() as connection:
             self.rows.store(connection)
 
 
@@ -177,7 +177,7 @@ def config_for(path: Path):
     """Our configuration for a database file."""
     return config.load(
         files=[],
-        environ={},
+        environ=False,
         overrides={
             ("placement_database", "connection"): f"sqlite:///{path}",
             ("placement_database", "sync_on_startup"): True,

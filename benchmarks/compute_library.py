@@ -85,7 +85,7 @@ def placement(folder: Path) -> Iterator[str]:
     app = create_app(
         placement_config.load(
             files=[],
-            environ={},
+            environ=False,
             overrides={
                 ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
                 ("placement_database", "sync_on_startup"): True,

@@ -2,14 +2,15 @@
 
 import contextlib
 import http.client
+import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 HEADERS = {
     "X-Auth-Token": "admin",
@@ -20,9 +21,13 @@ PATIENCE = 300
 
 
 class Server:
-    """A running server."""
+    """A running server.
 
-    def __init__(self, port: int, process: subprocess.Popen) -> None:
+    :param name: berth, reference or floor
+    """
+
+    def __init__(self, name: str, port: int, process: subprocess.Popen) -> None:
+        self.name = name
         self.port = port
         self._process = process
 
@@ -30,11 +35,14 @@ class Server:
         """The body of a successful answer."""
         return self.request("GET", path)
 
-    def request(self, method: str, path: str, body: str | None = None) -> bytes:
-        """The body of a successful answer."""
+    def request(self, method: str, path: str, body: Any = None) -> bytes:
+        """The body of a successful answer.
+
+        :param body: what the request's body says in JSON
+        """
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
-        connection.request(method, path, body, headers)
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
@@ -63,8 +71,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def _gunicorn(interpreter: str, target: str, folder: Path, settings: dict) -> Iterator[Server]:
+def _gunicorn(
+    name: str, interpreter: str, target: str, parent: Path, settings: dict
+) -> Iterator[Server]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "PYTHONPATH"))}
+    # away from this checkout, whose packages would hide the reference's
+    folder = parent / name
     folder.mkdir(parents=True, exist_ok=True)
     with socket.create_server(("127.0.0.1", 0)) as listener, (folder / "log").open("w") as log:
         process = subprocess.Popen(
@@ -79,38 +91,36 @@ def _gunicorn(interpreter: str, target: str, folder: Path, settings: dict) -> It
             stderr=log,
         )
         try:
-            yield Server(listener.getsockname()[1], process)
+            yield Server(name, listener.getsockname()[1], process)
         finally:
             process.terminate()
             process.wait()
 
 
-def _settings(database: Path) -> dict[str, str]:
+def _settings(connection: str) -> dict[str, str]:
     return {
-        "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{database}",
+        "OS_PLACEMENT_DATABASE__CONNECTION": connection,
         "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
         "OS_API__AUTH_STRATEGY": "noauth2",
     }
 
 
 @contextlib.contextmanager
-def berth(database: Path) -> Iterator[Server]:
-    """This project's service on a database file."""
+def berth(connection: str, folder: Path) -> Iterator[Server]:
+    """This project's service on a database; its log is left in `folder`."""
     target = "placement.wsgi.api:application"
-    with _gunicorn(sys.executable, target, database.parent / "berth", _settings(database)) as it:
-        yield it
+    settings = _settings(connection)
+    with _gunicorn("berth", sys.executable, target, folder, settings) as server:
+        yield server
 
 
 @contextlib.contextmanager
-def reference(interpreter: str, database: Path) -> Iterator[Server]:
-    """openstack-placement, from the environment of `interpreter`, on a copy of the file."""
-    folder = database.parent / "reference"
-    folder.mkdir(exist_ok=True)
-    shutil.copy(database, folder / "copy.db")
+def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Server]:
+    """openstack-placement, from the environment of `interpreter`."""
     target = "placement.wsgi.api:application"
-    settings = _settings(folder / "copy.db")
-    with _gunicorn(interpreter, target, folder, settings) as it:
-        yield it
+    settings = _settings(connection)
+    with _gunicorn("reference", interpreter, target, folder, settings) as server:
+        yield server
 
 
 @contextlib.contextmanager
@@ -118,5 +128,5 @@ def floor(folder: Path) -> Iterator[Server]:
     """A Flask route that answers with the bytes of a file of `folder`: nothing can be faster."""
     here = Path(__file__).parent
     settings = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
-    with _gunicorn(sys.executable, "floor:application", folder / "floor", settings) as it:
-        yield it
+    with _gunicorn("floor", sys.executable, "floor:application", folder, settings) as server:
+        yield server

@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -91,11 +91,7 @@ class Database:
         self._settings = settings
         self.engine = _make_engine(settings)
         self._sqlite = self.engine.dialect.name == "sqlite"
-        self._reader = self.engine.execution_options(berth_mode="read")
-        self._writer = self.engine.execution_options(berth_mode="write")
-        if self.engine.dialect.name == "postgresql":
-            self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
-            self._writer = self._writer.execution_options(isolation_level="READ COMMITTED")
+        self._reader, self._writer = _modes(self.engine)
         self._pause = pause
         self._clock = clock
         # SQLite lets one writer in at a time and makes others poll; within a process we queue
@@ -114,6 +110,13 @@ class Database:
         the database can't even compare with a value, TooMuchAtOnce with so many of them.
         """
         return self._run(self._reader, self._read_turn, question)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction like those of `write`, but tried once and without waiting for a turn."""
+        with self._writer.engine.connect() as connection, connection.begin():
+            self._writer.begin(connection)
+            yield connection
 
     def write(self, operation: Operation[T]) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
@@ -134,15 +137,16 @@ class Database:
             LOG.error("Gave up a write: %s", cause)
             raise ConcurrentUpdate() from error
 
-    def _run(self, engine: sa.Engine, turn: Turn, operation: Operation[T]) -> T:
+    def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T]) -> T:
         """Run in a transaction, again while a failure may pass; raises the last one."""
         end = self._clock() + PATIENCE
         for attempt in range(1, TRIES + 1):
             committing = False
             try:
-                with turn, engine.begin() as connection:
+                with turn, mode.engine.connect() as connection, connection.begin():
+                    mode.begin(connection)
                     result = operation(connection)
-                    committing = engine is self._writer
+                    committing = mode is self._writer
                 return result
             except (DataError, OverflowError, UnicodeEncodeError) as error:
                 # the latter are SQLite's driver's words for what is beyond 64 bits or no UTF-8
@@ -189,6 +193,51 @@ class Database:
 def _dispose(engine: sa.Engine, process: int) -> None:
     """Close the connections, but not those that are another process's."""
     engine.dispose(close=os.getpid() == process)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mode:
+    """How transactions of one kind begin.
+
+    :param begin: what each does first. No listener of SQLAlchemy's for it: engines that have one
+        cost each request more than the statement
+    """
+
+    engine: sa.Engine
+    begin: Callable[[Connection], object]
+
+
+def _modes(engine: sa.Engine) -> tuple[_Mode, _Mode]:
+    """How questions and how operations begin."""
+    if engine.dialect.name == "sqlite":
+        return _Mode(engine, _begin_sqlite_read), _Mode(engine, _begin_sqlite_write)
+    if engine.dialect.name in MYSQL:
+        return _Mode(engine, _begin_nothing), _Mode(engine, _begin_mysql_write)
+    return (
+        _Mode(engine.execution_options(isolation_level="REPEATABLE READ"), _begin_nothing),
+        _Mode(engine.execution_options(isolation_level="READ COMMITTED"), _begin_nothing),
+    )
+
+
+def _begin_nothing(connection: Connection) -> None:
+    """The driver begins with the first statement, as it should."""
+
+
+def _begin_sqlite_read(connection: Connection) -> None:
+    driver = connection.connection.driver_connection
+    if driver is not None:
+        # SQLAlchemy's way costs more than the statement; this one can't fail
+        driver.execute("BEGIN")
+
+
+def _begin_sqlite_write(connection: Connection) -> None:
+    # a lock it meets must come as SQLAlchemy's error, which is tried again
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_mysql_write(connection: Connection) -> None:
+    # for this transaction alone; SQLAlchemy would set the session's and then set it back
+    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
 
 
 def _make_engine(settings: DatabaseSettings) -> sa.Engine:
@@ -248,7 +297,7 @@ def _keep_to_process(engine: sa.Engine) -> None:
 
 
 def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
-    """WAL so that readers never wait, explicit BEGIN so that writers queue before they read."""
+    """WAL so that readers never wait; transactions begin when we say so."""
 
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: Any) -> None:
@@ -258,17 +307,6 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
         connection.execute(
             f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
         )
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        mode = connection.get_execution_options().get("berth_mode", "write")
-        driver = connection.connection.driver_connection
-        if mode == "read" and driver is not None:
-            # SQLAlchemy's way costs more than the statement; this one can't fail
-            driver.execute("BEGIN")
-        else:
-            # a lock it meets must come as SQLAlchemy's error, which is tried again
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
@@ -282,10 +320,3 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
                 "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("berth_mode") != "write":
-            return
-        # for this transaction alone; SQLAlchemy would set the session's and then set it back
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

@@ -45,7 +45,7 @@ def sync(database: Database) -> None:
 
     Workers that start at the same time may all call it: one after the other they find it done.
     """
-    with database.engine.begin() as connection, schema_lock(connection):
+    with database.transaction() as connection, schema_lock(connection):
         command.upgrade(alembic_config(connection), "head")
 
 
@@ -70,7 +70,7 @@ def stamp(database: Database, revision: str) -> None:
     chosen = REFERENCE_HEAD if revision == "head" else revision
     if chosen not in REFERENCE_REVISIONS:
         raise DatabaseUnusable(f"There is no revision {revision!r}.")
-    with database.engine.begin() as connection:
+    with database.transaction() as connection:
         reference_version.create(connection, checkfirst=True)
         connection.execute(sa.delete(reference_version))
         connection.execute(sa.insert(reference_version).values(version_num=chosen))

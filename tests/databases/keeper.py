@@ -135,7 +135,7 @@ def _stay_while_used(reader: int) -> None:
 
 def stop(process: subprocess.Popen) -> None:
     """End a server: politely, then not."""
-    process.send_signal(signal.SIGINT if "postgres" in process.args[0] else signal.SIGTERM)
+    process.send_signal(signal.SIGINT if "postgres" in str(process.args) else signal.SIGTERM)
     try:
         process.wait(PATIENCE / 2)
     except subprocess.TimeoutExpired:
