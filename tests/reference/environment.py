@@ -6,7 +6,11 @@ import sys
 import venv
 from pathlib import Path
 
-REQUIREMENTS = ("openstack-placement==16.0.0", "gunicorn>=22.0")
+REQUIREMENTS = (
+    *("openstack-placement==16.0.0", "gunicorn>=22.0"),
+    # to speak with PostgreSQL and MariaDB
+    *("psycopg2-binary", "PyMySQL"),
+)
 #: an interpreter that has REQUIREMENTS already
 INTERPRETER = "BERTH_REFERENCE_PYTHON"
 #: where the environment is kept from one run to the next

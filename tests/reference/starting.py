@@ -28,7 +28,7 @@ class Starter:
         self._process = subprocess.Popen(
             [interpreter, "-P", str(FORK_SERVER)],
             cwd=folder,
-            env=_plain_environ(),
+            env=plain_environ(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -38,13 +38,22 @@ class Starter:
         """Port and database of a service that holds nothing yet."""
         place = Path(tempfile.mkdtemp(dir=self._folder))
         database = place / "placement.db"
+        port = self.serve(f"sqlite:///{database}", PLACEMENT_DATABASE__SYNC_ON_STARTUP="true")
+        return port, database
+
+    def serve(self, url: str, **options: str) -> int:
+        """The port of a service on the database of that URL.
+
+        :param options: by the names of their environment variables, without the `OS_`
+        """
         options = {
-            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{database}",
-            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
-            "OS_API__AUTH_STRATEGY": "noauth2",
+            "PLACEMENT_DATABASE__CONNECTION": url,
+            "API__AUTH_STRATEGY": "noauth2",
+            **options,
         }
-        command = {"environ": options, "log": str(self._folder / "log")}
-        return self._obey(command)["port"], database
+        environ = {f"OS_{name}": value for name, value in options.items()}
+        command = {"environ": environ, "log": str(self._folder / "log")}
+        return self._obey(command)["port"]
 
     def stop(self) -> None:
         """Stop the service and forget its database."""
@@ -68,7 +77,7 @@ class Starter:
         return json.loads(answer)
 
 
-def _plain_environ() -> dict[str, str]:
+def plain_environ() -> dict[str, str]:
     """This process's environment without options of a placement service."""
     left_out = ("OS_", "PYTHONPATH", "PYTHONHOME")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
@@ -93,7 +102,7 @@ class Bench:
 def _running(starter: Starter) -> Iterator[Side]:
     port, database = starter.start()
     try:
-        _wait_for(port)
+        wait_for(port)
         side = Side(port, database)
         with contextlib.closing(side.camera):
             yield side
@@ -101,7 +110,7 @@ def _running(starter: Starter) -> Iterator[Side]:
         starter.stop()
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
     """Wait for the first answer; the socket listens already, so the request is in its queue."""
     with contextlib.closing(
         http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
