@@ -102,7 +102,7 @@ def _online_data_migrations(
         print(f"Running batches of {BATCH} until complete")
     outcome = online_migrations.run(database, incomplete, limit, BATCH)
     table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
-    for name, count in sorted(outcome.counts.items()):
+    for name, count in outcome.counts.items():
         table.add_row([name, count.found, count.done])
     print(table)
     if limit is not None and outcome.done:

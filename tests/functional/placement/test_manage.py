@@ -173,8 +173,8 @@ def test_nothing_to_migrate_is_success(synced, run):
     assert code == 0
     assert out.startswith("Running batches of 50 until complete\n+")
     assert rows(out) == [
-        ("create_incomplete_consumers", "0", "0"),
         ("set_root_provider_ids", "0", "0"),
+        ("create_incomplete_consumers", "0", "0"),
     ]
 
 
@@ -186,8 +186,8 @@ def test_all_old_data_is_migrated_in_batches(synced, run):
     assert "1 rows matched query set_root_provider_ids, 1 migrated\n" in out
     assert "3 rows matched query create_incomplete_consumers, 3 migrated\n" in out
     assert rows(out) == [
-        ("create_incomplete_consumers", "3", "3"),
         ("set_root_provider_ids", "51", "51"),
+        ("create_incomplete_consumers", "3", "3"),
     ]
 
 
@@ -213,7 +213,7 @@ def test_a_limit_is_for_all_migrations_together(synced, run):
     code, out, _ = run("db", "online_data_migrations", "--max-count", "4")
     assert (code, rows(out)) == (
         1,
-        [("create_incomplete_consumers", "1", "1"), ("set_root_provider_ids", "3", "3")],
+        [("set_root_provider_ids", "3", "3"), ("create_incomplete_consumers", "1", "1")],
     )
 
 
