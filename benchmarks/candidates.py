@@ -4,7 +4,7 @@
 
 `--reference` is an interpreter that has openstack-placement and gunicorn; without it only our own
 times and the floor are measured. Every service runs one gunicorn worker on a copy of the same
-SQLite file; requests to the services alternate, so that a busy machine slows all of them.
+SQLite file; the services take turns, so that a busy machine slows all of them.
 """
 
 import argparse
@@ -111,19 +111,20 @@ class Times:
         return self.processor / len(self.wall)
 
 
-def measure(running: dict[str, servers.Server], paths: dict[str, str], least: int) -> dict:
-    """Times of alternating requests, by service; slow services are asked less often."""
+def measure(running: dict[str, servers.Server], paths: dict[str, str], rounds: int) -> dict:
+    """Times by service; they take turns of BATCH requests, of which a slow one does fewer."""
     times = {name: Times() for name in running}
     for name, server in running.items():
         server.get(paths[name])
         server.get(paths[name])
-    for _ in range(least):
+    for _ in range(rounds):
         for name, server in running.items():
             known = times[name]
-            if len(known.wall) >= 3 and sum(known.wall) > LONG_ENOUGH:
-                continue
             before = server.spent()
-            known.wall.append(server.time(paths[name]))
+            for _ in range(BATCH):
+                if len(known.wall) >= LEAST and sum(known.wall) > LONG_ENOUGH:
+                    break
+                known.wall.append(server.time(paths[name]))
             known.processor += server.spent() - before
     return times
 
@@ -133,7 +134,7 @@ def p95(times: list[float]) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * 0.95))]
 
 
-def run(work: Path, interpreter: str | None, chosen: list[Case], least: int) -> list[list[str]]:
+def run(work: Path, interpreter: str | None, chosen: list[Case], rounds: int) -> list[list[str]]:
     """The table's lines."""
     lines = []
     for cloud in dict.fromkeys(case.cloud for case in chosen):
@@ -155,7 +156,7 @@ def run(work: Path, interpreter: str | None, chosen: list[Case], least: int) -> 
                 paths = {"berth": target, "floor": f"/body-{number}", "reference": target}
                 if other and case.compared:
                     running["reference"] = other
-                lines.append(line(case, measure(running, paths, least)))
+                lines.append(line(case, measure(running, paths, rounds)))
                 print(*lines[-1], sep="\t", flush=True)
     return lines
 
@@ -226,8 +227,10 @@ TITLES = [
     *("case", "p50", "p95", "CPU", "floor p50", "floor CPU", "× floor"),
     *("ref. p50", "ref. p95", "ref. CPU", "× faster", "× less CPU"),
 ]
-#: seconds after which a slow service needn't be asked again
-LONG_ENOUGH = 4.0
+#: requests to one service after each other: a worker under load has warm caches
+BATCH = 20
+#: seconds after which a slow service needn't be asked again, once it was asked so often
+LONG_ENOUGH, LEAST = 4.0, 3
 FRESH = ["hosts", "first load s", "worker MB", "p50 ms", "p50 after a claim", "p95 after a claim"]
 
 
@@ -246,12 +249,12 @@ def main() -> None:
     parser.add_argument("--reference", help="interpreter that has openstack-placement")
     parser.add_argument("--work", type=Path, default=Path("/tmp/berth-benchmarks"))
     parser.add_argument("--only", default="", help="only cases whose title contains this")
-    parser.add_argument("--repeat", type=int, default=40, help="requests per case")
+    parser.add_argument("--rounds", type=int, default=5, help=f"turns of {BATCH} requests")
     parser.add_argument("--fresh", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     given = parser.parse_args()
     chosen = [case for case in cases() if given.only in case.title]
-    lines = run(given.work, given.reference, chosen, given.repeat)
-    fresh = freshness(given.work, given.fresh, given.repeat)
+    lines = run(given.work, given.reference, chosen, given.rounds)
+    fresh = freshness(given.work, given.fresh, given.rounds * BATCH)
     print(table(TITLES, lines))
     print()
     print(table(FRESH, fresh))
