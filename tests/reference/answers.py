@@ -99,12 +99,17 @@ def _arranged(value: Any, key: str = "") -> Any:
         }
     if isinstance(value, list):
         items = [_arranged(item) for item in value]
-        return sorted(items, key=json.dumps) if key in UNORDERED_LISTS else items
+        return sorted(items, key=_sortable) if key in UNORDERED_LISTS else items
     if isinstance(value, str) and key == "detail":
         for names in UNORDERED:
             value = names.sub(_sorted_names, value)
         return ANY_TEXT.sub(ANYTHING, value)
     return value
+
+
+def _sortable(value: Any) -> str:
+    # what is an object's first key is nobody's choice either
+    return json.dumps(value, sort_keys=True)
 
 
 def _sorted_names(found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from tests.reference.picture import Picture
 from tests.reference.script import Request
 from tests.reference.shrinking import shrunk
 from tests.reference.starting import Bench
+from tests.reference.tally import Tally
 
 #: how many scripts are tried to find a shorter one
 PATIENCE = 400
@@ -54,10 +55,14 @@ def run(bench: Bench, script: Sequence[Request]) -> Finding | None:
     return next(_findings(bench, lambda picture: next(requests, None)), None)
 
 
-def explore(bench: Bench, seed: int, count: int, goes_on: bool = False) -> Iterator[Finding]:
+def explore(
+    bench: Bench, seed: int, count: int, goes_on: bool = False, tally: Tally | None = None
+) -> Iterator[Finding]:
     """Make up `count` requests and send them to a fresh pair.
 
     Ends with the first difference, unless it `goes_on` as long as the databases are the same.
+
+    :param tally: counts the answers
     """
     generator = Generator(random.Random(seed))
     left = iter(range(count))
@@ -65,10 +70,13 @@ def explore(bench: Bench, seed: int, count: int, goes_on: bool = False) -> Itera
         bench,
         lambda picture: generator.next(picture) if next(left, None) is not None else None,
         goes_on,
+        tally,
     )
 
 
-def _findings(bench: Bench, source: Source, goes_on: bool = False) -> Iterator[Finding]:
+def _findings(
+    bench: Bench, source: Source, goes_on: bool = False, tally: Tally | None = None
+) -> Iterator[Finding]:
     script: list[Request] = []
     sent: list[Request] = []
     with bench.pair() as pair:
@@ -76,6 +84,8 @@ def _findings(bench: Bench, source: Source, goes_on: bool = False) -> Iterator[F
             script.append(request)
             sent.append(request.filled_in(pair.reference))
             differences = pair.send(request)
+            if tally is not None:
+                tally.count(sent[-1], pair.status)
             if differences:
                 yield Finding(tuple(script), tuple(sent), tuple(differences))
                 if not goes_on or pair.picture != pair.ours.picture:

@@ -100,6 +100,8 @@ class Pair:
     def __init__(self, reference: Side, ours: Side, since: float) -> None:
         self.reference = reference
         self.ours = ours
+        #: of the reference's last answer
+        self.status = 0
         self._moments = Moments(since)
         self._moments.end()
 
@@ -114,6 +116,7 @@ class Pair:
         begun = time.time()
         theirs, mine = self.reference.send(request), self.ours.send(request)
         self._moments.end(begun)
+        self.status = theirs.status
         lines = []
         if deviations.accepted(request, before, theirs, mine) is None:
             lines += differences(theirs, mine, self.reference.reader, self.ours.reader)

@@ -16,6 +16,7 @@ from tests.reference import exploring
 from tests.reference.environment import reference_python
 from tests.reference.script import Request
 from tests.reference.starting import Bench, bench
+from tests.reference.tally import Tally
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,8 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
 def explore(services: Bench, options: argparse.Namespace) -> int:
     """Go through the seeds."""
     kinds: set[tuple[str, ...]] = set()
+    tally = Tally()
     for seed in range(options.seed, options.seed + options.seeds):
-        for finding in list(exploring.explore(services, seed, options.requests, options.go_on)):
+        found = exploring.explore(services, seed, options.requests, options.go_on, tally)
+        for finding in list(found):
             if finding.kind in kinds:
                 continue
             kinds.add(finding.kind)
@@ -62,6 +65,7 @@ def explore(services: Bench, options: argparse.Namespace) -> int:
                 print(f"again: {sys.executable} -m tests.reference.run --replay {options.save}")
                 return 1
         print(f"seed {seed}: {options.requests} requests", file=sys.stderr, flush=True)
+    print(tally)
     return int(bool(kinds))
 
 

@@ -37,6 +37,10 @@ def refusal(text: str) -> dict[str, Any]:
     [
         ({"a": {"VCPU": 1, "PCPU": 2}}, {"a": {"PCPU": 2, "VCPU": 1}}),
         ({"traits": ["A", "B"]}, {"traits": ["B", "A"]}),
+        (
+            {"allocation_requests": [{"allocations": {"A": 1, "C": 1}}, {"allocations": {"B": 1}}]},
+            {"allocation_requests": [{"allocations": {"B": 1}}, {"allocations": {"C": 1, "A": 1}}]},
+        ),
         ({"uuid": MADE, "href": f"/{MADE}/x"}, {"uuid": OTHER, "href": f"/{OTHER}/x"}),
         ({"request_id": f"req-{MADE}"}, {"request_id": f"req-{UUID}"}),
         (refusal("No such trait B, A"), refusal("No such trait A, B")),

@@ -1,0 +1,33 @@
+"""What a comparison says about its depth."""
+
+import pytest
+
+from tests.reference.script import Request
+from tests.reference.tally import UNROUTED, Tally, endpoint_of
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "endpoint"),
+    [
+        ("GET", "/", "GET /"),
+        ("GET", "/resource_providers?name=x", "GET /resource_providers"),
+        ("PUT", "/resource_providers/a/inventories/B", None),
+        ("PATCH", "/traits", UNROUTED),
+        ("GET", "/traits/", UNROUTED),
+    ],
+)
+def test_a_request_belongs_to_the_endpoint_that_answers_it(method, path, endpoint):
+    wanted = endpoint or "PUT /resource_providers/<uuid>/inventories/<resource_class>"
+
+    assert endpoint_of(Request(method, path)) == wanted
+
+
+def test_the_tally_tells_the_share_of_granted_requests_and_their_microversions():
+    tally = Tally()
+    for version, status in [("1.2", 200), ("1.3", 204), ("1.9", 200), ("1.10", 404), (None, 201)]:
+        tally.count(Request("GET", "/traits", version=version), status)
+
+    lines = str(tally).splitlines()
+
+    assert lines[0] == "5 requests, 80% of them granted"
+    assert lines[2].split() == ["GET", "/traits", "5", "80%", "0,", "2-3,", "9"]
