@@ -42,9 +42,9 @@ def explain(snapshot: Snapshot, request: CandidateRequest) -> Explanation:
         return Explanation(tuple(notes.steps), (), ())
     trees, simple, others = prepared
     uuids = snapshot.register.uuids
-    fruitful = [uuids[root] for root in simple.tolist()]
+    fruitful: list[str] = []
     fruitless: list[str] = []
-    for tree in trees.problems(others):
-        found = tree.solved.at(0) is not None
-        (fruitful if found else fruitless).append(uuids[tree.root])
+    for family in trees.families(simple, others):
+        found = family.solved.at(0) is not None
+        (fruitful if found else fruitless).extend(uuids[root] for root in family.roots.tolist())
     return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless))

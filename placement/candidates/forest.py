@@ -1,11 +1,13 @@
 """Who is whose parent: the trees of a snapshot as arrays."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 
 import numpy as np
 
-from placement.candidates.columns import Mask, Slots
+from placement.candidates.columns import Mask, Numbers, Slots
+from placement.candidates.texts import in_blocks
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,6 +57,11 @@ class Forest:
     def is_root(self) -> Mask:
         """Which slots are roots of existing trees."""
         return self.alive if not self.nested else (self.parent < 0) & self.alive
+
+    @functools.cached_property
+    def roots_of_blocks(self) -> Numbers:
+        """How many roots each block of slots has."""
+        return in_blocks(self.is_root)
 
     def members(self, root: int) -> Slots:
         """The slots of a root's tree, ascending."""

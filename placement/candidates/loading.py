@@ -10,6 +10,7 @@ import numpy as np
 from placement.candidates.columns import Blocks, Column, SlotSet, Stock, empty_column
 from placement.candidates.forest import Forest
 from placement.candidates.snapshot import Ids, Names, Register, Snapshot
+from placement.candidates.texts import Texts
 from placement.storage import snapshot_reads as reads
 from placement.storage.changes import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
@@ -46,8 +47,8 @@ def load(connection: Connection) -> Snapshot:
         with_trait=with_trait,
         in_aggregate=in_aggregate,
         stray_usage=stray,
-        texts=Blocks.of([None] * size),
-        tree_texts=Blocks.of([None] * size),
+        texts=Texts.unwritten(size),
+        tree_texts=Texts.unwritten(size),
     )
 
 
@@ -129,8 +130,8 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) ->
     others = sorted(kinds.keys() - used_only)
     new = dataclasses.replace(old, names=names, memo={})
     if _renamed(old.names.classes, names.classes) or _renamed(old.names.traits, names.traits):
-        empty: list[str | None] = [None] * old.size
-        new = dataclasses.replace(new, texts=Blocks.of(empty), tree_texts=Blocks.of(empty))
+        empty = Texts.unwritten(old.size)
+        new = dataclasses.replace(new, texts=empty, tree_texts=Texts.unwritten(old.size))
     if used_only:
         new = _with_usage(connection, new, used_only)
     if others:
@@ -181,13 +182,9 @@ def _forget_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) 
     known = [slot for slot in touched if slot < old.size]
     roots = {int(root) for root in old.forest.root[known]} | set(touched)
     return {
-        "texts": old.texts.changed(dict.fromkeys(touched), size, _nothing),
-        "tree_texts": old.tree_texts.changed(dict.fromkeys(roots), size, _nothing),
+        "texts": old.texts.forgetting(touched, size),
+        "tree_texts": old.tree_texts.forgetting(roots, size),
     }
-
-
-def _nothing() -> None:
-    return None
 
 
 def _read_changed(connection: Connection, ids: Sequence[int]) -> _Changed:

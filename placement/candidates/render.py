@@ -10,12 +10,17 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from placement.candidates.columns import Slots
 from placement.candidates.problem import Shape
-from placement.candidates.search import Found
+from placement.candidates.search import Batch, Found
 from placement.candidates.summaries import Summaries
-from placement.candidates.trees import Tree
+from placement.candidates.texts import SEPARATOR
+from placement.candidates.trees import Family
+from placement.candidates.uuid_table import LENGTH
 from placement.microversions import Version
 
 ALLOCATIONS_BY_PROVIDER: Version = (1, 12)
@@ -24,24 +29,53 @@ MAPPINGS: Version = (1, 34)
 
 #: stands for the uuid of a local
 _HOLE = re.compile("\0(\\d+)\0")
+_NO_UUID = bytes(LENGTH)
+#: fewer candidates than this are written one by one
+_FEW = 8
+#: texts of this many bytes aren't copied just to have fewer pieces
+_LARGE = 16_384
 
 
-def body(found: Found, version: Version) -> str:
-    """The whole answer as the version shows it."""
-    if not len(found) or found.shape is None:
-        return '{"allocation_requests": [], "provider_summaries": {}}'
-    candidates = _Candidates(found, version)
+def body(found: Found, version: Version) -> list[bytes]:
+    """The whole answer as the version shows it, in pieces."""
+    count = len(found)
+    if not count or found.shape is None:
+        return [b'{"allocation_requests": [], "provider_summaries": {}}']
+    candidates = _Candidates(found, found.shape, version)
     texts = candidates.write()
     if found.shuffle is not None:
         found.shuffle.shuffle(texts)
     summaries = Summaries(found.snapshot, version, _classes(found))
     if version >= NESTED:
-        shown = summaries.of_trees(list(candidates.roots))
+        shown = summaries.of_trees(candidates.roots())
     else:
-        shown = summaries.of_providers(list(candidates.used))
-    return "".join(
-        ('{"allocation_requests": [', ", ".join(texts), '], "provider_summaries": {', shown, "}}")
-    )
+        shown = summaries.of_providers(candidates.used())
+    return [
+        b'{"allocation_requests": [',
+        *_separated(texts),
+        b'], "provider_summaries": {',
+        *_separated(shown),
+        b"}}",
+    ]
+
+
+def _separated(texts: list[bytes]) -> list[bytes]:
+    """As few pieces as can be had without copying much."""
+    if len(texts) == 1 or sum(map(len, texts)) < _LARGE:
+        return [SEPARATOR.join(texts)]
+    pieces: list[bytes] = []
+    small: list[bytes] = []
+    for text in texts:
+        if len(text) >= _LARGE:
+            if small:
+                pieces.append(SEPARATOR.join([*small, b""]))
+                small = []
+            pieces += [text, SEPARATOR]
+        else:
+            small.append(text)
+    if small:
+        return [*pieces, SEPARATOR.join(small)]
+    return pieces[:-1]
 
 
 def _classes(found: Found) -> frozenset[str]:
@@ -52,103 +86,114 @@ def _classes(found: Found) -> frozenset[str]:
 class Template:
     """One solution as text with a hole for each uuid of the tree at hand.
 
-    :param form: for the % operator
+    :param pieces: what stands before, between and behind the holes
     :param fillers: where in the tree the provider stands whose uuid goes into each hole
     :param used: where in the tree those stand that give something
     :param lent: the providers of other trees that give something
     """
 
-    form: str
+    pieces: tuple[str, ...]
     fillers: tuple[int, ...]
     used: tuple[int, ...]
     lent: tuple[int, ...]
 
 
 class _Candidates:
-    """Writes the candidates of one answer.
+    """Writes the candidates of one answer."""
 
-    :ivar used: after `write` the providers that give something, where they matter
-    :ivar roots: the roots of those, where they matter
-    """
-
-    def __init__(self, found: Found, version: Version) -> None:
-        assert found.shape is not None
+    def __init__(self, found: Found, shape: Shape, version: Version) -> None:
         self._found = found
-        self._uuids = found.snapshot.register.uuids
-        self._writer = SolutionWriter(found.shape, found.snapshot.names.classes, version)
-        self._of_trees = version >= NESTED
-        self._bound: dict[int, BoundWriter] = {}
-        self.used: dict[int, None] = {}
-        self.roots: dict[int, None] = {}
+        self._register = found.snapshot.register
+        self._writer = SolutionWriter(shape, found.snapshot.names.classes, version)
+        self._one_each = found.shuffle is not None
+        #: the writer of the trees that have a batch to themselves, by root
+        self._bound: dict[int, tuple[BoundWriter, list[int]]] = {}
+        self._used: list[Slots] = []
+        self._lent: set[int] = set()
 
-    def write(self) -> list[str]:
-        """Each candidate as JSON."""
-        texts = self._simple()
-        uuids, roots, of_trees = self._uuids, self.roots, self._of_trees
-        for tree, number in self._found.others:
-            solved = tree.solved
-            template = solved.templates.get(number)
-            if template is None:
-                if solved.trees == 1:
-                    texts.append(self._directly(tree, number))
-                    continue
-                template = solved.templates[number] = self._template(tree, number)
-            members = tree.members
-            texts.append(template.form % tuple([uuids[members[n]] for n in template.fillers]))
-            if of_trees:
-                if template.used:
-                    roots[tree.root] = None
+    def write(self) -> list[bytes]:
+        """The candidates as JSON, one or many at a time."""
+        texts: list[bytes] = []
+        for batch in self._found.batches:
+            if len(batch) == 1:
+                texts.append(self._single(batch))
             else:
-                self.used.update(dict.fromkeys([members[place] for place in template.used]))
-            if template.lent:
-                self._note(template.lent)
+                texts += self._several(batch)
         return texts
 
-    def _note(self, slots: Iterable[int]) -> None:
-        root = self._found.snapshot.forest.root
-        for slot in slots:
-            self.used[slot] = None
-            self.roots[int(root[slot])] = None
+    def used(self) -> Slots:
+        """After `write`: the providers that give something, ascending."""
+        chosen = np.zeros(self._found.snapshot.size, np.bool_)
+        for slots in self._used:
+            chosen[slots] = True
+        chosen[list(self._lent)] = True
+        return np.flatnonzero(chosen).astype(np.int32)
 
-    def _simple(self) -> list[str]:
-        """Candidates of one provider that is a tree by itself: all alike but for the uuid."""
-        slots = self._found.simple.tolist()
-        if not slots:
-            return []
-        assert self._found.shape is not None
-        self.used = dict.fromkeys(slots)
-        self.roots = self.used if not self._found.others else dict(self.used)
-        solution = [0] * len(self._found.shape.variables)
-        pieces = _HOLE.split(self._writer.bound(["\0000\0"]).write(solution))[::2]
-        uuids = self._uuids
-        return [uuids[slot].join(pieces) for slot in slots]
+    def roots(self) -> Slots:
+        """After `write`: the roots of the providers that give something, ascending."""
+        forest = self._found.snapshot.forest
+        if not forest.nested:
+            return self.used()
+        chosen = np.zeros(forest.size, np.bool_)
+        chosen[forest.root[self.used()]] = True
+        return np.flatnonzero(chosen).astype(np.int32)
 
-    def _directly(self, tree: Tree, number: int) -> str:
-        """A candidate of a tree that has no equal, so that a template would be used once."""
-        solution = tree.solved.at(number)
-        assert solution is not None
-        bound = self._bound.get(tree.root)
-        if bound is None:
-            uuids = [self._uuids[slot] for slot in tree.slots()]
-            bound = self._bound[tree.root] = self._writer.bound(uuids)
-        if tree.solved.lent or not self._of_trees:
-            slots = tree.slots()
-            self._note([slots[local] for local in self._writer.used(solution)])
-        else:
-            self.roots[tree.root] = None
-        return bound.write(solution)
+    def _single(self, batch: Batch) -> bytes:
+        root = int(batch.family.roots[0])
+        known = self._bound.get(root)
+        if known is None:
+            slots = batch.family.slots(0)
+            writer = self._writer.bound([self._register.uuids[slot] for slot in slots])
+            known = self._bound[root] = writer, slots
+        writer, slots = known
+        solution = batch.solution
+        self._lent.update([slots[local] for local in self._writer.used(solution)])
+        return writer.write(solution).encode()
 
-    def _template(self, tree: Tree, number: int) -> Template:
-        solved = tree.solved
-        solution = solved.at(number)
-        assert solution is not None
+    def _several(self, batch: Batch) -> list[bytes]:
+        family = batch.family
+        templates = family.solved.templates
+        template = templates.get(batch.number)
+        if template is None:
+            template = templates[batch.number] = self._template(batch)
+        self._used += [family.members[:, place] for place in template.used]
+        self._lent.update(template.lent)
+        if len(family) < _FEW or not self._register.uuid_table.even:
+            return self._one_by_one(template, family)
+        return self._as_table(template, family)
+
+    def _one_by_one(self, template: Template, family: Family) -> list[bytes]:
+        form = "%s".join(piece.replace("%", "%%") for piece in template.pieces)
+        uuids, fillers = self._register.uuids, template.fillers
+        return [
+            (form % tuple([uuids[slots[place]] for place in fillers])).encode()
+            for slots in family.members.tolist()
+        ]
+
+    def _as_table(self, template: Template, family: Family) -> list[bytes]:
+        """All candidates have the same length, so they are rows with columns of uuids."""
+        pieces = [piece.encode() for piece in template.pieces]
+        row = _NO_UUID.join(pieces) + SEPARATOR
+        table = np.empty((len(family), len(row)), np.uint8)
+        table[:] = np.frombuffer(row, np.uint8)
+        uuids, at = self._register.uuid_table.rows(), 0
+        for piece, place in zip(pieces, template.fillers, strict=False):
+            at += len(piece)
+            table[:, at : at + LENGTH] = uuids[family.members[:, place]]
+            at += LENGTH
+        if self._one_each:
+            return [line.tobytes() for line in table[:, : -len(SEPARATOR)]]
+        return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]
+
+    def _template(self, batch: Batch) -> Template:
+        solved, solution = batch.family.solved, batch.solution
         own = len(solved.places)
         names = [f"\0{place}\0" for place in solved.places]
-        names += [self._uuids[slot] for slot in solved.lent]
+        names += [self._register.uuids[slot] for slot in solved.lent]
         pieces = _HOLE.split(self._writer.bound(names).write(solution))
         used = self._writer.used(solution)
         return Template(
-            "%s".join(pieces[::2]),
+            tuple(pieces[::2]),
             tuple(int(piece) for piece in pieces[1::2]),
             tuple(solved.places[local] for local in used if local < own),
             tuple(solved.lent[local - own] for local in used if local >= own),

@@ -7,19 +7,35 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
 from placement.candidates.columns import Slots
+from placement.candidates.combine import Solution
 from placement.candidates.explain import Account
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.problem import Shape
 from placement.candidates.request import CandidateRequest, Generation
 from placement.candidates.snapshot import Snapshot
-from placement.candidates.trees import Tree, Trees
+from placement.candidates.trees import Family, Trees
 from placement.errors import BadRequest
 
-#: a tree and the number of one of its solutions
-Candidate = tuple[Tree, int]
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Batch:
+    """Candidates that differ in their tree alone: one solution of trees with the same problem."""
+
+    family: Family
+    number: int
+
+    def __len__(self) -> int:
+        return len(self.family)
+
+    @property
+    def solution(self) -> Solution:
+        """The local that serves each variable."""
+        return self.family.solved.known(self.number)
+
+    def chosen(self, which: slice | list[int]) -> "Batch":
+        """Some of them."""
+        return Batch(self.family.chosen(which), self.number)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,20 +43,17 @@ class Found:
     """The candidates of a request.
 
     :param shape: None if nothing was found before trees were looked at
-    :param simple: roots that are candidates by themselves
-    :param others: all other candidates
     :param shuffle: makes the order random; None: leaves it
     """
 
     snapshot: Snapshot
     request: CandidateRequest
     shape: Shape | None = None
-    simple: Slots = dataclasses.field(default_factory=lambda: np.zeros(0, np.int32))
-    others: Sequence[Candidate] = ()
+    batches: Sequence[Batch] = ()
     shuffle: random.Random | None = None
 
     def __len__(self) -> int:
-        return len(self.simple) + len(self.others)
+        return sum(len(batch) for batch in self.batches)
 
 
 _NO_ACCOUNT = Account()
@@ -64,7 +77,8 @@ def search(
     if prepared is None:
         return Found(snapshot, request)
     trees, simple, others = prepared
-    return _limited(snapshot, request, generation, trees.shape, simple, _Stream(trees, others))
+    stream = _Stream(trees, simple, others)
+    return _limited(snapshot, request, generation, trees.shape, stream)
 
 
 def prepare(
@@ -113,66 +127,71 @@ def _has_option(snapshot: Snapshot, request: CandidateRequest, group: FilteredGr
         return True
     alone = dataclasses.replace(request, same_subtree=(), isolate=False, nested=True)
     trees = Trees(snapshot, alone, [group])
-    simple, others = trees.split(group.roots)
-    return len(simple) > 0 or any(tree.solved.at(0) is not None for tree in trees.problems(others))
+    families = trees.families(*trees.split(group.roots))
+    return any(family.solved.at(0) is not None for family in families)
 
 
 class _Stream:
-    """The candidates of trees that need a search, without repetitions."""
+    """The candidates of a request's trees, without repetitions."""
 
-    def __init__(self, trees: Trees, roots: Slots) -> None:
+    def __init__(self, trees: Trees, simple: Slots, others: Slots) -> None:
         self._trees = trees
-        self._roots = roots
+        self._simple, self._others = simple, others
         self._seen: set[tuple[int, ...]] = set()
 
-    def interleaved(self) -> Iterator[Candidate]:
+    def interleaved(self) -> Iterator[Batch]:
         """One candidate of each tree, then a second of each, and so on."""
-        more: list[Tree] = []
-        for tree in self.problems():
-            if tree.solved.at(0) is not None:
-                more.append(tree)
-                if not tree.solved.lends or self._is_new(tree, 0):
-                    yield tree, 0
+        more: list[Family] = []
+        for family in self.families():
+            if family.solved.at(0) is not None:
+                more.append(family)
+                yield from self._new(Batch(family, 0))
         for number in itertools.count(1):
-            this_round, more = more, []
-            for tree in this_round:
-                if tree.solved.at(number) is not None:
-                    more.append(tree)
-                    if self._is_new(tree, number):
-                        yield tree, number
+            more = [family for family in more if family.solved.at(number) is not None]
             if not more:
                 return
+            for family in more:
+                yield from self._new(Batch(family, number))
 
-    def one_by_one(self) -> Iterator[Candidate]:
+    def one_by_one(self) -> Iterator[Batch]:
         """All candidates of a tree, then those of the next."""
-        for tree in self.problems():
-            for number in itertools.count():
-                if tree.solved.at(number) is None:
-                    break
-                if self._is_new(tree, number):
-                    yield tree, number
+        for family in self.families():
+            alike = range(len(family))
+            if family.solved.at(1) is None:
+                trees = [family] if family.solved.at(0) is not None else []
+            else:
+                trees = [family.chosen([number]) for number in alike]
+            for tree in trees:
+                for number in itertools.count():
+                    if tree.solved.at(number) is None:
+                        break
+                    yield from self._new(Batch(tree, number))
 
     @property
     def repeats(self) -> bool:
         """Whether several trees may have the same candidate."""
         return bool(self._trees.lenders)
 
-    def problems(self) -> Iterator[Tree]:
-        """The trees that need a search."""
-        return self._trees.problems(self._roots)
+    def families(self) -> Iterator[Family]:
+        """The trees."""
+        return self._trees.families(self._simple, self._others)
 
-    def _is_new(self, tree: Tree, number: int) -> bool:
-        solution = tree.solved.at(number)
-        assert solution is not None
-        if not tree.solved.only_shared(solution):
-            # its own provider ties the candidate to this tree
-            return True
-        slots = tree.slots()
-        used = tuple(slots[local] for local in solution)
-        if used in self._seen:
-            return False
-        self._seen.add(used)
-        return True
+    def _new(self, batch: Batch) -> Iterator[Batch]:
+        """What of the batch no other tree has had."""
+        family, solution = batch.family, batch.solution
+        if not family.solved.only_shared(solution):
+            # their own provider ties the candidates to their trees
+            yield batch
+            return
+        new = []
+        for number in range(len(family)):
+            slots = family.slots(number)
+            used = tuple(slots[local] for local in solution)
+            if used not in self._seen:
+                self._seen.add(used)
+                new.append(number)
+        if new:
+            yield batch.chosen(new)
 
 
 def _limited(
@@ -180,7 +199,6 @@ def _limited(
     request: CandidateRequest,
     generation: Generation,
     shape: Shape,
-    simple: Slots,
     stream: _Stream,
 ) -> Found:
     """As many candidates as are wanted, of those that may be generated."""
@@ -189,32 +207,31 @@ def _limited(
     candidates = stream.one_by_one() if depth_first else stream.interleaved()
     if generation.seed is None:
         most = min((bound for bound in (cap, limit) if bound is not None), default=None)
-        taken, others = _first(simple, candidates, most)
-        return Found(snapshot, request, shape, taken, others)
+        return Found(snapshot, request, shape, _first(candidates, most))
     source = random.Random(generation.seed)
     countable = not stream.repeats and len(shape.variables) <= _MOST_COUNTED
     if limit is not None and cap is None and countable:
-        taken, others = _drawn(simple, list(stream.problems()), limit, source)
-        return Found(snapshot, request, shape, taken, others, source)
-    taken, others = _first(simple, candidates, cap)
+        drawn = _drawn(list(stream.families()), limit, source)
+        return Found(snapshot, request, shape, drawn, source)
+    batches = _first(candidates, cap)
     if limit is not None:
-        taken, others = _sampled(taken, others, limit, source)
-    return Found(snapshot, request, shape, taken, others, source)
+        batches = _sampled(batches, limit, source)
+    return Found(snapshot, request, shape, batches, source)
 
 
-def _drawn(
-    simple: Slots, trees: list[Tree], limit: int, source: random.Random
-) -> tuple[Slots, list[Candidate]]:
+def _drawn(families: list[Family], limit: int, source: random.Random) -> list[Batch]:
     """A uniform sample of all candidates, which are counted but not listed."""
-    ends = list(itertools.accumulate((tree.solved.count() for tree in trees), initial=len(simple)))
-    numbers = sorted(_distinct(source, ends[-1], limit))
-    split = bisect.bisect_left(numbers, len(simple))
-    others = []
-    for number in numbers[split:]:
-        place = bisect.bisect_right(ends, number) - 1
-        tree = trees[place]
-        others.append((tree, tree.solved.pick(number - ends[place])))
-    return simple[numbers[:split]], others
+    counts = [family.solved.count() for family in families]
+    totals = (count * len(family) for count, family in zip(counts, families, strict=True))
+    ends = list(itertools.accumulate(totals, initial=0))
+    drawn: dict[tuple[int, int], list[int]] = {}
+    for number in sorted(_distinct(source, ends[-1], limit)):
+        which = bisect.bisect_right(ends, number) - 1
+        tree, rank = divmod(number - ends[which], counts[which])
+        drawn.setdefault((which, families[which].solved.pick(rank)), []).append(tree)
+    return [
+        Batch(families[which].chosen(trees), number) for (which, number), trees in drawn.items()
+    ]
 
 
 def _distinct(source: random.Random, count: int, limit: int) -> Iterable[int]:
@@ -229,21 +246,25 @@ def _distinct(source: random.Random, count: int, limit: int) -> Iterable[int]:
     return drawn
 
 
-def _first(
-    simple: Slots, candidates: Iterable[Candidate], most: int | None
-) -> tuple[Slots, list[Candidate]]:
+def _first(batches: Iterable[Batch], most: int | None) -> list[Batch]:
     if most is None:
-        return simple, list(candidates)
-    taken = simple[:most]
-    return taken, list(itertools.islice(candidates, most - len(taken)))
+        return list(batches)
+    taken: list[Batch] = []
+    for batch in batches:
+        if len(batch) >= most:
+            taken.append(batch.chosen(slice(most)))
+            break
+        taken.append(batch)
+        most -= len(batch)
+    return taken
 
 
-def _sampled(
-    simple: Slots, others: list[Candidate], limit: int, source: random.Random
-) -> tuple[Slots, list[Candidate]]:
-    count = len(simple) + len(others)
-    if limit >= count:
-        return simple, others
-    numbers = sorted(source.sample(range(count), limit))
-    split = bisect.bisect_left(numbers, len(simple))
-    return simple[numbers[:split]], [others[n - len(simple)] for n in numbers[split:]]
+def _sampled(batches: list[Batch], limit: int, source: random.Random) -> list[Batch]:
+    ends = list(itertools.accumulate((len(batch) for batch in batches), initial=0))
+    if limit >= ends[-1]:
+        return batches
+    chosen: dict[int, list[int]] = {}
+    for number in sorted(source.sample(range(ends[-1]), limit)):
+        which = bisect.bisect_right(ends, number) - 1
+        chosen.setdefault(which, []).append(number - ends[which])
+    return [batches[which].chosen(numbers) for which, numbers in chosen.items()]

@@ -8,6 +8,8 @@ import numpy as np
 
 from placement.candidates.columns import Blocks, Column, Mask, Slots, SlotSet, empty_column
 from placement.candidates.forest import Forest
+from placement.candidates.texts import Texts
+from placement.candidates.uuid_table import UuidTable
 
 #: the trait of providers that serve all trees of their aggregates
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
@@ -40,18 +42,21 @@ class Register:
     """Which provider has which slot. Grows in place: a snapshot ignores slots beyond its size.
 
     :param ids: by slot; 0 for slots whose provider was deleted
+    :param uuid_table: the same uuids once more, as rows of bytes
     """
 
     ids: list[int]
     uuids: list[str]
     slot_of_id: dict[int, int]
     slot_of_uuid: dict[str, int]
+    uuid_table: UuidTable = dataclasses.field(default_factory=UuidTable)
 
     def add(self, provider_id: int, uuid: str) -> int:
         """Give a provider the next slot."""
         slot = len(self.ids)
         self.ids.append(provider_id)
         self.uuids.append(uuid)
+        self.uuid_table.append(uuid)
         self.slot_of_id[provider_id] = slot
         self.slot_of_uuid[uuid] = slot
         return slot
@@ -68,8 +73,8 @@ class Snapshot:
     :param with_trait: the providers that have a trait, by trait id; unused traits are missing
     :param in_aggregate: likewise
     :param stray_usage: what is taken of (slot, class) that have no inventory
-    :param texts: each provider's summary as JSON, filled by `render`
-    :param tree_texts: the summaries of a root's whole tree, likewise
+    :param texts: each provider's summary as JSON, where trees have several
+    :param tree_texts: the summaries of a root's whole tree
     """
 
     register: Register
@@ -83,8 +88,8 @@ class Snapshot:
     with_trait: Mapping[int, SlotSet]
     in_aggregate: Mapping[int, SlotSet]
     stray_usage: Mapping[tuple[int, int], int]
-    texts: Blocks[str | None]
-    tree_texts: Blocks[str | None]
+    texts: Texts
+    tree_texts: Texts
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     @property

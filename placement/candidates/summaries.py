@@ -1,11 +1,14 @@
 """provider_summaries as JSON text, kept with the snapshot until the provider changes."""
 
+import itertools
 import json
 from collections.abc import Sequence
 
 import numpy as np
 
+from placement.candidates.columns import Slots
 from placement.candidates.snapshot import Snapshot
+from placement.candidates.texts import SEPARATOR
 from placement.microversions import Version
 
 TRAITS: Version = (1, 17)
@@ -25,42 +28,33 @@ class Summaries:
         self._names = snapshot.names
         self._requested = requested
 
-    def of_trees(self, roots: Sequence[int]) -> str:
-        """The members of an object: everybody in these trees."""
-        snapshot = self._snapshot
-        if not snapshot.forest.nested:
-            return ", ".join(self._kept(roots))
-        texts = snapshot.tree_texts.take(roots)
-        missing = [root for root, text in zip(roots, texts, strict=True) if text is None]
-        if missing:
-            trees = [snapshot.forest.members(root).tolist() for root in missing]
-            written = iter(self._kept([slot for tree in trees for slot in tree]))
-            for root, tree in zip(missing, trees, strict=True):
-                snapshot.tree_texts.remember(root, ", ".join(next(written) for _ in tree))
-            texts = snapshot.tree_texts.take(roots)
-        return ", ".join(text for text in texts if text is not None)
+    def of_trees(self, roots: Slots) -> list[bytes]:
+        """The members of an object, one or many at a time: everybody in these trees.
 
-    def of_providers(self, slots: Sequence[int]) -> str:
+        :param roots: ascending
+        """
+        forest = self._snapshot.forest
+        write = self._trees if forest.nested else self._written
+        return self._snapshot.tree_texts.of(roots, forest.roots_of_blocks, write)
+
+    def of_providers(self, slots: Slots) -> list[bytes]:
         """The members of an object: just these providers."""
-        return ", ".join(self._written(slots))
+        return self._written(slots.tolist())
 
-    def _kept(self, slots: Sequence[int]) -> list[str]:
-        """The summaries of 1.29 and later, from the snapshot as far as they are there."""
-        texts = self._snapshot.texts.take(slots)
-        missing = [slot for slot, text in zip(slots, texts, strict=True) if text is None]
-        if missing:
-            for slot, text in zip(missing, self._written(missing), strict=True):
-                self._snapshot.texts.remember(slot, text)
-            texts = self._snapshot.texts.take(slots)
-        return [text for text in texts if text is not None]
+    def _trees(self, roots: list[int]) -> list[bytes]:
+        trees = [self._snapshot.forest.members(root).tolist() for root in roots]
+        everybody = [slot for tree in trees for slot in tree]
+        texts = iter(self._snapshot.texts.each(everybody, self._written))
+        return [SEPARATOR.join(itertools.islice(texts, len(tree))) for tree in trees]
 
-    def _written(self, slots: Sequence[int]) -> list[str]:
+    def _written(self, slots: Sequence[int]) -> list[bytes]:
         snapshot, version = self._snapshot, self._version
         uuids = snapshot.register.uuids
         resources = self._resources(slots)
         texts = []
-        parents = snapshot.forest.parent[list(slots)].tolist()
-        roots = snapshot.forest.root[list(slots)].tolist()
+        at = np.array(slots, np.int32)
+        parents = snapshot.forest.parent[at].tolist()
+        roots = snapshot.forest.root[at].tolist()
         for slot, stock, parent, root in zip(slots, resources, parents, roots, strict=True):
             text = f'"{uuids[slot]}": {{"resources": {{{stock}}}'
             if version >= TRAITS:
@@ -68,7 +62,7 @@ class Summaries:
             if version >= TREES:
                 above = "null" if parent < 0 else f'"{uuids[parent]}"'
                 text += f', "parent_provider_uuid": {above}, "root_provider_uuid": "{uuids[root]}"'
-            texts.append(text + "}")
+            texts.append((text + "}").encode())
         return texts
 
     def _traits(self, ids: tuple[int, ...]) -> str:

@@ -1,7 +1,7 @@
 """From anchors to problems: what each tree has for a request, equal trees sharing one search."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,6 @@ class Solved:
         self.lent = lent
         #: what rendering computes once for all trees with this problem, by number of the solution
         self.templates: dict[int, Any] = {}
-        #: how many trees have this problem
-        self.trees = 0
 
     def at(self, number: int) -> Solution | None:
         """The solution of that number, or None if there are not as many."""
@@ -64,6 +62,12 @@ class Solved:
                 return None
             self._found.append(found)
         return self._found[number]
+
+    def known(self, number: int) -> Solution:
+        """The solution of a number that there is."""
+        solution = self.at(number)
+        assert solution is not None
+        return solution
 
     def count(self) -> int:
         """How many solutions there are; they needn't be found for that."""
@@ -85,17 +89,43 @@ class Solved:
         return self.lends and all(self._sharing[local] for local in solution)
 
 
-@dataclasses.dataclass(slots=True)
-class Tree:
-    """One anchor with its problem and the slots of its providers."""
+class Alone(Solved):
+    """One provider that is a tree by itself and serves all: one solution, known beforehand."""
 
-    root: int
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape, (), (0,), (), (False,))
+        self._stream = iter([(0,) * len(shape.variables)])
+
+    def count(self) -> int:
+        """One."""
+        return 1
+
+    def pick(self, rank: int) -> int:
+        """The only one."""
+        return rank
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Family:
+    """Anchors whose trees have one and the same problem.
+
+    :param members: anchors × providers: the slots of each tree
+    """
+
     solved: Solved
-    members: list[int]
+    roots: Slots
+    members: Slots
 
-    def slots(self) -> list[int]:
-        """The provider behind each local."""
-        members, solved = self.members, self.solved
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    def chosen(self, which: slice | list[int]) -> "Family":
+        """Some of them."""
+        return Family(self.solved, self.roots[which], self.members[which])
+
+    def slots(self, number: int) -> list[int]:
+        """The provider behind each local in the tree of that number."""
+        members, solved = self.members[number].tolist(), self.solved
         return [*(members[place] for place in solved.places), *solved.lent]
 
 
@@ -120,7 +150,7 @@ class Trees:
             lending |= shared[sharing]
         self.lenders = Lenders(snapshot, sharing[lending].tolist())
         self._sharing = set(sharing.tolist()) if self.lenders else set()
-        self._known: dict[Any, Solved] = {}
+        self._known: dict[tuple[bytes, tuple[int, ...]], Solved] = {}
 
     def _shape(self, request: CandidateRequest) -> Shape:
         variables = tuple(
@@ -160,44 +190,50 @@ class Trees:
             simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
         return np.flatnonzero(simple).astype(np.int32), others
 
-    def problems(self, roots: Slots) -> Iterator[Tree]:
-        """The anchors one after the other, described a chunk at a time."""
+    def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
+        """The anchors as `split` gave them; the others described a chunk at a time."""
+        if len(simple):
+            yield Family(Alone(self.shape), simple, simple[:, None])
         start, length = 0, _FIRST_CHUNK
-        while start < len(roots):
-            yield from self._chunk(roots[start : start + length])
+        while start < len(others):
+            yield from self._chunk(others[start : start + length])
             start += length
             length = min(length * 4, _LAST_CHUNK)
 
-    def _chunk(self, roots: Slots) -> Iterable[Tree]:
-        forest = self._snapshot.forest
-        counts = forest.count[roots]
+    def _chunk(self, roots: Slots) -> Iterator[Family]:
+        counts = self._snapshot.forest.count[roots]
         if counts[0] == counts[-1] and np.all(counts == counts[0]):
-            return self._alike(roots, int(counts[0]))
-        found: list[Tree | None] = [None] * len(roots)
+            yield from self._alike(roots, int(counts[0]))
+            return
         for count in np.unique(counts).tolist():
-            where = np.flatnonzero(counts == count)
-            for at, tree in zip(where.tolist(), self._alike(roots[where], count), strict=True):
-                found[at] = tree
-        return (tree for tree in found if tree is not None)
+            yield from self._alike(roots[counts == count], count)
 
-    def _alike(self, roots: Slots, count: int) -> Iterator[Tree]:
+    def _alike(self, roots: Slots, count: int) -> Iterator[Family]:
         """Trees of equally many providers."""
         forest = self._snapshot.forest
         members = forest.order[forest.start[roots][:, None] + np.arange(count)]
         described = self._describe(members)
         text = described.tobytes()
         length = len(text) // len(roots)
-        lenders, known = self.lenders, self._known
+        if not self.lenders and text == text[:length] * len(roots):
+            # one problem for all
+            yield Family(self._solved((text[:length], ()), described[0]), roots, members)
+            return
+        numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
         lent: tuple[int, ...] = ()
-        for number, (root, slots) in enumerate(zip(roots.tolist(), members.tolist(), strict=True)):
-            if lenders:
-                lent = lenders.of_tree(root, slots)
+        for number in range(len(roots)):
+            if self.lenders:
+                lent = self.lenders.of_tree(int(roots[number]), members[number].tolist())
             key = (text[number * length : (number + 1) * length], lent)
-            solved = known.get(key)
-            if solved is None:
-                solved = known[key] = self._solve(described[number].tolist(), lent)
-            solved.trees += 1
-            yield Tree(root, solved, slots)
+            numbers.setdefault(key, []).append(number)
+        for key, same in numbers.items():
+            yield Family(self._solved(key, described[same[0]]), roots[same], members[same])
+
+    def _solved(self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray) -> Solved:
+        solved = self._known.get(key)
+        if solved is None:
+            solved = self._known[key] = self._solve(description.tolist(), key[1])
+        return solved
 
     def _describe(self, members: np.ndarray) -> np.ndarray:
         """Trees × members × words: all that tells the search in one tree from another."""

@@ -16,7 +16,7 @@ def list_all(call: Call) -> flask.Response:
     request = read_request(call)
     generation = generation_of(call.conf, call.context.request_id)
     found = search(call.snapshot.current(), request, generation)
-    return call.reply(text=render.body(found, call.version), modified=NOW)
+    return call.reply(pieces=render.body(found, call.version), modified=NOW)
 
 
 def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:

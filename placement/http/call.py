@@ -109,6 +109,7 @@ class Call:
         body: Any = None,
         status: int | None = None,
         text: str | None = None,
+        pieces: list[bytes] | None = None,
         modified: Modified = None,
         cached: bool = False,
         location: str | None = None,
@@ -116,6 +117,7 @@ class Call:
         """Answer with a body (200), or without one (204).
 
         :param text: a body that is JSON already
+        :param pieces: a long one, in pieces
         :param modified: the answer's Last-Modified; it and Cache-Control appear from 1.15 on
         :param cached: whether Cache-Control appears even if there is no time to tell
         :param location: path of this service for the Location header
@@ -131,8 +133,9 @@ class Call:
                 moment = None if isinstance(modified, Now) else modified
                 now = datetime.datetime.now(datetime.UTC)
                 headers.append(("Last-Modified", http_date(moment or now)))
-        if text is not None:
-            return Answer(text, status or 200, headers, content_type="application/json")
+        content = pieces if text is None else text
+        if content is not None:
+            return Answer(content, status or 200, headers, content_type="application/json")
         response = Answer(None, status or 204, headers)
         del response.headers["Content-Type"]
         return response

@@ -27,10 +27,11 @@ def two_trees(children=3, units=1):
 def chosen(found):
     """Each candidate as the uuids of its variables' providers."""
     uuids = found.snapshot.register.uuids
-    candidates = [(uuids[slot],) * len(found.shape.variables) for slot in found.simple]
-    for tree, number in found.others:
-        slots = tree.slots()
-        candidates.append(tuple(uuids[slots[local]] for local in tree.solved.at(number)))
+    candidates = []
+    for batch in found.batches:
+        for number in range(len(batch)):
+            slots = batch.family.slots(number)
+            candidates.append(tuple(uuids[slots[local]] for local in batch.solution))
     return candidates
 
 
@@ -70,7 +71,7 @@ def test_a_tree_that_is_used_up_leaves_its_turns_to_others(clouds):
 def test_trees_alike_share_one_search(clouds):
     found = search(clouds.snapshot(two_trees()), request())
 
-    assert len({id(tree.solved) for tree, _ in found.others}) == 1
+    assert len({id(batch.family.solved) for batch in found.batches}) == 1
 
 
 def test_the_same_seed_chooses_the_same(clouds):

@@ -1,0 +1,101 @@
+"""Ready-made pieces of JSON by slot, joined a block at a time."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from placement.candidates.columns import Numbers, Slots
+
+SEPARATOR = b", "
+_SHIFT = 8
+_LOW = (1 << _SHIFT) - 1
+
+
+class Texts:
+    """Texts that are written when they are first wanted and kept until they change.
+
+    A change gives new Texts that share all blocks it doesn't touch. Where all of a block is wanted,
+    as in long answers, the block is kept as one text.
+    """
+
+    __slots__ = ("_blocks", "_joined", "size")
+
+    def __init__(
+        self, blocks: list[list[bytes | None]], joined: list[bytes | None], size: int
+    ) -> None:
+        self._blocks = blocks
+        self._joined = joined
+        self.size = size
+
+    @classmethod
+    def unwritten(cls, size: int) -> "Texts":
+        """For so many slots, none of them written yet."""
+        count = number_of_blocks(size)
+        return cls([[None] * (_LOW + 1) for _ in range(count)], [None] * count, size)
+
+    def forgetting(self, slots: Iterable[int], size: int) -> "Texts":
+        """Without the texts of some slots, grown to `size`."""
+        blocks, joined = list(self._blocks), list(self._joined)
+        for _ in range(len(blocks), number_of_blocks(size)):
+            blocks.append([None] * (_LOW + 1))
+            joined.append(None)
+        copied: set[int] = set()
+        for slot in slots:
+            number = slot >> _SHIFT
+            if number not in copied:
+                blocks[number], joined[number] = list(blocks[number]), None
+                copied.add(number)
+            blocks[number][slot & _LOW] = None
+        return Texts(blocks, joined, size)
+
+    def of(
+        self, slots: Slots, whole: Numbers, write: Callable[[list[int]], Sequence[bytes]]
+    ) -> list[bytes]:
+        """The texts of some slots, one or many at a time; SEPARATOR belongs between them.
+
+        :param slots: ascending
+        :param whole: how many slots of each block may ever be wanted; if all of them are, they come
+            as one text
+        :param write: writes the texts of slots that aren't known yet
+        """
+        numbers, begins = np.unique(slots >> _SHIFT, return_index=True)
+        ends = np.append(begins[1:], len(slots))
+        complete = (ends - begins) == whole[numbers]
+        found: list[bytes] = []
+        for number, begin, end, all_of_it in zip(
+            numbers.tolist(), begins.tolist(), ends.tolist(), complete.tolist(), strict=True
+        ):
+            joined = self._joined[number] if all_of_it else None
+            if joined is not None:
+                found.append(joined)
+                continue
+            texts = self.each(slots[begin:end].tolist(), write)
+            if all_of_it:
+                joined = self._joined[number] = SEPARATOR.join(texts)
+                found.append(joined)
+            else:
+                found += texts
+        return found
+
+    def each(self, slots: list[int], write: Callable[[list[int]], Sequence[bytes]]) -> list[bytes]:
+        """The texts of some slots, in their order."""
+        blocks = self._blocks
+        known = [blocks[slot >> _SHIFT][slot & _LOW] for slot in slots]
+        missing = [slot for slot, text in zip(slots, known, strict=True) if text is None]
+        if missing:
+            for slot, text in zip(missing, write(missing), strict=True):
+                blocks[slot >> _SHIFT][slot & _LOW] = text
+            known = [blocks[slot >> _SHIFT][slot & _LOW] for slot in slots]
+        return [text for text in known if text is not None]
+
+
+def number_of_blocks(size: int) -> int:
+    """How many blocks so many slots take."""
+    return -(-size >> _SHIFT)
+
+
+def in_blocks(mask: Numbers) -> Numbers:
+    """How many slots of each block a mask has."""
+    padded = np.zeros(number_of_blocks(len(mask)) << _SHIFT, np.bool_)
+    padded[: len(mask)] = mask
+    return padded.reshape(-1, _LOW + 1).sum(axis=1)
