@@ -1,5 +1,6 @@
 """The composition root: everything is made and joined here, nothing anywhere else."""
 
+import dataclasses
 import logging
 
 from oslo_config import cfg
@@ -21,8 +22,25 @@ from placement.storage.engine import Database, DatabaseSettings
 LOG = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A service at work."""
+
+    application: WSGIApplication
+    database: Database
+
+    def close(self) -> None:
+        """Close its connections to the database; it opens new ones if it is asked again."""
+        self.database.close()
+
+
 def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
-    """The service as a WSGI application, from its configuration alone.
+    """The service as a WSGI application, from its configuration alone; see `start`."""
+    return start(conf).application
+
+
+def start(conf: cfg.ConfigOpts) -> Running:
+    """The service, from its configuration alone, for those who also end it.
 
     Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
     standard resource classes and traits. Raises SchemaDiffers or DatabaseUnusable when the database
@@ -32,7 +50,7 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
     database = open_database(conf)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
     application = Placement(ROUTES, Services(conf, database, policy, snapshot))
-    return wrapped(application, conf)
+    return Running(wrapped(application, conf), database)
 
 
 def open_database(conf: cfg.ConfigOpts) -> Database:

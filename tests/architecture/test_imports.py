@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "routes": {"handlers", "microversions"},
     "app": {"candidates", "config", "http", "policies", "routes", "storage"},
     "wsgi": {"app", "config", "http"},
+    "deploy": {"app", "http"},
     "direct": {"app", "config", "http"},
     "cli": {"app", "config", "http", "storage", "wsgi"},
 }
