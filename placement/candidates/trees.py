@@ -260,37 +260,39 @@ class Trees:
     def _solve(self, rows: list[list[int]], lent: tuple[int, ...]) -> Solved:
         option_words = -(-len(self._masks) // _BITS)
         hit_words = -(-len(self.trait_sets) // _BITS)
-        kept, locals_, sharing, parents = [], [], [], []
+        nested = bool(self.shape.subtrees)
+        kept, found, sharing, parents = [], [], [], []
         for place, row in enumerate(rows):
             options = _joined(row[:option_words])
             words = iter(row[option_words + hit_words :])
             rooms = tuple(next(words) for _ in self._totals)
-            parents.append(next(words) if self.shape.subtrees else -1)
+            parents.append(next(words) if nested else -1)
             if not options:
                 continue
             kept.append(place)
             hits = _joined(row[option_words : option_words + hit_words])
-            locals_.append(Local(options, hits, 0, _OWN_TREE, rooms))
+            found.append((options, hits, _OWN_TREE, rooms))
             sharing.append(bool(self._sharing) and bool(next(words)))
-        lineages = [_upwards(place, parents) for place in kept]
-        for slot in lent:
-            locals_.append(self._lent_local(slot))
-            sharing.append(True)
-            # slots of another tree: told apart from places by their sign
-            lineages.append([~other for other in self._snapshot.forest.lineage(slot)])
-        names = [*kept, *(~slot for slot in lent)]
-        below = (
-            [sum(1 << n for n, lineage in enumerate(lineages) if name in lineage) for name in names]
-            if self.shape.subtrees
-            else [0] * len(names)
-        )
-        placed = [
-            dataclasses.replace(local, below=mask)
-            for local, mask in zip(locals_, below, strict=True)
+        found += [self._lent_local(slot) for slot in lent]
+        sharing += [True] * len(lent)
+        below = self._below(kept, parents, lent) if nested else [0] * len(found)
+        locals_ = [
+            Local(options, hits, mask, tree, rooms)
+            for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
         ]
-        return Solved(self.shape, placed, kept, lent, sharing)
+        return Solved(self.shape, locals_, kept, lent, sharing)
 
-    def _lent_local(self, slot: int) -> Local:
+    def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
+        """The locals in the subtree of each local, as bits."""
+        lineages = [_upwards(place, parents) for place in kept]
+        # slots of another tree: told apart from places by their sign
+        lineages += [[~other for other in self._snapshot.forest.lineage(slot)] for slot in lent]
+        names = [*kept, *(~slot for slot in lent)]
+        return [
+            sum(1 << n for n, lineage in enumerate(lineages) if name in lineage) for name in names
+        ]
+
+    def _lent_local(self, slot: int) -> tuple[int, int, int, tuple[int, ...]]:
         snapshot = self._snapshot
         options = sum(1 << n for n, (_, shared) in enumerate(self._masks) if shared[slot])
         hits = sum(1 << n for n, mask in enumerate(self.trait_sets) if mask[slot])
@@ -298,7 +300,7 @@ class Trees:
             min(max(int(snapshot.column(key).rooms_at(np.array([slot]))[0]), 0), total)
             for key, total in sorted(self._totals.items())
         )
-        return Local(options, hits, 0, int(snapshot.forest.root[slot]), rooms)
+        return options, hits, int(snapshot.forest.root[slot]), rooms
 
 
 def _joined(words: list[int]) -> int:
