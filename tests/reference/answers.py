@@ -125,15 +125,33 @@ def differences(
         lines.append(f"status: {reference.status} / {ours.status}")
     theirs, mine = reference_reader.body(reference), our_reader.body(ours)
     lines += value_differences("body", theirs, mine)
+    # other bodies have other lengths
+    same_length = not lines and ANYTHING not in json.dumps(theirs, default=str)
+    return lines + header_differences(
+        reference, ours, reference_reader, our_reader, lengths=same_length
+    )
+
+
+def header_differences(
+    reference: Answer,
+    ours: Answer,
+    reference_reader: Reader,
+    our_reader: Reader,
+    lengths: bool = False,
+) -> list[str]:
+    """How the headers that must agree differ, a line each: the reference's first.
+
+    :param lengths: whether Content-Length must agree, too
+    """
     their_headers, my_headers = reference_reader.headers(reference), our_reader.headers(ours)
-    if lines or ANYTHING in json.dumps(theirs, default=str):
-        # other bodies have other lengths
+    if not lengths:
         their_headers.pop("content-length", None)
         my_headers.pop("content-length", None)
-    for name in sorted({*their_headers, *my_headers}):
-        if their_headers.get(name) != my_headers.get(name):
-            lines.append(f"header {name}: {their_headers.get(name)} / {my_headers.get(name)}")
-    return lines
+    return [
+        f"header {name}: {their_headers.get(name)} / {my_headers.get(name)}"
+        for name in sorted({*their_headers, *my_headers})
+        if their_headers.get(name) != my_headers.get(name)
+    ]
 
 
 def value_differences(place: str, theirs: Any, mine: Any) -> list[str]:

@@ -84,8 +84,8 @@ def _findings(
             script.append(request)
             sent.append(request.filled_in(pair.reference))
             differences = pair.send(request)
-            if tally is not None:
-                tally.count(sent[-1], pair.status)
+            if tally is not None and pair.answer is not None:
+                tally.count(sent[-1], pair.answer)
             if differences:
                 yield Finding(tuple(script), tuple(sent), tuple(differences))
                 if not goes_on or pair.picture != pair.ours.picture:

@@ -1,14 +1,16 @@
 """The reference and our service side by side, each with a database of its own."""
 
 import contextlib
+import dataclasses
 import http.client
 import math
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from tests.reference import deviations
-from tests.reference.answers import UUID, Answer, Reader, differences
+from tests.reference import choices, deviations
+from tests.reference.answers import UUID, Answer, Reader, differences, header_differences
 from tests.reference.picture import Camera, Picture
 from tests.reference.script import Request
 from tests.responses import Exchange, complaints
@@ -100,8 +102,8 @@ class Pair:
     def __init__(self, reference: Side, ours: Side, since: float) -> None:
         self.reference = reference
         self.ours = ours
-        #: of the reference's last answer
-        self.status = 0
+        #: the reference's last one
+        self.answer: Answer | None = None
         self._moments = Moments(since)
         self._moments.end()
 
@@ -116,17 +118,45 @@ class Pair:
         begun = time.time()
         theirs, mine = self.reference.send(request), self.ours.send(request)
         self._moments.end(begun)
-        self.status = theirs.status
-        lines = []
-        if deviations.accepted(request, before, theirs, mine) is None:
-            lines += differences(theirs, mine, self.reference.reader, self.ours.reader)
-            if not self._moments.agree(theirs.modified, mine.modified):
-                times = (theirs.headers.get("last-modified"), mine.headers.get("last-modified"))
-                lines.append(f"header last-modified: {times[0]} / {times[1]}")
+        lines = self._differences(request, before, theirs, mine)
+        self.answer = theirs
         for side, answer in (("reference", theirs), ("ours", mine)):
             lines += [f"{side}, answer: {wrong}" for wrong in _complaints(request, answer)]
         self._heal(request, theirs, before)
         return lines + self.picture.differences(self.ours.picture)
+
+    def _differences(
+        self, request: Request, before: Picture, theirs: Answer, mine: Answer
+    ) -> list[str]:
+        """How the two answers differ where they may not."""
+        readers = self.reference.reader, self.ours.reader
+        bodies = readers[0].body(theirs), readers[1].body(mine)
+        limit = choices.limit_of(request)
+        if limit is not None and theirs.status == mine.status == 200:
+            lines = self._chosen_differently(request, *bodies, limit)
+            lines += header_differences(theirs, mine, *readers)
+        elif deviations.accepted(request, before, theirs, mine, bodies) is None:
+            lines = differences(theirs, mine, *readers)
+        elif theirs.status == mine.status:
+            lines = header_differences(theirs, mine, *readers)
+        else:
+            return []
+        if not self._moments.agree(theirs.modified, mine.modified):
+            times = (theirs.headers.get("last-modified"), mine.headers.get("last-modified"))
+            lines.append(f"header last-modified: {times[0]} / {times[1]}")
+        return lines
+
+    def _chosen_differently(
+        self, request: Request, their_body: Any, my_body: Any, limit: int
+    ) -> list[str]:
+        """What is wrong with two choices of at most `limit` candidates."""
+        unlimited = dataclasses.replace(request, path=choices.without_limit(request.path))
+        lines = self.send(unlimited)
+        everything = self.reference.reader.body(self.reference.send(unlimited))
+        lines += [f"reference, {line}" for line in choices.limited(their_body, everything, limit)]
+        everything = self.ours.reader.body(self.ours.send(unlimited))
+        lines += [f"ours, {line}" for line in choices.limited(my_body, everything, limit)]
+        return lines
 
     def _heal(self, request: Request, answer: Answer, before: Picture) -> None:
         orphans = deviations.orphans(request, answer, before, self.picture, self.ours.picture)

@@ -5,9 +5,12 @@ import re
 from collections.abc import Iterator
 
 from placement.routes import ROUTES
+from tests.reference.answers import Answer
 from tests.reference.script import Request
 
 UNROUTED = "(no endpoint)"
+#: the answer to a search that found nothing
+NOTHING = b'"allocation_requests": []'
 VERSION = re.compile(r"1\.(\d+)")
 _PATTERNS = {path: re.compile(re.sub("<[a-z_]+>", "[^/]+", path)) for path in ROUTES}
 
@@ -18,11 +21,14 @@ class Tally:
     def __init__(self) -> None:
         self._answers: collections.Counter[tuple[str, int | None, bool]] = collections.Counter()
 
-    def count(self, request: Request, status: int) -> None:
+    def count(self, request: Request, answer: Answer) -> None:
         """Note one answer."""
         found = VERSION.fullmatch(request.version or "1.0")
         minor = int(found[1]) if found else 39 if request.version == "latest" else None
-        self._answers[endpoint_of(request), minor, 200 <= status < 300] += 1
+        name = endpoint_of(request)
+        if NOTHING in answer.body:
+            name += " (found nothing)"
+        self._answers[name, minor, 200 <= answer.status < 300] += 1
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

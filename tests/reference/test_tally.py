@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.reference.answers import Answer
 from tests.reference.script import Request
 from tests.reference.tally import UNROUTED, Tally, endpoint_of
 
@@ -25,9 +26,17 @@ def test_a_request_belongs_to_the_endpoint_that_answers_it(method, path, endpoin
 def test_the_tally_tells_the_share_of_granted_requests_and_their_microversions():
     tally = Tally()
     for version, status in [("1.2", 200), ("1.3", 204), ("1.9", 200), ("1.10", 404), (None, 201)]:
-        tally.count(Request("GET", "/traits", version=version), status)
+        tally.count(Request("GET", "/traits", version=version), Answer(status, {}, b""))
 
     lines = str(tally).splitlines()
 
     assert lines[0] == "5 requests, 80% of them granted"
     assert lines[2].split() == ["GET", "/traits", "5", "80%", "0,", "2-3,", "9"]
+
+
+def test_searches_that_found_nothing_are_told_apart():
+    tally = Tally()
+    body = b'{"allocation_requests": [], "provider_summaries": {}}'
+    tally.count(Request("GET", "/allocation_candidates", version="1.39"), Answer(200, {}, body))
+
+    assert "GET /allocation_candidates (found nothing)" in str(tally)

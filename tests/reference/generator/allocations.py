@@ -50,10 +50,11 @@ def _put(draw: Draw, uuid: str, asked: Asked, minor: int) -> Request:
 
 
 def _consumer(draw: Draw) -> str:
-    """A consumer, a new one if there aren't many yet."""
+    """A consumer, a new one if there aren't many yet, rarely in another spelling."""
     if len(draw.picture.consumers) < MANY_CONSUMERS and draw.chance(0.7):
         return draw.uuid()
-    return draw.consumer() or draw.uuid()
+    uuid = draw.consumer() or draw.uuid()
+    return uuid.upper() if draw.chance(0.04) else uuid
 
 
 def _lost(draw: Draw, asked: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
@@ -86,13 +87,16 @@ def change(draw: Draw) -> Request | None:
             del asked[provider]
             continue
         for name, amount in resources.items():
-            resources[name] = max(1, amount + draw.one([0, 0, 0, -1, 1, 2]))
+            inventory = draw.picture.inventories.get((provider, name))
+            step = inventory.step_size if inventory and draw.chance(0.8) else 1
+            resources[name] = max(1, amount + step * draw.one([0, 0, 0, 0, -1, 1, 2]))
     return _put(draw, uuid, asked, draw.minor(0 if asked else 28))
 
 
 def release(draw: Draw) -> Request | None:
     """DELETE /allocations/{uuid}."""
-    uuid = draw.consumer() or draw.uuid()
+    holders = sorted({consumer for consumer, _, _ in draw.picture.allocations})
+    uuid = draw.one(holders) if holders and draw.chance(0.8) else draw.consumer() or draw.uuid()
     return draw.request("DELETE", f"/allocations/{uuid}", draw.minor())
 
 
@@ -118,7 +122,8 @@ def allocate_several(draw: Draw) -> Request | None:
 
 def move(draw: Draw) -> Request | None:
     """POST /allocations that gives what one consumer has to another, at times both ways."""
-    giver = draw.consumer()
+    holders = sorted({consumer for consumer, _, _ in draw.picture.allocations})
+    giver = draw.one(holders) if holders else None
     if giver is None:
         return None
     taker = _consumer(draw)

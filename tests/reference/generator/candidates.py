@@ -25,10 +25,7 @@ ODD = (
 
 
 def search(draw: Draw) -> Request:
-    """Candidates for up to three groups, with whatever the microversion lets one ask.
-
-    Never with a limit that leaves something out: which candidates are left is anybody's choice.
-    """
+    """Candidates for up to three groups, with whatever the microversion lets one ask."""
     minor = draw.minor(10)
     parameters = _group(draw, minor, "") if draw.chance(0.75) or minor < 25 else []
     suffixes: list[str] = []
@@ -38,8 +35,8 @@ def search(draw: Draw) -> Request:
             parameters += _group(draw, minor, suffix)
     if len(suffixes) > 1 or (minor >= 25 and draw.chance(0.1)):
         parameters.append(("group_policy", draw.one(["none", "none", "isolate"])))
-    if minor >= 16 and draw.chance(0.1):
-        parameters.append(("limit", "1000"))
+    if minor >= 16 and draw.chance(0.2):
+        parameters.append(("limit", draw.one(["1", "2", "3", "1000"])))
     if minor >= 35 and draw.chance(0.12):
         names = draw.traits(2, least=1)
         value = ",".join(f"!{name}" if draw.chance(0.4) else name for name in names)

@@ -126,9 +126,19 @@ class Draw:
         lowest = -(-inventory.min_unit // step)
         return max(1, step * self.number(lowest, max(lowest, highest)))
 
+    def _can_give(self, uuid: str, resource_class: str) -> bool:
+        """Whether the smallest amount that may be asked of a provider is left."""
+        inventory = self.picture.inventories[uuid, resource_class]
+        step = inventory.step_size
+        least = max(1, -(-inventory.min_unit // step)) * step
+        room = _capacity(inventory) - self.picture.used(uuid, resource_class)
+        return least <= min(inventory.max_unit, room)
+
     def asked(self, most: int) -> dict[str, dict[str, int]]:
-        """Amounts by class by provider, of a few inventories."""
+        """Amounts by class by provider, of a few inventories, which mostly have them."""
         slots = list(self.picture.inventories)
+        if self.chance(0.9):
+            slots = [slot for slot in slots if self._can_give(*slot)] or slots
         asked: dict[str, dict[str, int]] = {}
         for uuid, resource_class in self.some(slots, most, least=1):
             asked.setdefault(uuid, {})[resource_class] = self.amount(uuid, resource_class)

@@ -44,7 +44,10 @@ def create(draw: Draw) -> Request | None:
     uuid = draw.provider()
     if uuid is None:
         return None
-    body = {"resource_class": draw.resource_class(), **record(draw)}
+    name = draw.resource_class()
+    if (uuid, name) in draw.picture.inventories and draw.chance(0.7):
+        name = draw.resource_class()
+    body = {"resource_class": name, **record(draw)}
     if draw.chance(0.2):
         body["resource_provider_generation"] = draw.one([generation_of(uuid), 999])
     return draw.request("POST", f"/resource_providers/{uuid}/inventories", draw.minor(), body)

@@ -94,6 +94,10 @@ def _new_class(draw: Draw) -> str:
 
 
 def _old_class(draw: Draw) -> str:
+    stocked = {name for _, name in draw.picture.inventories}
+    unused = [name for name in draw.picture.class_names if name not in stocked]
+    if unused and draw.chance(0.4):
+        return draw.one(unused)
     if draw.chance(0.15):
         return draw.one([*STANDARD_CLASSES, "CUSTOM_NONE", "nope"])
     return draw.one(draw.picture.class_names or CUSTOM_CLASSES)

@@ -41,7 +41,9 @@ def move(draw: Draw) -> Request | None:
     row = draw.picture.providers.get(uuid)
     parents = [None, draw.provider(), draw.provider(), draw.provider(), row and row.parent]
     body = {"name": row.name if row else "x", "parent_provider_uuid": draw.one(parents)}
-    return draw.request("PUT", f"/resource_providers/{uuid}", draw.minor(14), body)
+    # parents can be changed since 1.37
+    minor = draw.minor(37) if draw.chance(0.4) else draw.minor(14)
+    return draw.request("PUT", f"/resource_providers/{uuid}", minor, body)
 
 
 def delete(draw: Draw) -> Request | None:

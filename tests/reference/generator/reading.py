@@ -35,7 +35,8 @@ def one_provider(draw: Draw) -> Request | None:
     part, since = draw.one(PARTS)
     if draw.chance(0.2):
         uuid, name = draw.slot() or (uuid, "VCPU")
-        part = f"/inventories/{draw.one([name, name, draw.resource_class(), 'CUSTOM_NONE'])}"
+        odd = [draw.resource_class(), "CUSTOM_NONE"]
+        part = f"/inventories/{draw.one(odd) if draw.chance(0.2) else name}"
     return draw.request("GET", f"/resource_providers/{uuid}{part}", draw.minor(since))
 
 
@@ -65,11 +66,11 @@ def names(draw: Draw) -> Request:
         case "traits":
             return draw.request("GET", "/traits" + query(_trait_filter(draw)), draw.minor(6))
         case "trait":
-            name = draw.one([*draw.traits(1), "CUSTOM_NO_SUCH"])
+            name = "CUSTOM_NO_SUCH" if draw.chance(0.15) else draw.traits(1, least=1)[0]
             return draw.request("GET", f"/traits/{name}", draw.minor(6))
         case "classes":
             return draw.request("GET", "/resource_classes", draw.minor(2))
-    name = draw.one([draw.resource_class(), draw.resource_class(), "CUSTOM_NONE"])
+    name = "CUSTOM_NONE" if draw.chance(0.15) else draw.resource_class()
     return draw.request("GET", f"/resource_classes/{name}", draw.minor(2))
 
 
@@ -78,10 +79,12 @@ def _trait_filter(draw: Draw) -> list[tuple[str, str]]:
     if draw.chance(0.7):
         prefix = draw.one(["CUSTOM_", "CUSTOM_A_", "custom_", "HW_CPU_X86_AVX", "%RED", "", "_"])
         listed = ",".join([*draw.traits(3), draw.one(["CUSTOM_NO_SUCH", "", " "])])
-        value = draw.one([f"startswith:{prefix}", f"in:{listed}", "foo:bar", "nope", "", ":"])
+        value = draw.one([f"startswith:{prefix}", f"in:{listed}"])
+        if draw.chance(0.15):
+            value = draw.one(["foo:bar", "nope", "", ":"])
         parameters.append(("name", value))
     if draw.chance(0.5):
-        value = draw.one(["true", "false", "True", "FALSE", "1", ""])
+        value = draw.one(["true", "false", "True", "FALSE"] * 3 + ["1", ""])
         parameters.append(("associated", value))
     return parameters
 

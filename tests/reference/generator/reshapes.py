@@ -34,6 +34,43 @@ def move_inventory(draw: Draw) -> Request | None:
     return _reshape(draw, stocks, held)
 
 
+def spread(draw: Draw) -> Request | None:
+    """Moves a class from a provider to providers below it, part by part, with its consumers.
+
+    What each part offers and who goes where is as a driver would have it, mostly.
+    """
+    parents = [slot for slot in draw.picture.inventories if draw.picture.children(slot[0])]
+    if not parents:
+        return None
+    source, moved = draw.one(parents)
+    below = draw.some(draw.picture.children(source), 2, least=1)
+    stocks: dict[str, dict[str, Any]] = {uuid: {} for uuid in [source, *below]}
+    for (uuid, name), inventory in draw.picture.inventories.items():
+        if uuid in stocks:
+            stocks[uuid][name] = inventory._asdict()
+    taken = stocks[source].pop(moved)
+    for uuid in below:
+        stocks[uuid][moved] = {**taken, "total": max(1, taken["total"] // draw.one([1, 1, 2]))}
+        if draw.chance(0.8):
+            # what is there must stay allowed whatever was asked before
+            stocks[uuid][moved] |= {"reserved": 0, "min_unit": 1, "step_size": 1}
+    held: dict[str, Asked] = {}
+    for consumer, provider, name in draw.picture.allocations:
+        if (provider, name) != (source, moved):
+            continue
+        asked = draw.picture.held(consumer)
+        amount = asked[source].pop(moved)
+        if not asked[source]:
+            del asked[source]
+        parts = below if amount >= len(below) and draw.chance(0.5) else [draw.one(below)]
+        for index, uuid in enumerate(parts):
+            share = amount // len(parts) + (amount % len(parts) if not index else 0)
+            there = asked.setdefault(uuid, {})
+            there[moved] = there.get(moved, 0) + share
+        held[consumer] = asked
+    return _reshape(draw, stocks, held)
+
+
 def rewrite(draw: Draw) -> Request | None:
     """New inventories for some providers, and new allocations for some consumers."""
     uuids = draw.some(list(draw.picture.providers), 2, least=1)

@@ -1,0 +1,80 @@
+"""Comparing answers of GET /allocation_candidates where they needn't be the same.
+
+That is so where the reference is known to be wrong (allocation-candidates.md 2.12), and with a
+limit, which leaves any of the candidates. Bodies are JSON values without any order, as
+:class:`~.answers.Reader` gives them.
+"""
+
+import collections
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qs
+
+from tests.reference.script import Request
+
+SEARCH = "/allocation_candidates"
+Body = dict[str, Any]
+
+
+def limit_of(request: Request) -> int | None:
+    """How many candidates a request wants at most; None if it doesn't say."""
+    path, _, query = request.path.partition("?")
+    limits = parse_qs(query.replace(";", "&")).get("limit", [])
+    if request.method != "GET" or path != SEARCH or not limits or not limits[0].isdecimal():
+        return None
+    return int(limits[0])
+
+
+def without_limit(path: str) -> str:
+    """The path of a search that leaves nothing out."""
+    path, _, query = path.partition("?")
+    # not decoded: there may be placeholders in it
+    parts = [part for part in re.split("[&;]", query) if part.partition("=")[0] != "limit"]
+    return f"{path}?{'&'.join(parts)}"
+
+
+def limited(some: Body, everything: Body, limit: int) -> list[str]:
+    """What is wrong with an answer as a choice of at most `limit` from another answer, by line."""
+    lines = []
+    count = min(limit, len(everything["allocation_requests"]))
+    if len(some["allocation_requests"]) != count:
+        lines.append(f"candidates: {len(some['allocation_requests'])} instead of {count}")
+    lines += [f"not among all: {line}" for line in missing(some, everything)]
+    shown = some["provider_summaries"]
+    for used in {name for one in some["allocation_requests"] for name in _providers(one)}:
+        if used not in shown:
+            lines.append(f"no summary of {used}")
+    return lines
+
+
+def missing(some: Body, others: Body, amounts: bool = True) -> list[str]:
+    """What one answer has and the other hasn't, by line.
+
+    :param amounts: whether the amounts matter; if not, how often something is chosen doesn't either
+    """
+    mine, yours = (
+        collections.Counter(_readable(one, amounts) for one in body["allocation_requests"])
+        for body in (some, others)
+    )
+    left = mine - yours if amounts else mine.keys() - yours.keys()
+    lines = sorted(left)
+    for name, summary in some["provider_summaries"].items():
+        if others["provider_summaries"].get(name) != summary:
+            lines.append(f"summary of {name}: {summary}")
+    return lines
+
+
+def _readable(candidate: Body, amounts: bool) -> str:
+    if not amounts:
+        taken = {name: sorted(resources) for name, resources in _providers(candidate).items()}
+        candidate = {**candidate, "allocations": taken}
+    return json.dumps(candidate, sort_keys=True)
+
+
+def _providers(candidate: Body) -> dict[str, dict[str, int]]:
+    """Amounts by class by provider, of either form."""
+    allocations = candidate["allocations"]
+    if isinstance(allocations, list):
+        return {part["resource_provider"]["uuid"]: part["resources"] for part in allocations}
+    return {name: part["resources"] for name, part in allocations.items()}
