@@ -15,7 +15,6 @@ from keystoneauth1.token_endpoint import Token
 from requests.adapters import BaseAdapter
 
 PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
-IN_PROCESS = "http://placement.test"
 
 
 class WSGITransport(BaseAdapter):
@@ -102,28 +101,26 @@ class RecordingAdapter(Adapter):
 @pytest.fixture
 def placement_http(tmp_path):
     """A `requests` session that reaches placement, and the URL to reach it under."""
-    with requests.Session() as http:
-        url = os.environ.get(PLACEMENT_URL)
-        if not url:
-            url = IN_PROCESS
-            http.mount(url, WSGITransport(_own_service(tmp_path)))
-        yield http, url
+    url = os.environ.get(PLACEMENT_URL)
+    if url:
+        with requests.Session() as http:
+            yield http, url
+    else:
+        with _own_service(tmp_path) as client:
+            yield client.session.session, client.get_endpoint()
 
 
 def _own_service(tmp_path):
-    from placement import config
-    from placement.app import create_app
+    from placement.direct import PlacementDirect
 
-    conf = config.load(
+    return PlacementDirect.configured(
         files=[],
-        environ={},
+        environ=False,
         overrides={
             ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
             ("placement_database", "sync_on_startup"): True,
-            ("api", "auth_strategy"): "noauth2",
         },
     )
-    return create_app(conf)
 
 
 @pytest.fixture

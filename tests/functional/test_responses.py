@@ -12,6 +12,7 @@ from placement.routes import ROUTES
 from placement.schemas.answer import NOT_GIVEN
 from placement.schemas.responses import RESPONSES
 from tests import responses_hook
+from tests.functional.cloud import Service
 from tests.responses import Exchange, complaints
 from tests.responses_hook import Judged
 
@@ -269,7 +270,5 @@ def test_a_wrong_answer_whose_exception_is_swallowed_fails_the_test_nevertheless
         ask(Judged(says_nothing))
 
 
-def test_every_application_is_judged(placement_http):
-    session, url = placement_http
-    (transport,) = [one for prefix, one in session.adapters.items() if prefix == url]
-    assert isinstance(transport.app, Judged)
+def test_every_application_is_judged(database_url):
+    assert isinstance(Service(database_url).app, Judged)

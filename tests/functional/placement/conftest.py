@@ -1,4 +1,5 @@
 import logging
+import socket
 
 import pytest
 
@@ -36,3 +37,14 @@ def own_logging():
     handlers, level = root.handlers[:], root.level
     yield
     root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def no_sockets(monkeypatch):
+    """Whoever makes a socket, looks up a name or connects fails."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a socket was wanted")
+
+    for name in ("socket", "create_connection", "socketpair", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
