@@ -19,6 +19,8 @@ UNORDERED = (
     re.compile(r"(?<=on resource provider ')(?P<names>[^']+)(?=' invalid)"),
     re.compile(r"(?<=Conflicting resource provider )(?P<names>.+)(?= already exists)"),
     re.compile(r"(?<=bad group\(s\) - \[)(?P<names>[^]]+)(?=\]\.)"),
+    re.compile(r"(?<=in `same_subtree`: \[)(?P<names>[^]]+)(?=\] not found)"),
+    re.compile(r"(?<=\] not found in \[)(?P<names>[^]]+)(?=\]\.)"),
 )
 #: the words of a database or a parser stand here (rest-api.md 3.3)
 ANY_TEXT = re.compile(r"(?<=Update conflict: ).*?(?=  $|\n\n\n)", re.DOTALL)

@@ -45,6 +45,10 @@ def refusal(text: str) -> dict[str, Any]:
         ({"request_id": f"req-{MADE}"}, {"request_id": f"req-{UUID}"}),
         (refusal("No such trait B, A"), refusal("No such trait A, B")),
         (refusal("bad group(s) - ['_A', '-']."), refusal("bad group(s) - ['-', '_A'].")),
+        (
+            refusal("specified in `same_subtree`: ['_A', '1'] not found in ['', '2']."),
+            refusal("specified in `same_subtree`: ['1', '_A'] not found in ['2', '']."),
+        ),
         (refusal("Update conflict: (sqlite3) x"), refusal("Update conflict: y")),
         (
             refusal(f"Inventory for 'A, B' on resource provider '{UUID}' in use."),
