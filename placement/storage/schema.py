@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy.dialects import mysql
 
 from placement.storage import resource_classes, traits
 from placement.storage.dialects import DatabaseUnusable, schema_lock
@@ -15,7 +16,6 @@ from placement.storage.tables import (
     REFERENCE_HEAD,
     REFERENCE_REVISIONS,
     REFERENCE_TABLES,
-    metadata,
     reference_version,
 )
 
@@ -46,14 +46,21 @@ def sync(database: Database) -> None:
     Workers that start at the same time may all call it: one after the other they find it done.
     """
     with database.transaction() as connection, schema_lock(connection):
+        # before alembic makes its table, which MySQL would leave in a database that is refused
+        if _version(connection) is None and (found := differences(connection)):
+            raise SchemaDiffers(found)
         command.upgrade(alembic_config(connection), "head")
 
 
 def version(database: Database) -> str | None:
     """The revision of our own schema history, or None for a database it hasn't touched."""
     with database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        return context.get_current_revision()
+        return _version(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return context.get_current_revision()
 
 
 def reference_revision(database: Database) -> str | None:
@@ -83,26 +90,35 @@ def sync_standard_names(database: Database) -> None:
 
 
 def differences(connection: Connection) -> list[str]:
-    """How the reference's tables in the database differ from what we expect, a line each.
+    """How the reference's schema in the database differs from its head, a line each.
 
-    Tables that aren't there yet are no difference.
+    Tables that aren't there are no difference where no revision is recorded either: the database
+    is empty, or whoever made the others hadn't finished.
     """
     inspector = sa.inspect(connection)
     there = set(inspector.get_table_names())
-    found = []
+    revision = MigrationContext.configure(connection).get_current_revision()
+    found = [] if revision is None else _revision_differences(revision)
     for table in REFERENCE_TABLES:
-        if table.name not in there:
-            continue
-        columns = {column["name"]: column for column in inspector.get_columns(table.name)}
-        found += _column_differences(table, columns)
-        unique = {key["name"]: key["column_names"] for key in _unique_keys(inspector, table)}
-        for constraint in table.constraints:
-            if not isinstance(constraint, sa.UniqueConstraint):
-                continue
-            wanted = [column.name for column in constraint.columns]
-            if wanted not in unique.values():
-                found.append(f"{table.name}: no unique key on {', '.join(wanted)}")
+        if table.name in there:
+            columns = {column["name"]: column for column in inspector.get_columns(table.name)}
+            found += _column_differences(table, columns)
+            found += _key_differences(table, inspector)
+        elif revision is not None:
+            found.append(f"{table.name}: the table is missing")
     return found
+
+
+def _revision_differences(revision: str) -> list[str]:
+    at = f"alembic_version: the schema is at {revision}"
+    if revision == REFERENCE_HEAD:
+        return []
+    if revision in REFERENCE_REVISIONS:
+        return [
+            f"{at}, not at {REFERENCE_HEAD}: bring it there with OpenStack Placement's own "
+            "placement-manage db sync"
+        ]
+    return [f"{at}, which is not known here; known is {REFERENCE_HEAD}"]
 
 
 def _column_differences(table: sa.Table, columns: dict[str, Any]) -> list[str]:
@@ -119,9 +135,36 @@ def _column_differences(table: sa.Table, columns: dict[str, Any]) -> list[str]:
     return found
 
 
-def _unique_keys(inspector: sa.Inspector, table: sa.Table) -> list[dict]:
-    indexes = [index for index in inspector.get_indexes(table.name) if index["unique"]]
-    return [*inspector.get_unique_constraints(table.name), *indexes]  # type: ignore[list-item]
+def _key_differences(table: sa.Table, inspector: sa.Inspector) -> list[str]:
+    """Keys and indexes that are missing, whatever they are called; more of them do no harm."""
+    indexes = inspector.get_indexes(table.name)
+    unique = [
+        *(key["column_names"] for key in inspector.get_unique_constraints(table.name)),
+        *(index["column_names"] for index in indexes if index["unique"]),
+    ]
+    foreign = [key["constrained_columns"] for key in inspector.get_foreign_keys(table.name)]
+    primary = inspector.get_pk_constraint(table.name)["constrained_columns"]
+    sorting: list[Any] = [*unique, primary, *(index["column_names"] for index in indexes)]
+    found = []
+    for constraint in table.constraints:
+        if isinstance(constraint, sa.UniqueConstraint):
+            columns = list(constraint.columns.keys())
+            if columns not in unique:
+                found.append(f"{table.name}: no unique key on {', '.join(columns)}")
+        elif isinstance(constraint, sa.ForeignKeyConstraint):
+            columns = list(constraint.column_keys)
+            if columns not in foreign:
+                found.append(f"{table.name}: no foreign key on {', '.join(columns)}")
+    for index in table.indexes:
+        columns = list(index.columns.keys())
+        # an index on more columns serves, if it begins with these
+        if columns not in [known[: len(columns)] for known in sorting]:
+            found.append(f"{table.name}: no index on {', '.join(columns)}")
+    return sorted(found)
+
+
+#: integers that don't hold what an integer does
+_NARROW = (sa.SmallInteger, mysql.TINYINT, mysql.SMALLINT, mysql.MEDIUMINT)
 
 
 def _same_kind(wanted: sa.types.TypeEngine, there: sa.types.TypeEngine) -> bool:
@@ -130,15 +173,6 @@ def _same_kind(wanted: sa.types.TypeEngine, there: sa.types.TypeEngine) -> bool:
         return isinstance(there, sa.String) and (there.length or 0) in (0, wanted.length)
     if isinstance(wanted, sa.Float):
         return isinstance(there, (sa.Float, sa.Numeric))
-    for kind in (sa.Integer, sa.DateTime):
-        if isinstance(wanted, kind):
-            return isinstance(there, kind)
-    return False
-
-
-def create_missing(connection: Connection) -> None:
-    """Create every table that isn't there. Raises SchemaDiffers if one that is looks wrong."""
-    found = differences(connection)
-    if found:
-        raise SchemaDiffers(found)
-    metadata.create_all(connection)
+    if isinstance(wanted, sa.Integer):
+        return isinstance(there, sa.Integer) and not isinstance(there, _NARROW)
+    return isinstance(wanted, sa.DateTime) and isinstance(there, sa.DateTime)

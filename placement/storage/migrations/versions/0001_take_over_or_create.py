@@ -7,21 +7,18 @@ Follows: nothing
 import sqlalchemy as sa
 from alembic import op
 
-from placement.storage.schema import create_missing
-from placement.storage.tables import REFERENCE_HEAD, reference_version
+from placement.storage.tables import REFERENCE_HEAD, metadata, reference_version
 
 revision = "0001"
 down_revision = None
 
 
 def upgrade() -> None:
-    """Create what is missing; on a fresh database, also say so in the reference's own terms.
+    """Create what is missing; unless the reference did, say in its terms what there is now.
 
     The reference can then be started on the database and finds it at its head revision.
     """
     connection = op.get_bind()
-    fresh = not sa.inspect(connection).has_table("resource_providers")
-    create_missing(connection)
-    if fresh:
-        connection.execute(sa.delete(reference_version))
+    metadata.create_all(connection)
+    if connection.execute(sa.select(reference_version)).first() is None:
         connection.execute(sa.insert(reference_version).values(version_num=REFERENCE_HEAD))

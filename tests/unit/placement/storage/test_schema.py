@@ -112,11 +112,67 @@ def test_rows_of_a_database_that_is_taken_over_stay(database):
     assert kept == "CUSTOM_KEPT"
 
 
-def test_the_version_of_a_database_that_is_taken_over_stays(database):
+@pytest.mark.parametrize(
+    ("revision", "line"),
+    [
+        (
+            "422ece571366",
+            "the schema is at 422ece571366, not at a082b8bb98d0: bring it there with OpenStack "
+            "Placement's own placement-manage db sync",
+        ),
+        (
+            "0123456789ab",
+            "the schema is at 0123456789ab, which is not known here; known is a082b8bb98d0",
+        ),
+    ],
+)
+def test_a_database_at_another_revision_is_refused(database, revision, line):
     made_by_the_reference(database)
-    schema.stamp(database, "422ece571366")
+    at = sa.update(reference_version).values(version_num=revision)
+    with database.engine.begin() as connection:
+        connection.execute(at)
+    assert differences(database) == [f"alembic_version: {line}"]
+
+
+def test_a_table_that_is_missing_is_a_difference(database):
+    made_by_the_reference(database)
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE resource_provider_aggregates")
+    assert differences(database) == ["resource_provider_aggregates: the table is missing"]
+
+
+def test_a_schema_whose_creation_was_interrupted_is_completed(database):
+    made_by_the_reference(database)
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE resource_provider_aggregates")
+        connection.exec_driver_sql("DELETE FROM alembic_version")
     schema.sync(database)
-    assert schema.reference_revision(database) == "422ece571366"
+    assert tables(database) == set(metadata.tables) | OURS
+    assert schema.reference_revision(database) == REFERENCE_HEAD
+
+
+def without_index(table, name):
+    def change(copy):
+        if copy.name == table:
+            copy.indexes.difference_update({i for i in copy.indexes if i.name == name})
+
+    return change
+
+
+def without_foreign_keys(name):
+    def change(table):
+        if table.name == name:
+            keys = [key for key in table.constraints if isinstance(key, sa.ForeignKeyConstraint)]
+            table.constraints.difference_update(keys)
+
+    return change
+
+
+def test_an_index_by_another_name_or_on_more_columns_serves(database):
+    made_by_the_reference(database, without_index("allocations", "allocations_consumer_id_idx"))
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE INDEX other ON allocations (consumer_id, used)")
+    assert differences(database) == []
 
 
 def with_type(name, column, kind):
@@ -146,6 +202,18 @@ def without_keys(name):
         (
             with_type("resource_providers", "uuid", sa.String(32)),
             "resource_providers: column uuid is VARCHAR(32), not VARCHAR(36)",
+        ),
+        (
+            with_type("allocations", "used", sa.SmallInteger()),
+            "allocations: column used is SMALLINT, not INTEGER",
+        ),
+        (
+            without_index("allocations", "allocations_consumer_id_idx"),
+            "allocations: no index on consumer_id",
+        ),
+        (
+            without_foreign_keys("consumers"),
+            "consumers: no foreign key on consumer_type_id",
         ),
         (
             with_type("traits", "created_at", sa.Integer()),

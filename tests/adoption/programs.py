@@ -1,0 +1,107 @@
+"""The two programs, on whatever database a test says: their services and their commands."""
+
+import contextlib
+import http.client
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.reference.answers import Answer
+from tests.reference.pair import SECONDS_TO_ANSWER
+from tests.reference.script import Request
+from tests.reference.starting import Starter, plain_environ, wait_for
+
+LATEST = "1.39"
+#: the drivers that the reference's environment has
+REFERENCE_SCHEMES = {"postgresql:": "postgresql+psycopg2:", "mysql:": "mysql+pymysql:"}
+
+
+class Service:
+    """A running service; `name` says whose."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+
+    def send(self, request: Request) -> Answer:
+        """What it answers."""
+        text = request.text()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
+        with contextlib.closing(connection):
+            # one name for both, because some answers repeat it
+            headers = {**request.all_headers(), "Host": "placement.test"}
+            connection.request(request.method, request.path, text, headers)
+            response = connection.getresponse()
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, found, response.read())
+
+    def do(self, method: str, path: str, body: Any = None, version: str = LATEST) -> Answer:
+        """What it answers to a request that has to succeed."""
+        answer = self.send(Request(method, path, body, version))
+        assert answer.status < 300, (self.name, method, path, answer.status, answer.body)
+        return answer
+
+    def get(self, path: str, version: str = LATEST) -> Any:
+        """The JSON value of an answer."""
+        return json.loads(self.do("GET", path, version=version).body)
+
+
+class Program:
+    """One of the two programs, installed in the environment of an interpreter.
+
+    :param folder: where its services run; made here
+    """
+
+    def __init__(self, name: str, interpreter: str, folder: Path) -> None:
+        self.name = name
+        self._commands = Path(interpreter).parent
+        self._starter = Starter(interpreter, folder)
+
+    @contextlib.contextmanager
+    def serving(self, url: str, sync: bool = False, **options: str) -> Iterator[Service]:
+        """Its service on a database; one at a time.
+
+        :param sync: whether it brings the schema up to date when it starts
+        :param options: by the names of their environment variables, without the `OS_`
+        """
+        if sync:
+            options["PLACEMENT_DATABASE__SYNC_ON_STARTUP"] = "true"
+        port = self._starter.serve(self._url(url), **options)
+        try:
+            wait_for(port)
+            yield Service(self.name, port)
+        finally:
+            self._starter.stop()
+
+    def run(self, url: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one of its commands on a database."""
+        return subprocess.run(
+            [self._commands / program, *arguments],
+            env=plain_environ() | {"OS_PLACEMENT_DATABASE__CONNECTION": self._url(url)},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def manage(self, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `placement-manage db …`."""
+        return self.run(url, "placement-manage", "db", *arguments)
+
+    def sync(self, url: str) -> None:
+        """`placement-manage db sync`, which has to succeed without a word."""
+        done = self.manage(url, "sync")
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+    def close(self) -> None:
+        """Stop everything."""
+        self._starter.close()
+
+    def _url(self, url: str) -> str:
+        if self.name == "reference":
+            for scheme, with_driver in REFERENCE_SCHEMES.items():
+                if url.startswith(scheme):
+                    return url.replace(scheme, with_driver, 1)
+        return url

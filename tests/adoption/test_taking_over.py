@@ -1,0 +1,129 @@
+"""A database of OpenStack Placement is taken over, and given back (DESIGN D2)."""
+
+import time
+
+import pytest
+
+from tests.adoption import cloud
+from tests.adoption.comparison import Answers
+from tests.adoption.rows import execute, rows
+
+#: seconds after which a change that bypassed us must be seen, and how often we look for it
+AUDIT, PATIENCE = "1", 60
+
+
+@pytest.fixture
+def filled(reference, empty_url):
+    """The URL of a database that the reference made and filled."""
+    with reference.serving(empty_url, sync=True) as service:
+        cloud.build(service)
+    return empty_url
+
+
+def test_every_answer_is_the_same_after_the_takeover(filled, reference, ours):
+    with reference.serving(filled) as service:
+        before = Answers(service)
+    ours.sync(filled)
+    with ours.serving(filled) as service:
+        after = Answers(service)
+    assert before.differences(after) == []
+
+
+def test_the_takeover_changes_no_row_of_the_reference_s(filled, ours):
+    before = rows(filled)
+    ours.sync(filled)
+    with ours.serving(filled):
+        after = rows(filled)
+    assert after == before
+
+
+def test_the_reference_works_on_a_database_that_was_taken_over(filled, reference, ours):
+    ours.sync(filled)
+    with ours.serving(filled) as service:
+        cloud.live_on(service)
+        mine = Answers(service)
+    with reference.serving(filled, sync=True) as service:
+        assert mine.differences(Answers(service)) == []
+        cloud.live_on(service)
+
+
+def test_the_reference_s_commands_work_on_a_database_that_was_taken_over(filled, reference, ours):
+    ours.sync(filled)
+    with ours.serving(filled) as service:
+        cloud.live_on(service)
+    reference.sync(filled)
+    assert reference.manage(filled, "version").stdout == ours.manage(filled, "version").stdout
+    check = reference.run(filled, "placement-status", "upgrade", "check")
+    assert check.returncode == 0, check.stdout
+
+
+def test_ours_goes_on_after_the_reference(filled, reference, ours):
+    ours.sync(filled)
+    with ours.serving(filled) as service:
+        cloud.live_on(service)
+        Answers(service)
+    with reference.serving(filled) as service:
+        cloud.live_on(service)
+        theirs = Answers(service)
+    with ours.serving(filled) as service:
+        assert theirs.differences(Answers(service)) == []
+
+
+def test_a_database_of_ours_can_be_given_to_the_reference(empty_url, reference, ours):
+    ours.sync(empty_url)
+    with ours.serving(empty_url) as service:
+        cloud.build(service)
+        mine = Answers(service)
+    reference.sync(empty_url)
+    with reference.serving(empty_url) as service:
+        assert mine.differences(Answers(service)) == []
+        cloud.live_on(service)
+
+
+def test_a_running_service_notices_what_the_reference_writes(filled, reference, ours):
+    ours.sync(filled)
+    with (
+        reference.serving(filled) as theirs,
+        ours.serving(filled, BERTH__SNAPSHOT_AUDIT_INTERVAL=AUDIT) as mine,
+    ):
+        Answers(mine)
+        cloud.live_on(theirs)
+        written = Answers(theirs)
+        end = time.monotonic() + PATIENCE
+        while (left := written.differences(Answers(mine))) and time.monotonic() < end:
+            assert {line.partition("?")[0] for line in left} == {"/allocation_candidates"}
+    assert left == []
+
+
+def old_data(url):
+    """Make the database look as if it had been filled before trees and consumers were known."""
+    execute(
+        url,
+        "UPDATE resource_providers SET root_provider_id = NULL WHERE parent_provider_id IS NULL",
+        "DELETE FROM consumers WHERE generation = 1",
+    )
+
+
+def test_old_data_is_migrated_as_the_reference_does(new_database, reference, ours):
+    told = {}
+    for program in (reference, ours):
+        url = new_database(empty=True)
+        with reference.serving(url, sync=True) as service:
+            cloud.build(service)
+        ours.sync(url)
+        old_data(url)
+        runs = [program.run(url, "placement-status", "upgrade", "check")]
+        for limit in (("--max-count", "1"), ("--max-count", "5"), ()):
+            runs.append(program.manage(url, "online_data_migrations", *limit))
+            runs.append(program.run(url, "placement-status", "upgrade", "check"))
+        told[program.name] = [
+            *((run.returncode, run.stdout) for run in runs),
+            untimed(rows(url), "resource_providers"),
+            untimed(rows(url), "consumers"),
+        ]
+    assert told["ours"] == told["reference"]
+
+
+def untimed(found, table):
+    """A table's rows without their times."""
+    return sorted(row[2:] for row in found[table])
