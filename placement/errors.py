@@ -31,6 +31,7 @@
     ├── Conflict                    409
     │   ├── ConcurrentUpdate
     │   │   ├── GenerationConflict      the caller's generation is not the stored one
+    │   │   ├── LostRace                others came first, however often it was tried
     │   │   └── InventoryExists
     │   ├── DuplicateName
     │   ├── InventoryInUse
@@ -212,6 +213,12 @@ class ConcurrentUpdate(Conflict):
 
 class GenerationConflict(ConcurrentUpdate):
     text = "resource provider generation conflict"
+
+
+class LostRace(ConcurrentUpdate):
+    text = (
+        "Another thread concurrently updated the resource provider data. Please retry your update"
+    )
 
 
 class InventoryExists(ConcurrentUpdate):

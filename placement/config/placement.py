@@ -23,7 +23,8 @@ OPTIONS = [
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often an allocation write is tried when providers change under it.",
+        help="How often a write of allocations, or a reshape, is tried while others change the "
+        "same providers or consumers; 0: never, all are refused.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",

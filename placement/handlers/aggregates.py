@@ -4,6 +4,7 @@ from typing import Any
 
 import flask
 
+from placement.errors import LostRace, worded
 from placement.handlers.reading import body_for, provider_with
 from placement.http.call import NOW, Call
 from placement.operations import aggregates as operations
@@ -26,6 +27,7 @@ def list_all(call: Call, uuid: str) -> flask.Response:
     return call.reply(body_of(call, uuids, provider.generation), modified=NOW)
 
 
+@worded((LostRace, LostRace, "Update conflict: {error}"))
 def replace(call: Call, uuid: str) -> flask.Response:
     """PUT /resource_providers/{uuid}/aggregates"""
     call.authorize("placement:resource_providers:aggregates:update")

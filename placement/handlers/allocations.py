@@ -9,12 +9,13 @@ from placement.domain.consumer import Holding, Owner
 from placement.errors import (
     AllocationRefused,
     BadRequest,
+    LostRace,
     NotFound,
     ProviderNotFound,
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.consumer_requests import request_from, requests_from
+from placement.handlers.consumer_requests import request_from, requests_from, tries
 from placement.handlers.reading import provider_with
 from placement.http.call import Call, newest
 from placement.operations import allocations as operations
@@ -25,6 +26,11 @@ from placement.storage.engine import Connection
 #: what a consumer without a type is said to be
 UNKNOWN_TYPE = "unknown"
 _REFUSED = (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}")
+_LOST = (
+    LostRace,
+    LostRace,
+    "Inventory and/or allocations changed while attempting to allocate: {error}",
+)
 
 
 def list_of_consumer(call: Call, consumer_uuid: str) -> flask.Response:
@@ -70,6 +76,7 @@ def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> di
         "Unable to allocate inventory for consumer {consumer_uuid}: {error}",
     ),
     _REFUSED,
+    _LOST,
 )
 def replace(call: Call, consumer_uuid: str) -> flask.Response:
     """PUT /allocations/{consumer_uuid}"""
@@ -78,16 +85,18 @@ def replace(call: Call, consumer_uuid: str) -> flask.Response:
         raise BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
     body = call.read(schemas.REPLACE)
     wanted = request_from(call, uuids.normalised(consumer_uuid), body)
-    operations.write_allocations(call.database, [wanted])
+    operations.write_allocations(call.database, [wanted], tries(call))
     return call.reply()
 
 
-@worded((ResourceClassNotFound, BadRequest, "Unable to allocate inventory {error}"), _REFUSED)
+@worded(
+    (ResourceClassNotFound, BadRequest, "Unable to allocate inventory {error}"), _REFUSED, _LOST
+)
 def manage(call: Call) -> flask.Response:
     """POST /allocations"""
     call.authorize("placement:allocations:manage")
     bodies = call.read(schemas.MANAGE)
-    operations.write_allocations(call.database, requests_from(call, bodies))
+    operations.write_allocations(call.database, requests_from(call, bodies), tries(call))
     return call.reply()
 
 

@@ -28,6 +28,11 @@ def requests_from(call: Call, bodies: Mapping[str, Any]) -> list[ConsumerRequest
     return [request_from(call, uuid, body) for uuid, body in bodies.items()]
 
 
+def tries(call: Call) -> int:
+    """How often allocations are tried while others change the same."""
+    return call.conf.placement.allocation_conflict_retry_count
+
+
 def _keyed(allocations: Mapping[str, Any]) -> Allocations:
     return {uuid: dict(given["resources"]) for uuid, given in allocations.items()}
 

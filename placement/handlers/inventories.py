@@ -13,10 +13,10 @@ from placement.errors import (
     ConcurrentUpdate,
     GenerationConflict,
     InvalidCapacity,
-    InventoryExists,
     InventoryInUse,
     InventoryMissing,
     InventoryNotFound,
+    LostRace,
     NotFound,
     ProviderNotFound,
     ResourceClassNotFound,
@@ -94,7 +94,7 @@ def list_all(call: Call, uuid: str) -> flask.Response:
         BadRequest,
         "Unable to create inventory for resource provider {uuid}: {error}",
     ),
-    (InventoryExists, InventoryExists, "Update conflict: {error}"),
+    (ConcurrentUpdate, ConcurrentUpdate, "Update conflict: {error}"),
 )
 def create(call: Call, uuid: str) -> flask.Response:
     """POST /resource_providers/{uuid}/inventories"""
@@ -138,7 +138,14 @@ def replace(call: Call, uuid: str) -> flask.Response:
     return call.reply(stock_body(stock, generation), modified=NOW if stock else None, cached=True)
 
 
-@worded((InventoryInUse, InventoryInUse, "{error}"))
+@worded(
+    (
+        LostRace,
+        LostRace,
+        "Unable to delete inventory for resource provider {uuid} because the inventory was "
+        "updated by another process. Please retry your request.",
+    )
+)
 def delete_all(call: Call, uuid: str) -> flask.Response:
     """DELETE /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:delete")

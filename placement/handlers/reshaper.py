@@ -2,8 +2,8 @@
 
 import flask
 
-from placement.errors import AllocationRefused, BadRequest, ResourceClassNotFound, worded
-from placement.handlers.consumer_requests import requests_from
+from placement.errors import AllocationRefused, BadRequest, LostRace, ResourceClassNotFound, worded
+from placement.handlers.consumer_requests import requests_from, tries
 from placement.handlers.inventories import stock_from
 from placement.http.call import Call
 from placement.operations.reshape import Stock
@@ -14,6 +14,7 @@ from placement.schemas import reshaper as schemas
 @worded(
     (ResourceClassNotFound, BadRequest, "malformed reshaper data: {error}"),
     (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}"),
+    (LostRace, LostRace, "update conflict: {error}"),
 )
 def reshape(call: Call) -> flask.Response:
     """POST /reshaper"""
@@ -26,5 +27,5 @@ def reshape(call: Call) -> flask.Response:
         )
         for uuid, given in body["inventories"].items()
     }
-    run(call.database, stocks, requests_from(call, body["allocations"]))
+    run(call.database, stocks, requests_from(call, body["allocations"]), tries(call))
     return call.reply()

@@ -9,15 +9,17 @@ from placement.operations.claimants import Claimants
 from placement.storage import allocations, changes, consumers, inventories, providers
 from placement.storage import resource_classes as classes
 from placement.storage.changes import Kind
-from placement.storage.engine import Connection, Database
+from placement.storage.engine import TRIES, Connection, Database
 
 
-def write_allocations(database: Database, requests: Sequence[ConsumerRequest]) -> None:
+def write_allocations(
+    database: Database, requests: Sequence[ConsumerRequest], tries: int = TRIES
+) -> None:
     """Make each consumer hold just what its request says, all of them or none.
 
     Consumers, projects, users and consumer types that are new are created. Raises
     ConcurrentUpdate (a consumer's generation), UnknownProviderNamed, ResourceClassNotFound,
-    InvalidInventory, ConstraintViolated or CapacityExceeded.
+    InvalidInventory, ConstraintViolated or CapacityExceeded; LostRace after so many `tries`.
     """
 
     def write(connection: Connection) -> None:
@@ -42,7 +44,7 @@ def write_allocations(database: Database, requests: Sequence[ConsumerRequest]) -
         providers.bump(connection, stocked)
         changes.record(connection, stocked | claimants.provider_ids(), Kind.USAGE)
 
-    database.write(write)
+    database.write(write, tries)
 
 
 def refuse_unknown_providers(

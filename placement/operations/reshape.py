@@ -14,20 +14,24 @@ from placement.operations.claimants import Claimants
 from placement.storage import allocations, changes, inventories, providers
 from placement.storage import resource_classes as classes
 from placement.storage.changes import Kind
-from placement.storage.engine import Connection, Database
+from placement.storage.engine import TRIES, Connection, Database
 
 #: what a provider is to offer, by class name, and the generation the caller knows
 Stock = tuple[int, Mapping[str, Inventory]]
 
 
 def reshape(
-    database: Database, stocks: Mapping[str, Stock], requests: Sequence[ConsumerRequest]
+    database: Database,
+    stocks: Mapping[str, Stock],
+    requests: Sequence[ConsumerRequest],
+    tries: int = TRIES,
 ) -> None:
     """Make each provider offer just its stock and each consumer hold just its request, or nothing.
 
     Capacities are not judged, so a stock may be below its usage. Raises ReshapedProviderUnknown,
     GenerationConflict, ConcurrentUpdate (a consumer), UnknownProviderNamed, ResourceClassNotFound,
-    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse.
+    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse; LostRace after so
+    many `tries`.
     """
 
     def run(connection: Connection) -> None:
@@ -63,7 +67,7 @@ def reshape(
         providers.bump_by(connection, _steps(stocks, nodes, entries))
         _record(connection, stocks, nodes, _touched(claimants, entries))
 
-    database.write(run)
+    database.write(run, tries)
 
 
 def _check_generations(stocks: Mapping[str, Stock], nodes: Mapping[str, Node]) -> None:

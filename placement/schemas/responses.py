@@ -93,7 +93,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     f"{_PROVIDER}/traits": {
         "GET": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 406),
         "PUT": _answers({200: traits.SHOWN_OF_PROVIDER}, 403, 404, 409, 415),
-        "DELETE": _answers({204: _done(6)}, 403, 404),
+        "DELETE": _answers({204: _done(6)}, 403, 404, 409),
     },
     "/allocations": {
         "POST": _answers({204: _done(13)}, 403, 404, 409, 415),
@@ -101,7 +101,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     "/allocations/{consumer_uuid}": {
         "GET": _answers({200: allocations.SHOWN}, 403, 406),
         "PUT": _answers({204: _done(0)}, 403, 409, 415),
-        "DELETE": _answers({204: _done(0)}, 403, 404),
+        "DELETE": _answers({204: _done(0)}, 403, 404, 409),
     },
     "/allocation_candidates": {
         "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406),
@@ -111,7 +111,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/traits/{name}": {
         "GET": _answers({204: _done(6)}, 403, 404),
-        "PUT": _answers({201: _done(6), 204: _done(6)}, 403, 404),
+        "PUT": _answers({201: _done(6), 204: _done(6)}, 403, 404, 409),
         "DELETE": _answers({204: _done(6)}, 403, 404, 409),
     },
     "/usages": {

@@ -19,7 +19,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError
 from sqlalchemy.pool import StaticPool
 
-from placement.errors import ConcurrentUpdate, TooMuchAtOnce, ValueNotStorable
+from placement.errors import LostRace, TooMuchAtOnce, ValueNotStorable
 from placement.storage.dialects import (
     DISCONNECT,
     MYSQL,
@@ -38,7 +38,7 @@ Operation = Callable[[Connection], T]
 Turn = contextlib.AbstractContextManager[Any]
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
-#: tries of one transaction, and the longest pause between two of them in seconds
+#: usual tries of one transaction, and the longest pause between two of them in seconds
 TRIES = 10
 LONGEST_PAUSE = 1.0
 #: seconds after which no further try is begun
@@ -118,29 +118,31 @@ class Database:
             self._writer.begin(connection)
             yield connection
 
-    def write(self, operation: Operation[T]) -> T:
+    def write(self, operation: Operation[T], tries: int = TRIES) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
 
         Failures that another writer caused (deadlock, serialization, lost connection before the
         commit, a row of the same name inserted meanwhile) run the operation again from the start,
-        at most TRIES times and for PATIENCE; then ConcurrentUpdate is raised. A connection that is
-        lost while it commits is an error: nobody knows whether the operation happened. Raises
+        at most so many times and for PATIENCE; then LostRace is raised. A connection that is lost
+        while it commits is an error: nobody knows whether the operation happened. Raises
         ValueNotStorable where SQLite, which minds neither length nor range, would not, and
         TooMuchAtOnce for a statement beyond the database's limits.
         """
+        if tries < 1:
+            raise LostRace()
         try:
-            return self._run(self._writer, self._turn, operation)
+            return self._run(self._writer, self._turn, operation, tries)
         except DBAPIError as error:
             cause = failure_of(error)
             if cause in (None, DISCONNECT, UNREACHABLE):
                 raise
             LOG.error("Gave up a write: %s", cause)
-            raise ConcurrentUpdate() from error
+            raise LostRace() from error
 
-    def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T]) -> T:
+    def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T], tries: int = TRIES) -> T:
         """Run in a transaction, again while a failure may pass; raises the last one."""
         end = self._clock() + PATIENCE
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, tries + 1):
             committing = False
             try:
                 with turn, mode.engine.connect() as connection, connection.begin():
@@ -157,7 +159,7 @@ class Database:
                 cause = failure_of(error)
                 if cause is None or (committing and cause == DISCONNECT):
                     raise
-                if attempt == TRIES or self._clock() >= end:
+                if attempt == tries or self._clock() >= end:
                     raise
                 self.retries[cause] += 1
                 LOG.debug("Runs again after %s (try %d)", cause, attempt)
