@@ -1,0 +1,93 @@
+"""What the tables say of consistency, and what is in them."""
+
+from tests.databases.questions import ask
+from tests.faults.writers import SHARED, Part, Writer
+
+_OVER_CAPACITY = """
+    SELECT i.resource_provider_id, i.resource_class_id, i.total, sum(a.used)
+    FROM inventories i JOIN allocations a ON a.resource_provider_id = i.resource_provider_id
+        AND a.resource_class_id = i.resource_class_id
+    GROUP BY i.resource_provider_id, i.resource_class_id, i.total, i.reserved, i.allocation_ratio
+    HAVING sum(a.used) > (i.total - i.reserved) * i.allocation_ratio
+"""
+_IDLE_CONSUMERS = """
+    SELECT uuid FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)
+"""
+_UNKNOWN_HOLDERS = """
+    SELECT consumer_id FROM allocations WHERE consumer_id NOT IN (SELECT uuid FROM consumers)
+"""
+_OF_NOTHING = """
+    SELECT a.id FROM allocations a LEFT JOIN inventories i
+        ON i.resource_provider_id = a.resource_provider_id
+        AND i.resource_class_id = a.resource_class_id
+    WHERE i.id IS NULL
+"""
+_ROOTLESS = """
+    SELECT p.id FROM resource_providers p LEFT JOIN resource_providers r
+        ON r.id = p.root_provider_id
+    WHERE r.id IS NULL
+"""
+RULES = {
+    "over capacity": _OVER_CAPACITY,
+    "consumers that hold nothing": _IDLE_CONSUMERS,
+    "allocations of nobody": _UNKNOWN_HOLDERS,
+    "allocations of no inventory": _OF_NOTHING,
+    "providers without root": _ROOTLESS,
+}
+
+
+def broken_rules(url: str) -> dict[str, list[tuple]]:
+    """The rows that break a rule, by rule. Only for clouds whose capacity never shrinks."""
+    found = {name: ask(url, question) for name, question in RULES.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def part_of(url: str, writer: Writer) -> Part:
+    """What is there of a writer's; `shared_steps`, which no row tells, as the writer believes.
+
+    Where an unanswered request may have moved the shared generation, its consumers tell whether it
+    did, so a part that is `maybe` in all other respects has its steps.
+    """
+    consumers, providers = set(writer.consumers), set(writer.providers)
+    part = Part(
+        generations={
+            uuid: generation
+            for uuid, generation in ask(url, "SELECT uuid, generation FROM consumers")
+            if uuid in consumers
+        },
+        held={},
+        stocks={uuid: {} for uuid in providers},
+        provider_generations={
+            uuid: generation
+            for uuid, generation in ask(url, "SELECT uuid, generation FROM resource_providers")
+            if uuid in providers
+        },
+        shared_steps=writer.part.shared_steps,
+    )
+    for consumer, provider, name, used in ask(url, _ALLOCATIONS):
+        if consumer in consumers:
+            part.held.setdefault(consumer, {}).setdefault(provider, {})[name] = used
+    for provider, name, total in ask(url, _INVENTORIES):
+        if provider in providers:
+            part.stocks[provider][name] = total
+    if writer.maybe is not None and part != writer.part:
+        part.shared_steps = writer.maybe.shared_steps
+    return part
+
+
+_ALLOCATIONS = """
+    SELECT a.consumer_id, p.uuid, c.name, a.used FROM allocations a
+    JOIN resource_providers p ON p.id = a.resource_provider_id
+    JOIN resource_classes c ON c.id = a.resource_class_id
+"""
+_INVENTORIES = """
+    SELECT p.uuid, c.name, i.total FROM inventories i
+    JOIN resource_providers p ON p.id = i.resource_provider_id
+    JOIN resource_classes c ON c.id = i.resource_class_id
+"""
+
+
+def shared_generation(url: str) -> int:
+    """The generation of the provider that all writers claim from."""
+    question = "SELECT generation FROM resource_providers WHERE uuid = :uuid"
+    return ask(url, question, uuid=SHARED)[0][0]
