@@ -17,10 +17,10 @@ from oslo_config import cfg
 from oslo_log import log as oslo_log
 
 from placement import config
-from placement.app import create_app, open_database
+from placement.app import open_database
 from placement.cli.failure import FAILED, told
 from placement.http.environ import WSGIApplication
-from placement.wsgi import settle
+from placement.wsgi import load
 
 DEFAULT_PORT = 8778
 #: who may reach the service when nobody is asked for credentials
@@ -47,9 +47,7 @@ class Server(BaseApplication):
             self.cfg.set("control_socket_disable", True)
 
     def load(self) -> WSGIApplication:
-        application = create_app(self.conf)
-        settle()
-        return application
+        return load(self.conf)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,21 +1,42 @@
 """Entry points for WSGI servers (rest-api.md 7.5)."""
 
 import gc
+import logging
+import os
+from collections.abc import Mapping
 
+from oslo_config import cfg
 from oslo_log import log as oslo_log
+from werkzeug.middleware.profiler import ProfilerMiddleware
 
 from placement import config
 from placement.app import create_app
 from placement.http.environ import WSGIApplication
+
+LOG = logging.getLogger(__name__)
 
 
 def init_application() -> WSGIApplication:
     """The service from environment and files alone, with its logging set up."""
     conf = config.load(files=config.files_for_wsgi())
     oslo_log.setup(conf, config.PROJECT)
+    return load(conf)
+
+
+def load(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> WSGIApplication:
+    """The service for a process that does nothing but serve, whose logging is set up.
+
+    With `$OS_WSGI_PROFILER` each request's profile is written into that folder.
+    """
+    if conf.log_options:
+        conf.log_opt_values(LOG, logging.DEBUG)
     application = create_app(conf)
     settle()
-    return application
+    folder = environ.get("OS_WSGI_PROFILER")
+    if not folder:
+        return application
+    os.makedirs(folder, exist_ok=True)
+    return ProfilerMiddleware(application, stream=None, profile_dir=folder)
 
 
 def settle() -> None:
