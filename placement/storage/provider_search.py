@@ -155,12 +155,15 @@ def _statement(shape: Shape) -> sa.Select:
     conditions: list[Condition] = []
     if shape.in_tree:
         conditions.append(providers.c.root_provider_id == sa.bindparam("root_id"))
-    conditions += [_has_trait(f"traits_{number}") for number in range(shape.required)]
+    # aggregates first: they tend to be smaller than the sets of those with a trait
+    sets = [(_MEMBERS, f"aggregates_{number}") for number in range(shape.member_of)]
+    sets += [(_HAVING_TRAIT, f"traits_{number}") for number in range(shape.required)]
+    if sets:
+        conditions.append(_in_all_of(sets))
     if shape.forbidden:
-        conditions.append(~_has_trait("forbidden"))
-    conditions += [_is_member(f"aggregates_{number}") for number in range(shape.member_of)]
+        conditions.append(~_in_all_of([(_HAVING_TRAIT, "forbidden")]))
     if shape.not_member_of:
-        conditions.append(~_is_member("not_member_of"))
+        conditions.append(~_in_all_of([(_MEMBERS, "not_member_of")]))
     conditions += [_can_give(number) for number in range(shape.resources)]
     if shape.name:
         conditions.append(providers.c.name == sa.bindparam("name"))
@@ -169,16 +172,33 @@ def _statement(shape: Shape) -> sa.Select:
     return SELECT.where(*conditions).order_by(_ID)
 
 
-def _has_trait(parameter: str) -> Condition:
-    columns = resource_provider_traits.c
-    theirs = columns.trait_id.in_(sa.bindparam(parameter, expanding=True))
-    return _ID.in_(sa.select(columns.resource_provider_id).where(theirs))
+#: where it stands which providers are in which set, and which column names the set
+_MEMBERS = (resource_provider_aggregates, "aggregate_id")
+_HAVING_TRAIT = (resource_provider_traits, "trait_id")
 
 
-def _is_member(parameter: str) -> Condition:
-    columns = resource_provider_aggregates.c
-    theirs = columns.aggregate_id.in_(sa.bindparam(parameter, expanding=True))
-    return _ID.in_(sa.select(columns.resource_provider_id).where(theirs))
+def _in_all_of(sets: list[tuple[tuple[sa.Table, str], str]]) -> Condition:
+    """Whether the provider is in any set of each parameter.
+
+    The parameters are joined among themselves, in indexes alone: a row of the provider table is
+    read only for providers that pass all.
+    """
+    (first, parameter), *others = sets
+    provider_id, chosen = _rows_of(first, parameter)
+    question = sa.select(provider_id).where(chosen)
+    for table, name in others:
+        other_id, also = _rows_of(table, name)
+        question = question.where(
+            sa.exists().where(other_id == provider_id, also).correlate(provider_id.table)
+        )
+    return _ID.in_(question)
+
+
+def _rows_of(table: tuple[sa.Table, str], parameter: str) -> tuple[sa.Column, Condition]:
+    rows = table[0].alias()
+    return rows.c.resource_provider_id, rows.c[table[1]].in_(
+        sa.bindparam(parameter, expanding=True)
+    )
 
 
 def _can_give(number: int) -> Condition:

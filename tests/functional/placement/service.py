@@ -7,14 +7,13 @@ from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 from werkzeug.test import Client
 
-from placement import config
-from placement.app import create_app
+from placement import app, config
 from placement.storage.dialects import prepare, read_url
 from placement.storage.engine import DatabaseSettings
 
 
 class Service:
-    """The application with its database, of which `url` is the URL.
+    """The application with its `database`, of which `url` is the URL.
 
     `get`, `put`, `post` and `delete` send a request of an administrator that may also reshape and
     give the response.
@@ -29,7 +28,8 @@ class Service:
             ("api", "auth_strategy"): "noauth2",
         }
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
-        self.app = create_app(config.load(files=[], environ=False, overrides=overrides))
+        running = app.start(config.load(files=[], environ=False, overrides=overrides))
+        self.app, self.database = running.application, running.database
         self.client = Client(self.app)
 
     def request(self, method, path, body=None, version="1.39", **more):
@@ -87,7 +87,7 @@ COMMIT = "COMMIT"
 
 @contextlib.contextmanager
 def statements():
-    """Collect the SQL statements that are run meanwhile, and COMMIT for each end of a write."""
+    """Collect the SQL statements that are run meanwhile, and COMMIT for each transaction's end."""
     found = []
 
     def note(connection, cursor, statement, parameters, context, executemany):
@@ -95,8 +95,7 @@ def statements():
             found.append(statement)
 
     def commit(connection):
-        if connection.get_execution_options().get("berth_mode") == "write":
-            found.append(COMMIT)
+        found.append(COMMIT)
 
     event.listen(sa.Engine, "before_cursor_execute", note)
     event.listen(sa.Engine, "commit", commit)
