@@ -67,7 +67,7 @@ class ComputeManager:
         self.reportclient = reportclient
         self.cell = cell
         self.identity = identity
-        self.virtapi = virtapi or ComputeVirtAPI(reportclient, identity)
+        self.virtapi = virtapi or ComputeVirtAPI(reportclient, identity, cell)
         self.rt = ResourceTracker(
             self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
         )

@@ -8,6 +8,8 @@ from typing import Any
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
+from compute.cell_database import CellDatabase
+from compute.migration_record import ENDED
 from compute.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.resource_tracker.node_traits import with_status
@@ -18,13 +20,23 @@ LOG = logging.getLogger(__name__)
 class ComputeVirtAPI:
     """A driver's way back into the service that loaded it."""
 
-    def __init__(self, reportclient: SchedulerReportClient, identity: NodeIdentity) -> None:
+    def __init__(
+        self, reportclient: SchedulerReportClient, identity: NodeIdentity, cell: CellDatabase
+    ) -> None:
         self._reportclient = reportclient
         self._identity = identity
+        self._cell = cell
 
     def local_node_uuid(self) -> str:
         """Return the persistent uuid of this host's node."""
         return self._identity.read_or_create()
+
+    def migrating_instance(self, consumer_uuid: str) -> str | None:
+        """Return the uuid of the instance on the move, if the consumer is a migration under way."""
+        migration = self._cell.migrations.by_uuid(consumer_uuid)
+        if migration is None or migration.status in ENDED:
+            return None
+        return migration.instance_uuid
 
     def update_compute_provider_status(
         self, context: Any, provider_uuid: str, enabled: bool

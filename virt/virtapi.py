@@ -22,6 +22,12 @@ class VirtAPI(Protocol):
     def local_node_uuid(self) -> str:
         """Return the persistent uuid of this host's node (compute.md §5.5)."""
 
+    def migrating_instance(self, consumer_uuid: str) -> str | None:
+        """Return the uuid of the instance on the move, if the consumer is a migration under way.
+
+        While an instance moves, its migration holds what it has at the source.
+        """
+
 
 class NoopVirtAPI:
     """A VirtAPI that notifies nobody and waits for nothing: for commands and tests."""
@@ -44,3 +50,7 @@ class NoopVirtAPI:
     def local_node_uuid(self) -> str:
         """Return the uuid given at construction, or a random one that stays the same."""
         return self._local_node_uuid
+
+    def migrating_instance(self, consumer_uuid: str) -> str | None:
+        """Return None: nothing is known of migrations."""
+        return None

@@ -149,7 +149,7 @@ def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
     cell = sqlite.open_in(conf.state_path)
     identity = NodeIdentity.from_config(conf)
     reportclient = SchedulerReportClient(conf=conf)
-    virtapi = ComputeVirtAPI(reportclient, identity)
+    virtapi = ComputeVirtAPI(reportclient, identity, cell)
     driver = load_driver(virtapi, conf.compute_driver, conf)
     manager = ComputeManager(conf, driver, reportclient, cell, identity, virtapi)
     return ServiceRunner(manager, cell, conf)

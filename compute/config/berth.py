@@ -13,6 +13,25 @@ OPTIONS = [
         "next start.",
     ),
     cfg.BoolOpt(
+        "report_disk_on_root_when_shared",
+        default=True,
+        help="Report DISK_GB on the host's root provider even if a provider shares DISK_GB with "
+        "it. Switched off, the disk of instances moves to the sharing provider in a reshape at the "
+        "next start.",
+    ),
+    cfg.DictOpt(
+        "mdev_classes",
+        default={},
+        help="Resource class of mediated devices by their type, like `nvidia-35:CUSTOM_SMALL_GPU`. "
+        "Types that aren't listed are VGPU.",
+    ),
+    cfg.DictOpt(
+        "renamed_resource_classes",
+        default={},
+        help="Resource classes of the host's providers that get another name, like "
+        "`CUSTOM_FPGA:FPGA`. Inventory and allocations change in one reshape at the next start.",
+    ),
+    cfg.BoolOpt(
         "instances_on_shared_storage",
         default=False,
         help="The disks of instances that don't boot from a volume are on storage that a sharing "

@@ -43,6 +43,12 @@ OPTIONS = [
         min=0,
         help="Disk in MB kept for the host itself; reported as DISK_GB, rounded up.",
     ),
+    cfg.StrOpt(
+        "instances_path",
+        default="$state_path/instances",
+        help="Directory of the guests' disks, and of the image cache in `_base`. The libvirt "
+        "driver reports the size of its file system as DISK_GB.",
+    ),
     cfg.IntOpt(
         "update_resources_interval",
         default=0,

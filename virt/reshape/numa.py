@@ -15,14 +15,18 @@ from compute import exceptions
 from virt.inventory import Inventory
 from virt.reshape.records import Allocations
 from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
+from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
 LOG = logging.getLogger(__name__)
 
-#: Classes a guest should find on one cell.
+#: Classes every cell has.
 CELL_CLASSES = ("VCPU", "MEMORY_MB")
+
+# Classes a guest should find on one cell.
+_TOGETHER = (*CELL_CLASSES, "PCPU")
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def arrange(
     # Children come after their parents in `present`, and have to go before them.
     for name, uuid in reversed(present.items()):
         if name not in inventories:
-            _remove(tree, uuid, name)
+            remove_provider(tree, uuid)
 
 
 def _present(tree: "ProviderTree", root: str, is_ours: Ownership) -> dict[str, str]:
@@ -168,13 +172,4 @@ def _relocate(
         uuid: set(classes).difference(inventories.get(name, ())) for name, uuid in uuids.items()
     }
     targets = [Target(uuids[name], name, inventory) for name, inventory in inventories.items()]
-    relocate(allocations, leaving, targets, CELL_CLASSES, known_by_uuid)
-
-
-def _remove(tree: "ProviderTree", uuid: str, name: str) -> None:
-    """Remove a provider, unless somebody else has theirs below it: then only empty it."""
-    if tree.get_provider_uuids(uuid) == [uuid]:
-        tree.remove(uuid)
-    else:
-        LOG.warning("Keeping resource provider %s, empty: it has children not ours", name)
-        tree.update_inventory(uuid, {})
+    relocate(allocations, leaving, targets, _TOGETHER, known_by_uuid)

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
 
+def check_renames(renamed: Mapping[str, str]) -> None:
+    """Raise ValueError if a class is both an old and a new name: that would never end."""
+    if not set(renamed).isdisjoint(renamed.values()):
+        raise ValueError(f"Resource classes are renamed in a circle or a chain: {dict(renamed)}")
+
+
 def rename_classes(
     tree: "ProviderTree",
     nodename: str,
@@ -21,13 +27,12 @@ def rename_classes(
     :param renamed: old class → new class
     :param allocations: None, or the allocations to edit in place
     :raises ReshapeNeeded: a provider has an old class, and allocations is None
-    :raises ValueError: a class is both an old and a new name; that would never come to an end
+    :raises ValueError: as check_renames
 
     A provider that has both classes keeps the new one's record with the totals added up. The old
     class itself stays known to Placement.
     """
-    if not set(renamed).isdisjoint(renamed.values()):
-        raise ValueError(f"Resource classes are renamed in a circle or a chain: {dict(renamed)}")
+    check_renames(renamed)
     uuids = tree.get_provider_uuids(nodename)
     to_rename = [uuid for uuid in uuids if not set(renamed).isdisjoint(tree.data(uuid).inventory)]
     if to_rename and allocations is None:

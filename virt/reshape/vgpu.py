@@ -1,11 +1,13 @@
 """One child provider per physical GPU, and VGPU moved there from the root (compute.md §6.5.1)."""
 
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
 from virt.reshape.records import Allocations, give, held, holdings, take
+from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree
@@ -21,6 +23,27 @@ AssignedDevices = Callable[[str], Mapping[str, int]]
 def pgpu_name(nodename: str, device: str) -> str:
     """Return the name of a physical GPU's provider, e.g. `compute1_pci_0000_84_00_0`."""
     return f"{nodename}_{device}"
+
+
+def remove_other_pgpus(
+    tree: "ProviderTree",
+    nodename: str,
+    devices: Collection[str],
+    allocations: Allocations | None = None,
+) -> None:
+    """Remove the providers of physical GPUs that aren't among `devices`: they are gone.
+
+    One whose VGPUs are allocated can't go: Placement refuses that until its guests are gone.
+    """
+    root = tree.data(nodename)
+    ours = re.compile(
+        re.escape(f"{nodename}_") + r"(pci_[0-9a-f]{4,}_[0-9a-f]{2}_[0-9a-f]{2}_[0-7])"
+    )
+    for uuid in tree.get_provider_uuids(root.uuid)[1:]:
+        provider = tree.data(uuid)
+        match = ours.fullmatch(provider.name)
+        if match and match[1] not in devices and provider.parent_uuid == root.uuid:
+            remove_provider(tree, uuid, allocations)
 
 
 def update_pgpus(
@@ -49,7 +72,7 @@ def update_pgpus(
         return {}
     root = tree.data(nodename)
     classes = dict.fromkeys(inventories, VGPU) | dict(resource_classes or {})
-    children = _update_children(tree, nodename, inventories, classes)
+    children = _update_children(tree, nodename, inventories, classes, allocations)
     if VGPU in root.inventory:
         if allocations is None:
             raise exceptions.ReshapeNeeded()
@@ -64,6 +87,7 @@ def _update_children(
     nodename: str,
     inventories: Mapping[str, Mapping[str, Any]],
     classes: Mapping[str, str],
+    allocations: Allocations | None,
 ) -> dict[str, str]:
     """Make the children what they should be, and return device → provider uuid."""
     children = {}
@@ -71,7 +95,7 @@ def _update_children(
         name = pgpu_name(nodename, device)
         if record["total"] == 0:
             if tree.exists(name):
-                tree.remove(name)
+                remove_provider(tree, name, allocations)
             continue
         if not tree.exists(name):
             tree.new_child(name, nodename)

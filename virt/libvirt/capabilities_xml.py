@@ -1,0 +1,150 @@
+"""Reading libvirt's descriptions of a host: its capabilities, and what its guests can have."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from virt.host.facts import NumaNode, Processor
+from virt.libvirt.cpu_sets import parse_cpu_spec
+from virt.libvirt.facts import MalformedXML
+
+CAPABILITIES = "host capabilities"
+DOMAIN_CAPABILITIES = "domain capabilities"
+
+_VENDORS = {"Intel": "GenuineIntel", "AMD": "AuthenticAMD"}
+
+# Where libvirt's name of a feature isn't the kernel's with other punctuation.
+_KERNEL_NAMES = {
+    "pclmuldq": ("pclmulqdq",),
+    "avx512vbmi2": ("avx512_vbmi2",),
+    "avx512vnni": ("avx512_vnni",),
+    "avx512bitalg": ("avx512_bitalg",),
+    "spec-ctrl": ("ibrs", "ibpb"),
+}
+
+_UNITS_IN_KIB = {"KiB": 1, "k": 1, "K": 1, "MiB": 1024, "M": 1024, "GiB": 1024**2, "G": 1024**2}
+
+# Element of the domain capabilities → (element with the number of guests, name of the technology).
+_ENCRYPTION = (
+    ("sev", "maxGuests", "amd_sev"),
+    ("sev", "maxESGuests", "amd_sev_es"),
+)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What the host capabilities say. `cpu` is their XML of the processor, as libvirt takes it."""
+
+    architecture: str
+    vendor: str
+    model: str
+    features: frozenset[str]
+    hyperthreading: bool
+    cells: tuple[NumaNode, ...]
+    cpu: str
+
+
+def parse(text: str, what: str) -> ElementTree.Element:
+    """Return the root element. Raises MalformedXML naming `what`."""
+    try:
+        # libvirt wrote it, from its own structures: no entities, nothing nested without end.
+        return ElementTree.fromstring(text)  # noqa: S314
+    except ElementTree.ParseError as error:
+        raise MalformedXML(what, str(error)) from error
+
+
+def memory_kib(element: ElementTree.Element, what: str) -> int:
+    """Read an amount of memory with its unit. Raises MalformedXML naming `what`."""
+    unit = element.get("unit", "KiB")
+    text = (element.text or "").strip()
+    if unit in ("b", "bytes", "B") and text.isdigit():
+        return int(text) // 1024
+    if unit not in _UNITS_IN_KIB or not text.isdigit():
+        raise MalformedXML(what, f"<{element.tag}> is no amount of memory: {text!r} {unit!r}")
+    return int(text) * _UNITS_IN_KIB[unit]
+
+
+def parse_capabilities(text: str) -> Capabilities:
+    """Read the XML of virConnectGetCapabilities. Raises MalformedXML."""
+    cpu = parse(text, CAPABILITIES).find("./host/cpu")
+    if cpu is None or not cpu.findtext("arch"):
+        raise MalformedXML(CAPABILITIES, "has no <host><cpu><arch>")
+    topology = cpu.find("topology")
+    siblings = parse(text, CAPABILITIES).findall("./host/topology/cells/cell/cpus/cpu")
+    return Capabilities(
+        architecture=cpu.findtext("arch", ""),
+        vendor=cpu.findtext("vendor", ""),
+        model=cpu.findtext("model", ""),
+        features=frozenset(one.get("name", "") for one in cpu.findall("feature")),
+        hyperthreading=(topology is not None and topology.get("threads", "1") != "1")
+        or any(len(_cpus(one.get("siblings", "0"))) > 1 for one in siblings),
+        cells=tuple(
+            sorted(
+                map(_cell, parse(text, CAPABILITIES).findall("./host/topology/cells/cell")),
+                key=lambda cell: cell.id,
+            )
+        ),
+        cpu=ElementTree.tostring(cpu, encoding="unicode"),
+    )
+
+
+def parse_cpu_features(text: str) -> frozenset[str]:
+    """Read the features of a processor model that libvirt has written out."""
+    found = parse(text, "processor features").findall("feature")
+    return frozenset(one.get("name", "") for one in found if one.get("policy") != "disable")
+
+
+def processor(capabilities: Capabilities, features: Iterable[str]) -> Processor:
+    """Describe the processor in the kernel's words, which the traits are decided by."""
+    translated: set[str] = set()
+    for name in features:
+        translated.update(_KERNEL_NAMES.get(name, (re.sub(r"[-.]", "_", name),)))
+    return Processor(
+        vendor=_VENDORS.get(capabilities.vendor, capabilities.vendor),
+        model=capabilities.model,
+        features=frozenset(translated),
+        threads_per_core=2 if capabilities.hyperthreading else 1,
+    )
+
+
+def parse_encryption_slots(text: str) -> dict[str, int]:
+    """Read from the domain capabilities how many guests each technology can encrypt at once.
+
+    Raises MalformedXML.
+    """
+    features = parse(text, DOMAIN_CAPABILITIES).find("features")
+    slots = {}
+    for element, count, name in _ENCRYPTION:
+        found = None if features is None else features.find(element)
+        if found is None or found.get("supported") != "yes":
+            continue
+        number = found.findtext(count, "0").strip()
+        if not number.isdigit():
+            raise MalformedXML(DOMAIN_CAPABILITIES, f"<{count}> is not a number: {number!r}")
+        slots[name] = int(number)
+    return slots
+
+
+def _cell(cell: ElementTree.Element) -> NumaNode:
+    number = cell.get("id", "")
+    if not number.isdigit():
+        raise MalformedXML(CAPABILITIES, f"a NUMA cell has the id {number!r}")
+    what = f"{CAPABILITIES}, NUMA cell {number}"
+    memory = cell.find("memory")
+    cpus = [one.get("id", "") for one in cell.findall("./cpus/cpu")]
+    wrong = [cpu for cpu in cpus if not cpu.isdigit()]
+    if wrong:
+        raise MalformedXML(what, f"a processor has the id {wrong[0]!r}")
+    return NumaNode(
+        id=int(number),
+        cpus=frozenset(map(int, cpus)),
+        memory_mb=0 if memory is None else memory_kib(memory, what) // 1024,
+    )
+
+
+def _cpus(text: str) -> frozenset[int]:
+    try:
+        return parse_cpu_spec(text)
+    except ValueError as error:
+        raise MalformedXML(CAPABILITIES, f"siblings of a processor: {error}") from error

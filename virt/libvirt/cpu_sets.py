@@ -1,0 +1,126 @@
+"""Which of the host's processors are for VCPU and which for PCPU (compute.md §6.5, §11)."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from compute import exceptions
+
+PINNED = "vcpu_pin_set"
+SHARED = "[compute]cpu_shared_set"
+DEDICATED = "[compute]cpu_dedicated_set"
+
+_PART = re.compile(r"(\^?)\s*(\d+)\s*(?:-\s*(\d+))?")
+_HIGHEST_CPU = 2**16
+
+
+@dataclass(frozen=True)
+class ConfiguredCpus:
+    """What the options say; None where one isn't set. `shared_option` names where that is from."""
+
+    shared: frozenset[int] | None
+    dedicated: frozenset[int] | None
+    shared_option: str
+
+
+@dataclass(frozen=True)
+class CpuSets:
+    """The processors that guests share, and those that a guest gets to itself."""
+
+    shared: frozenset[int]
+    dedicated: frozenset[int]
+
+
+def parse_cpu_spec(text: str) -> frozenset[int]:
+    """Read a list like `4-12,^8,15`: numbers and ranges, some taken out again with `^`.
+
+    Raises ValueError; a list that leaves no processor is one, too.
+    """
+    chosen: set[int] = set()
+    excluded: set[int] = set()
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{part.strip()!r} is not a processor number or range")
+        first, last = int(match[2]), int(match[3] or match[2])
+        if last < first:
+            raise ValueError(f"{part.strip()!r} is a range that runs backwards")
+        if last > _HIGHEST_CPU:
+            raise ValueError(f"{part.strip()!r} is beyond any processor there is")
+        (excluded if match[1] else chosen).update(range(first, last + 1))
+    if not chosen - excluded:
+        raise ValueError(f"{text!r} leaves no processor")
+    return frozenset(chosen - excluded)
+
+
+def configured_cpus(conf: cfg.ConfigOpts) -> ConfiguredCpus:
+    """Read the options.
+
+    Raises InvalidConfiguration if one can't be read, if both sets have a processor, or if
+    `reserved_host_cpus` reserves some although the sets already leave out what the host keeps.
+    """
+    pinned = _read(PINNED, conf.vcpu_pin_set)
+    shared = _read(SHARED, conf.compute.cpu_shared_set)
+    dedicated = _read(DEDICATED, conf.compute.cpu_dedicated_set)
+    for option, cpus in ((SHARED, shared), (DEDICATED, dedicated)):
+        if cpus and conf.reserved_host_cpus:
+            raise exceptions.InvalidConfiguration(
+                f"reserved_host_cpus must be 0 where {option} is set: processors that are in no "
+                "set are the host's."
+            )
+    shared_option = SHARED if pinned is None else PINNED
+    shared = shared if pinned is None else pinned
+    both = (shared or frozenset()) & (dedicated or frozenset())
+    if both:
+        raise exceptions.InvalidConfiguration(
+            f"{shared_option} and {DEDICATED} both have {listed(both)}: a processor is either "
+            "shared or dedicated."
+        )
+    return ConfiguredCpus(shared, dedicated, shared_option)
+
+
+def cpu_sets(configured: ConfiguredCpus, online: Collection[int]) -> CpuSets:
+    """Return the sets on a host with these processors online.
+
+    Without any option all are shared; with a dedicated set alone none is. Raises
+    InvalidConfiguration if a processor in an option isn't online.
+    """
+    for option, cpus in (
+        (configured.shared_option, configured.shared),
+        (DEDICATED, configured.dedicated),
+    ):
+        absent = (cpus or frozenset()).difference(online)
+        if absent:
+            raise exceptions.InvalidConfiguration(
+                f"{option} has {listed(absent)}, but online are {listed(online)}."
+            )
+    shared = configured.shared
+    if shared is None:
+        shared = frozenset() if configured.dedicated else frozenset(online)
+    return CpuSets(shared, configured.dedicated or frozenset())
+
+
+def listed(cpus: Iterable[int]) -> str:
+    """Write processors for people: `CPU 3`, `CPUs 0-3, 8`."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    if not ranges:
+        return "no CPU"
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    single = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+    return f"CPU{'' if single else 's'} {', '.join(texts)}"
+
+
+def _read(option: str, text: str | None) -> frozenset[int] | None:
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse_cpu_spec(text)
+    except ValueError as error:
+        raise exceptions.InvalidConfiguration(f"{option}: {error}") from error

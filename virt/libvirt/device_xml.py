@@ -1,0 +1,120 @@
+"""Reading libvirt's descriptions of a host's devices."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from xml.etree import ElementTree
+
+from virt.libvirt.capabilities_xml import parse
+from virt.libvirt.facts import MalformedXML, MediatedDevice
+from virt.pci_device import PciDevice
+
+_ADDRESS_PARTS = ("domain", "bus", "slot", "function")
+_MDEV_PREFIX = "mdev_"
+_UUID_LENGTH = 36
+
+
+@dataclass
+class Devices:
+    """All of a host's devices that matter; see HostFacts for what each means."""
+
+    pci: list[PciDevice] = field(default_factory=list)
+    creatable: dict[str, dict[str, int]] = field(default_factory=dict)
+    mediated: list[MediatedDevice] = field(default_factory=list)
+
+
+def parse_devices(texts: Mapping[str, str]) -> Devices:
+    """Read name → XML of node devices. Raises MalformedXML naming the device."""
+    devices = Devices()
+    interfaces: dict[str, str] = {}
+    by_name: dict[str, PciDevice] = {}
+    for name, text in texts.items():
+        what = f"device {name}"
+        device = parse(text, what)
+        capability = device.find("capability")
+        kind = None if capability is None else capability.get("type")
+        if capability is None or kind not in ("pci", "mdev", "net"):
+            continue
+        if kind == "net":
+            if interface := capability.findtext("interface"):
+                interfaces[device.findtext("parent", "")] = interface
+        elif kind == "mdev":
+            devices.mediated.append(_mediated(name, device, capability))
+        else:
+            by_name[name] = _pci(capability, what)
+            if types := _creatable(capability, what):
+                devices.creatable[name] = types
+    devices.pci = [
+        replace(device, interface=interfaces.get(name)) for name, device in by_name.items()
+    ]
+    return devices
+
+
+def address_of(element: ElementTree.Element, what: str) -> str:
+    """Read an <address> with its parts as attributes, hexadecimal. Raises MalformedXML."""
+    try:
+        numbers = [int(element.get(part) or "0", 16) for part in _ADDRESS_PARTS]
+    except ValueError as error:
+        raise MalformedXML(what, f"no PCI address: {error}") from error
+    return _address(numbers)
+
+
+def _pci(capability: ElementTree.Element, what: str) -> PciDevice:
+    numbers = [_number(capability.findtext(part), f"<{part}>", what) for part in _ADDRESS_PARTS]
+    numa = capability.find("numa")
+    node = -1 if numa is None else _number(numa.get("node"), "<numa>", what)
+    functions: list[str] = []
+    parent = None
+    for inner in capability.findall("capability"):
+        addresses = [address_of(one, what) for one in inner.findall("address")]
+        if inner.get("type") == "virt_functions":
+            functions = addresses
+        elif inner.get("type") == "phys_function" and addresses:
+            parent = addresses[0]
+    return PciDevice(
+        address=_address(numbers),
+        vendor_id=_id(capability, "vendor", what),
+        product_id=_id(capability, "product", what),
+        numa_node=node if node >= 0 else None,
+        virtual_functions=tuple(functions),
+        physical_function=parent,
+    )
+
+
+def _creatable(capability: ElementTree.Element, what: str) -> dict[str, int]:
+    return {
+        one.get("id", ""): _number(one.findtext("availableInstances"), "<availableInstances>", what)
+        for one in capability.findall("./capability[@type='mdev_types']/type")
+    }
+
+
+def _mediated(
+    name: str, device: ElementTree.Element, capability: ElementTree.Element
+) -> MediatedDevice:
+    kind = capability.find("type")
+    parent = device.findtext("parent")
+    if kind is None or not kind.get("id") or not parent:
+        raise MalformedXML(f"device {name}", "a mediated device without type or parent")
+    # libvirt before 7.3 says the uuid in the name only.
+    in_name = name.removeprefix(_MDEV_PREFIX)[:_UUID_LENGTH].replace("_", "-")
+    return MediatedDevice(capability.findtext("uuid", in_name), parent, kind.get("id", ""))
+
+
+def _id(capability: ElementTree.Element, which: str, what: str) -> str:
+    found = capability.find(which)
+    text = "" if found is None else found.get("id", "")
+    try:
+        return f"{int(text, 16):04x}"
+    except ValueError as error:
+        raise MalformedXML(what, f"<{which}> has no id: {text!r}") from error
+
+
+def _address(numbers: Iterable[int]) -> str:
+    domain, bus, slot, function = numbers
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"
+
+
+def _number(text: str | None, where: str, what: str) -> int:
+    try:
+        return int((text or "").strip())
+    except ValueError as error:
+        raise MalformedXML(what, f"{where} is not a number: {text!r}") from error

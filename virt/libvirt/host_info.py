@@ -1,0 +1,96 @@
+"""A host as libvirt, and its file system, describe it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from virt.host.facts import DiskSpace, HostFactsError, NumaNode, disk_space
+from virt.libvirt import capabilities_xml as capabilities
+from virt.libvirt.device_xml import parse_devices
+from virt.libvirt.facts import Guest, HostFacts
+from virt.libvirt.guest_xml import parse_guest
+from virt.libvirt.hypervisor import Hypervisor
+
+_GIB = 1024**3
+_IMAGE_CACHE = "_base"
+
+
+class LibvirtHostInfo:
+    """Reads everything anew at each call; `instances_path` is where guests' disks are."""
+
+    def __init__(self, hypervisor: Hypervisor, instances_path: str) -> None:
+        self._hypervisor = hypervisor
+        self._instances_path = instances_path
+
+    def facts(self) -> HostFacts:
+        """Return what the host is and has; errors as HostInfo says."""
+        hypervisor = self._hypervisor
+        host = capabilities.parse_capabilities(hypervisor.capabilities())
+        devices = parse_devices(hypervisor.devices())
+        memory_mb = hypervisor.memory_mb()
+        encryption = hypervisor.domain_capabilities()
+        return HostFacts(
+            hostname=hypervisor.hostname(),
+            hypervisor_type=hypervisor.type(),
+            hypervisor_version=hypervisor.version(),
+            architecture=host.architecture,
+            processor=capabilities.processor(host, self._features(host)),
+            hyperthreading=host.hyperthreading,
+            memory_mb=memory_mb,
+            cells=_all_in_cells(host.cells, hypervisor.online_cpus(), memory_mb),
+            disk=self._disk(),
+            image_cache_gb=_image_cache_gb(Path(self._instances_path) / _IMAGE_CACHE),
+            creatable=devices.creatable,
+            mediated_devices=devices.mediated,
+            pci_devices=devices.pci,
+            encryption_slots=(
+                {} if encryption is None else capabilities.parse_encryption_slots(encryption)
+            ),
+        )
+
+    def guests(self) -> list[Guest]:
+        """Return the guests; errors as HostInfo says."""
+        return [parse_guest(text, name) for name, text in self._hypervisor.guests().items()]
+
+    def _features(self, host: capabilities.Capabilities) -> frozenset[str]:
+        """Return those the host has by itself, and those its processor's model implies."""
+        expanded = self._hypervisor.all_features(host.cpu) if host.model else None
+        if expanded is None:
+            return host.features
+        return host.features | capabilities.parse_cpu_features(expanded)
+
+    def _disk(self) -> DiskSpace:
+        return disk_space(self._instances_path)
+
+
+def _all_in_cells(
+    cells: Sequence[NumaNode], online: frozenset[int], memory_mb: int
+) -> list[NumaNode]:
+    """Return NUMA cells that hold all the host has.
+
+    A hypervisor that knows of none has one with everything; memory that no cell claims is counted
+    with the first. Which processors are online is for the cells to say, where there are any.
+    """
+    if not any(cell.cpus for cell in cells):
+        return [NumaNode(0, online, memory_mb)]
+    unclaimed_mb = max(0, memory_mb - sum(cell.memory_mb for cell in cells))
+    first = cells[0]
+    return [NumaNode(first.id, first.cpus, first.memory_mb + unclaimed_mb), *cells[1:]]
+
+
+def _image_cache_gb(directory: Path) -> int:
+    """Return how much the image cache holds, rounded up. Raises HostFactsError."""
+    size = 0
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                try:
+                    if entry.is_file(follow_symlinks=False):
+                        size += entry.stat(follow_symlinks=False).st_size
+                except FileNotFoundError:
+                    continue  # an image that was just evicted
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise HostFactsError(directory, error.strerror or str(error)) from error
+    return -(-size // _GIB)

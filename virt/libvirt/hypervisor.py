@@ -1,0 +1,136 @@
+"""The connection to libvirt. Nothing else here knows the library."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from compute import exceptions
+
+_T = TypeVar("_T")
+
+OpenConnection = Callable[[str], Any]
+
+
+class Hypervisor:
+    """Asks one libvirt for descriptions, opening the connection when one is needed.
+
+    Every method raises VirtDriverNotReady naming the URI if libvirt can't be asked. The connection
+    is then given up, and the next call opens another one.
+    """
+
+    def __init__(self, uri: str, open_connection: OpenConnection | None = None) -> None:
+        """Load the library; ImportError says what to install.
+
+        `open_connection` replaces libvirt.openReadOnly.
+        """
+        self.uri = uri
+        self._libvirt = _library()
+        self._open = open_connection or self._libvirt.openReadOnly
+        self._lock = threading.Lock()
+        self._connection: Any = None
+
+    def hostname(self) -> str:
+        """Return what the hypervisor calls its host."""
+        return self._ask(lambda connection: connection.getHostname())
+
+    def type(self) -> str:
+        """Return what kind of hypervisor it is, like `QEMU`."""
+        return self._ask(lambda connection: connection.getType())
+
+    def version(self) -> int:
+        """Return its version, like 7002000."""
+        return self._ask(lambda connection: connection.getVersion())
+
+    def memory_mb(self) -> int:
+        """Return the memory of the host."""
+        return self._ask(lambda connection: connection.getInfo()[1])
+
+    def online_cpus(self) -> frozenset[int]:
+        """Return the processors that are online."""
+        _, online, _ = self._ask(lambda connection: connection.getCPUMap())
+        return frozenset(cpu for cpu, is_online in enumerate(online) if is_online)
+
+    def capabilities(self) -> str:
+        """Return the XML that describes the host."""
+        return self._ask(lambda connection: connection.getCapabilities())
+
+    def domain_capabilities(self) -> str | None:
+        """Return the XML that describes what guests can have; None if nobody can say."""
+        return self._ask(
+            lambda connection: self._unless_unsupported(connection.getDomainCapabilities)
+        )
+
+    def all_features(self, cpu: str) -> str | None:
+        """Return the XML of the processor `cpu` with every feature of its model written out.
+
+        None if this hypervisor can't do that, or doesn't know the model.
+        """
+        flag = self._libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+        return self._ask(
+            lambda connection: self._unless_unsupported(connection.baselineCPU, [cpu], flag)
+        )
+
+    def devices(self) -> dict[str, str]:
+        """Return name → XML of the host's devices."""
+        return self._described(
+            lambda connection: connection.listAllDevices(), self._libvirt.VIR_ERR_NO_NODE_DEVICE
+        )
+
+    def guests(self) -> dict[str, str]:
+        """Return name → XML of the guests, whether they run or not."""
+        return self._described(
+            lambda connection: connection.listAllDomains(), self._libvirt.VIR_ERR_NO_DOMAIN
+        )
+
+    def _described(self, list_all: Callable[[Any], list[Any]], gone: int) -> dict[str, str]:
+        def described(connection: Any) -> dict[str, str]:
+            texts = {}
+            for one in list_all(connection):
+                try:
+                    texts[one.name()] = one.XMLDesc(0)
+                except self._libvirt.libvirtError as error:
+                    # It went away between the list and the question.
+                    if error.get_error_code() != gone:
+                        raise
+            return texts
+
+        return self._ask(described)
+
+    def _unless_unsupported(self, call: Callable[..., _T], *arguments: Any) -> _T | None:
+        library = self._libvirt
+        try:
+            return call(*arguments)
+        except library.libvirtError as error:
+            if error.get_error_code() in (
+                library.VIR_ERR_NO_SUPPORT,
+                library.VIR_ERR_CONFIG_UNSUPPORTED,
+                library.VIR_ERR_INVALID_ARG,
+            ):
+                return None
+            raise
+
+    def _ask(self, question: Callable[[Any], _T]) -> _T:
+        with self._lock:
+            try:
+                if self._connection is None or not self._connection.isAlive():
+                    self._connection = None
+                    self._connection = self._open(self.uri)
+                return question(self._connection)
+            except self._libvirt.libvirtError as error:
+                self._connection = None
+                raise exceptions.VirtDriverNotReady(
+                    f"The hypervisor at {self.uri} can't be asked: {error}"
+                ) from error
+
+
+def _library() -> Any:
+    try:
+        import libvirt
+    except ImportError as error:
+        raise ImportError(
+            "The libvirt driver needs the library: install Berth with its extra `libvirt` (to "
+            "build it, Debian's packages libvirt-dev, pkg-config and gcc)."
+        ) from error
+    # Without this, the library prints every error it also raises.
+    libvirt.registerErrorHandler(lambda _context, _error: None, None)
+    return libvirt

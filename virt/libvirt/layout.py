@@ -1,0 +1,133 @@
+"""Which providers a host should have, with which inventory (compute.md §6.5, §6.6, §6.8)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.inventory import Inventory, cell_inventories, record
+from virt.libvirt.cpu_sets import CpuSets
+from virt.libvirt.facts import HostFacts
+from virt.reshape import numa
+from virt.sriov import PhysicalFunction
+
+#: Name of a provider → ratio of VCPU, MEMORY_MB and DISK_GB there.
+Ratios = Callable[[str], Mapping[str, float]]
+
+PCPU_RATIO = 1.0
+
+_RESERVED_BY = {
+    "VCPU": "reserved_host_cpus",
+    "MEMORY_MB": "reserved_host_memory_mb",
+    "DISK_GB": "reserved_host_disk_mb",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The root's inventory, and the cells below it; there are none on a flat host."""
+
+    root: Inventory
+    cells: Sequence[numa.Provider]
+
+    @property
+    def pcpu(self) -> list[Mapping[str, float]]:
+        """Return the records of PCPU."""
+        inventories = [self.root, *(cell.inventory for cell in self.cells)]
+        return [inventory["PCPU"] for inventory in inventories if "PCPU" in inventory]
+
+
+def reserved_amounts(
+    conf: cfg.ConfigOpts, totals: Mapping[str, int], disk_gb: int
+) -> dict[str, int]:
+    """Return class → what the host keeps of it; `disk_gb` is what it keeps of the disk.
+
+    Raises InvalidConfiguration if that is more than there is: Placement would refuse it.
+    """
+    amounts = {
+        "VCPU": conf.reserved_host_cpus,
+        "MEMORY_MB": conf.reserved_host_memory_mb,
+        "DISK_GB": disk_gb,
+    }
+    for name, amount in amounts.items():
+        if totals.get(name) and amount > totals[name]:
+            raise exceptions.InvalidConfiguration(
+                f"{_RESERVED_BY[name]} keeps {amount} {name} for the host, which has only "
+                f"{totals[name]}."
+            )
+    return amounts
+
+
+def flat(
+    nodename: str,
+    facts: HostFacts,
+    cpus: CpuSets,
+    reserved: Mapping[str, int],
+    ratios: Ratios,
+    disk_gb: int,
+) -> Layout:
+    """Put everything on the root; what there is nothing of is left out."""
+    totals = {
+        "MEMORY_MB": facts.memory_mb,
+        "VCPU": len(cpus.shared),
+        "PCPU": len(cpus.dedicated),
+        "DISK_GB": disk_gb,
+    }
+    return Layout(_inventory(totals, reserved, ratios(nodename)), [])
+
+
+def modelled(
+    nodename: str,
+    facts: HostFacts,
+    cpus: CpuSets,
+    reserved: Mapping[str, int],
+    ratios: Ratios,
+    disk_gb: int,
+) -> Layout:
+    """Put processors and memory on cells, of which those without any are left out."""
+    names = [numa.cell_name(nodename, cell.id) for cell in facts.cells]
+    totals = [
+        {
+            "MEMORY_MB": cell.memory_mb,
+            "VCPU": len(cell.cpus & cpus.shared),
+            "PCPU": len(cell.cpus & cpus.dedicated),
+        }
+        for cell in facts.cells
+    ]
+    inventories = cell_inventories(
+        totals, reserved, [{**ratios(name), "PCPU": PCPU_RATIO} for name in names]
+    )
+    cells = [
+        numa.Provider(name, nodename, inventory)
+        for name, inventory in zip(names, inventories, strict=True)
+        if inventory
+    ]
+    return Layout(_inventory({"DISK_GB": disk_gb}, reserved, ratios(nodename)), cells)
+
+
+def card_parents(
+    nodename: str, functions: Sequence[PhysicalFunction], cells: Sequence[numa.Provider]
+) -> dict[str, str]:
+    """Return card → name of the provider it should be below.
+
+    One whose cell isn't known, or isn't modelled, is below the root.
+    """
+    modelled_cells = {cell.name for cell in cells}
+    names = {one.name: numa.cell_name(nodename, one.numa_node or 0) for one in functions}
+    return {
+        one.name: names[one.name]
+        if one.numa_node is not None and names[one.name] in modelled_cells
+        else nodename
+        for one in functions
+    }
+
+
+def _inventory(
+    totals: Mapping[str, int], reserved: Mapping[str, int], ratios: Mapping[str, float]
+) -> Inventory:
+    return {
+        name: record(total, reserved.get(name, 0), ratios.get(name, PCPU_RATIO))
+        for name, total in totals.items()
+        if total
+    }

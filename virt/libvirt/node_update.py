@@ -1,0 +1,158 @@
+"""One update of a node's providers, from what is in the tree to what the host has."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.host.cpu_traits import cpu_traits
+from virt.inventory import Inventory
+from virt.libvirt import layout
+from virt.libvirt.consumers import Consumers, KnownPlaces
+from virt.libvirt.cpu_sets import CpuSets
+from virt.libvirt.facts import HostFacts
+from virt.libvirt.gpus import gpus
+from virt.pci_device import parse_device_specs
+from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
+from virt.reshape.records import Allocations
+from virt.reshape.removal import remove_provider
+from virt.reshape.resource_class import rename_classes
+from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderData, ProviderTree
+
+_MOVING = (*numa.CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
+
+
+@dataclass
+class NodeUpdate:
+    """Takes `tree`, and `allocations` if there are any, to the final picture; see run."""
+
+    tree: "ProviderTree"
+    nodename: str
+    allocations: Allocations | None
+    facts: HostFacts
+    cpus: CpuSets
+    consumers: Consumers
+    conf: cfg.ConfigOpts
+    #: current inventory → ratio of each class
+    ratios_from: Callable[[Mapping[str, Mapping[str, float]]], Mapping[str, float]]
+    reserved_disk_gb: int
+
+    def run(self) -> None:
+        """Do it. Raises ReshapeNeeded and ReshapeFailed by the contract of update_provider_tree.
+
+        All that may need a reshape comes first, and only then providers are removed whose devices
+        are gone: in the second pass of a reshape, a provider removed in the first could not be told
+        to be held by guests.
+        """
+        tree, nodename, allocations = self.tree, self.nodename, self.allocations
+        rename_classes(tree, nodename, self.conf.berth.renamed_resource_classes, allocations)
+        cards = self._cards()
+        is_ours = numa.Ownership(nodename, cards.present)
+        now = numa.inventories_now(tree, nodename, is_ours)
+        pool = self._pool()
+        wanted = self._layout(now, report_disk=pool is None)
+        found = gpus(self.facts, self.conf)
+
+        vgpu.update_pgpus(
+            tree, nodename, found.inventories, self.consumers.devices, allocations, found.classes
+        )
+        self._dedicate(now, wanted)
+        slots = self.facts.encryption_slots
+        memory_encryption.update_memory_encryption(tree, nodename, slots, allocations)
+        if pool is not None:
+            shared_storage.move_disk(tree, nodename, pool, allocations)
+        self._arrange(is_ours, cards, wanted)
+
+        vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations)
+        memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
+        for name in cards.gone:
+            remove_provider(tree, name, allocations)
+        self._update_traits()
+
+    def _cards(self) -> CardProviders:
+        specs = parse_device_specs(self.conf.pci.device_spec)
+        functions = physical_functions(self.facts.pci_devices, specs)
+        return CardProviders(self.tree, self.nodename, functions)
+
+    def _pool(self) -> "ProviderData | None":
+        """Return the provider that has the disk instead of the root, if there is one."""
+        if self.conf.berth.report_disk_on_root_when_shared:
+            return None
+        return next(iter(shared_storage.disk_pools(self.tree, self.nodename)), None)
+
+    def _layout(self, now: Mapping[str, Inventory], report_disk: bool) -> layout.Layout:
+        facts = self.facts
+        lay_out = layout.modelled if self.conf.berth.numa_in_placement else layout.flat
+        disk_gb = facts.disk.total_gb if report_disk else 0
+        totals = {
+            "VCPU": len(self.cpus.shared),
+            "MEMORY_MB": facts.memory_mb,
+            "DISK_GB": disk_gb,
+        }
+        return lay_out(
+            self.nodename,
+            facts,
+            self.cpus,
+            layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
+            lambda name: self.ratios_from(numa.inherited(now, name)),
+            disk_gb,
+        )
+
+    def _dedicate(self, now: Mapping[str, Inventory], wanted: layout.Layout) -> None:
+        """Let pinned guests have PCPU, the first time there are any (§6.5.2)."""
+        have_been = {name for inventory in now.values() for name in inventory}
+        is_news = self.cpus.dedicated and pcpu.VCPU in have_been and pcpu.PCPU not in have_been
+        if not is_news or not self.consumers.has_pinned_guests():
+            return
+        if self.allocations is None:
+            raise exceptions.ReshapeNeeded()
+        providers = [self.tree.data(name).uuid for name in now]
+        pcpu.dedicate(self.allocations, providers, self.consumers.is_pinned, wanted.pcpu)
+
+    def _arrange(
+        self, is_ours: numa.Ownership, cards: CardProviders, wanted: layout.Layout
+    ) -> None:
+        parents = layout.card_parents(self.nodename, cards.functions, wanted.cells)
+        card_providers = cards.wanted(parents)
+        providers = [*wanted.cells, *card_providers.values()]
+        places = KnownPlaces(
+            self.consumers,
+            self.allocations or {},
+            present={
+                name: self.tree.data(name).uuid
+                for name in numa.inventories_now(self.tree, self.nodename, is_ours)
+            },
+            wanted={self.nodename: wanted.root} | {one.name: one.inventory for one in providers},
+            cell_names={
+                cell.id: name
+                for cell in self.facts.cells
+                if (name := numa.cell_name(self.nodename, cell.id))
+                in {one.name for one in wanted.cells}
+            },
+            cards={one.name: one.virtual_functions for one in cards.functions},
+            card_names={card: one.name for card, one in card_providers.items()},
+            card_of=cards.present,
+        )
+        numa.arrange(
+            self.tree,
+            self.nodename,
+            wanted.root,
+            providers,
+            is_ours,
+            self.allocations,
+            places,
+            _MOVING,
+        )
+
+    def _update_traits(self) -> None:
+        """Set the processor's traits; those of memory encryption are on providers of their own."""
+        traits = cpu_traits(self.facts.processor, self.facts.hyperthreading)
+        for name in memory_encryption.TRAITS.values():
+            traits.pop(name, None)
+        self.tree.add_traits(self.nodename, *(name for name, has in traits.items() if has))
+        self.tree.remove_traits(self.nodename, *(name for name, has in traits.items() if not has))

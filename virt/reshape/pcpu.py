@@ -1,0 +1,45 @@
+"""VCPU of guests that have processors to themselves becomes PCPU (compute.md §6.5.2)."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from compute import exceptions
+from virt.reshape.capacity import Stock
+from virt.reshape.records import Allocations, give, held, take
+
+VCPU = "VCPU"
+PCPU = "PCPU"
+
+
+def dedicate(
+    allocations: Allocations,
+    providers: Collection[str],
+    is_pinned: Callable[[str], bool],
+    inventories: Collection[Mapping[str, Any]],
+) -> None:
+    """Turn the VCPU of pinned consumers into as many PCPU, where they hold it, in place.
+
+    :param providers: uuids of the node's own providers; what consumers hold elsewhere stays
+    :param is_pinned: says of a consumer whether its guest has processors to itself
+    :param inventories: the records of PCPU these providers will have
+    :raises ReshapeFailed: there are fewer PCPU than pinned guests hold; nothing changed
+    """
+    changes = [
+        (consumer, provider, held(body, provider, VCPU))
+        for consumer, body in sorted(allocations.items())
+        for provider in sorted(providers)
+        if held(body, provider, VCPU) and not held(body, provider, PCPU) and is_pinned(consumer)
+    ]
+    needed = sum(amount for _, _, amount in changes) + sum(
+        held(body, provider, PCPU) for body in allocations.values() for provider in providers
+    )
+    capacity = sum(Stock.of(record).capacity for record in inventories)
+    if changes and needed > capacity:
+        consumers = ", ".join(sorted({consumer for consumer, _, _ in changes}))
+        raise exceptions.ReshapeFailed(
+            error=f"pinned consumers need {needed} {PCPU}, and there are {capacity}: {consumers}"
+        )
+    for consumer, provider, amount in changes:
+        # First give, then take: a record must not vanish and come back last.
+        give(allocations[consumer], provider, PCPU, amount)
+        take(allocations[consumer], provider, VCPU)

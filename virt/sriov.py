@@ -1,0 +1,153 @@
+"""One provider for each network card whose virtual functions guests may have (§6.6, §6.8).
+
+The provider is a child of the card's NUMA cell where cells are modelled, else of the root, with
+SRIOV_NET_VF and the trait of the network the card is plugged into.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compute import exceptions
+from virt.inventory import Inventory, record
+from virt.pci_device import DeviceSpec, PciDevice, offered
+from virt.reshape.numa import Provider
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+SRIOV_NET_VF = "SRIOV_NET_VF"
+_PHYSNET_TRAIT = "CUSTOM_PHYSNET_"
+
+
+@dataclass(frozen=True)
+class PhysicalFunction:
+    """A network card that can be divided: its network, and its virtual functions for guests.
+
+    `name` is that of its interface; `virtual_functions` are PCI addresses, or whatever tells them
+    apart.
+    """
+
+    name: str
+    physical_network: str
+    virtual_functions: Sequence[str]
+    numa_node: int | None = None
+
+    @property
+    def inventory(self) -> Inventory:
+        """Return what guests can take of it."""
+        return {SRIOV_NET_VF: record(len(self.virtual_functions))}
+
+    @property
+    def traits(self) -> list[str]:
+        """Return the trait of its network."""
+        return [physnet_trait(self.physical_network)]
+
+
+def physnet_trait(physical_network: str) -> str:
+    """Return the trait of the cards in a network: `CUSTOM_PHYSNET_<NAME>`."""
+    return _PHYSNET_TRAIT + re.sub(r"[^A-Z0-9_]", "_", physical_network.upper())
+
+
+def physical_functions(
+    devices: Sequence[PciDevice], specs: Sequence[DeviceSpec]
+) -> list[PhysicalFunction]:
+    """Return the cards with virtual functions that `specs` offer and say a network of.
+
+    Raises InvalidConfiguration if one card is said to be in two networks.
+    """
+    functions: dict[str, list[str]] = {}
+    networks: dict[str, set[str]] = {}
+    for device, spec in offered(devices, specs):
+        if device.physical_function is not None and spec.physical_network is not None:
+            functions.setdefault(device.physical_function, []).append(device.address)
+            networks.setdefault(device.physical_function, set()).add(spec.physical_network)
+    cards = [device for device in devices if device.address in functions]
+    for card in cards:
+        if len(networks[card.address]) > 1:
+            raise exceptions.InvalidConfiguration(
+                f"[pci]device_spec puts {card.interface or card.address} into more than one "
+                f"physical network: {', '.join(sorted(networks[card.address]))}."
+            )
+    return [
+        PhysicalFunction(
+            name=card.interface or f"pf_{card.address}",
+            physical_network=next(iter(networks[card.address])),
+            virtual_functions=tuple(sorted(functions[card.address])),
+            numa_node=card.numa_node,
+        )
+        for card in cards
+    ]
+
+
+class CardProviders:
+    """The providers of a node's cards, as they are in the tree and as they should be.
+
+    A card's provider is called `<node>_<card>`. Providers can't be given another parent, so where
+    one of that name is below another provider than it should be, another takes its place, called
+    `<node>_<card>_<last part of the parent's name>`.
+    """
+
+    def __init__(
+        self, tree: "ProviderTree", nodename: str, functions: Sequence[PhysicalFunction]
+    ) -> None:
+        self._nodename = nodename
+        self._parent_of = _parents(tree, nodename)
+        self.functions = functions
+        #: name of a provider in the tree → its card, for the cards there are
+        self.present: dict[str, str] = {}
+        #: names of providers in the tree whose cards are gone
+        self.gone: list[str] = []
+        for name in _with_virtual_functions(tree, nodename):
+            card = next((one.name for one in functions if self._is_of(name, one.name)), None)
+            if card is None:
+                self.gone.append(name)
+            else:
+                self.present[name] = card
+
+    def wanted(self, parents: Mapping[str, str]) -> dict[str, Provider]:
+        """Return card → the provider it should have, given the name of the one above it."""
+        return {
+            one.name: Provider(
+                self._name(one.name, parents[one.name]),
+                parents[one.name],
+                one.inventory,
+                one.traits,
+            )
+            for one in self.functions
+        }
+
+    def _is_of(self, name: str, card: str) -> bool:
+        usual = re.escape(f"{self._nodename}_{card}")
+        return re.fullmatch(usual + r"(_root|_numa\d+)?", name) is not None
+
+    def _name(self, card: str, parent: str) -> str:
+        place = "root" if parent == self._nodename else parent.removeprefix(f"{self._nodename}_")
+        usual = f"{self._nodename}_{card}"
+        other = f"{usual}_{place}"
+        if self._parent_of.get(other) == parent or self._parent_of.get(usual, parent) != parent:
+            return other
+        return usual
+
+
+def _parents(tree: "ProviderTree", nodename: str) -> dict[str, str]:
+    """Return name → parent's name, of all providers below the root."""
+    providers = [tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)]
+    names = {one.uuid: one.name for one in providers}
+    return {one.name: names[one.parent_uuid] for one in providers[1:] if one.parent_uuid}
+
+
+def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
+    """Return the names of the providers of cards, also of those that are gone.
+
+    They are known by what they have: SRIOV_NET_VF, a network's trait, and a name of ours.
+    """
+    below = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)[1:])
+    return [
+        one.name
+        for one in below
+        if one.name.startswith(f"{nodename}_")
+        and SRIOV_NET_VF in one.inventory
+        and any(trait.startswith(_PHYSNET_TRAIT) for trait in one.traits)
+    ]
