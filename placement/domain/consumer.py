@@ -75,5 +75,18 @@ def check_generation(request: ConsumerRequest, stored: int | None) -> None:
     given = request.generation
     if isinstance(given, Unchecked) or given == stored:
         return
-    expected = "null" if stored is None else stored
-    raise ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {given}")
+    raise _conflict("null" if stored is None else stored, given)
+
+
+def named_twice(request: ConsumerRequest, expected: int) -> ConcurrentUpdate:
+    """The refusal of a second request for one consumer, which the first one has made or changed.
+
+    It happens where the database holds two spellings of a uuid for one.
+    """
+    given = None if isinstance(request.generation, Unchecked) else request.generation
+    return _conflict(expected, given)
+
+
+def _conflict(expected: int | str, given: int | None) -> ConcurrentUpdate:
+    text = f"consumer generation conflict - expected {expected} but got {given}"
+    return ConcurrentUpdate(text)

@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
 from placement.domain.allocation import Entry
-from placement.domain.consumer import Consumer, ConsumerRequest, check_generation
+from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.domain.provider import Node
 from placement.storage import allocations, consumers
 from placement.storage.engine import Connection
+
+Row = Mapping[str, object]
 
 
 @dataclasses.dataclass
@@ -34,9 +36,13 @@ class Claimants:
 
     def check_generations(self) -> None:
         """Raise ConcurrentUpdate for the first consumer that isn't as its request believes."""
+        seen = set()
         for request in self.requests:
             known = self.stored.get(request.uuid)
             check_generation(request, known.generation if known else None)
+            if known and request.uuid in seen:
+                raise named_twice(request, known.generation + 1)
+            seen.add(request.uuid)
 
     def provider_ids(self) -> set[int]:
         """Ids of the providers that the consumers hold something of."""
@@ -112,8 +118,29 @@ class Claimants:
             elif request.uuid not in emptied:
                 generation = int(request.uuid in holding)
                 new.append({"uuid": request.uuid, "generation": generation, **owner})
-        consumers.insert(connection, new)
+        self._insert(connection, new)
         consumers.set_owners(connection, changed)
+
+    def _insert(self, connection: Connection, new: Sequence[Row]) -> None:
+        """Store new consumers. Raises ConcurrentUpdate if one is another one, spelled otherwise.
+
+        Only the database knows whether two spellings are one uuid, and only of what it holds.
+        """
+        first: dict[str, str] = {}
+        for uuid in [*self.stored, *(str(row["uuid"]) for row in new)]:
+            first.setdefault(uuid.lower(), uuid)
+        spellings = set(first.values())
+        consumers.insert(connection, [row for row in new if row["uuid"] in spellings])
+        others = [row for row in new if row["uuid"] not in spellings]
+        if not others:
+            return
+        found = consumers.lock(connection, [str(row["uuid"]) for row in others])
+        for request in self.requests:
+            uuid = first[request.uuid.lower()]
+            if request.uuid not in spellings and uuid in found:
+                known = self.stored.get(uuid)
+                raise named_twice(request, known.generation if known else 0)
+        consumers.insert(connection, others)
 
 
 def _as_stored(

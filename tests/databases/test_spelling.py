@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.storage import engine
 from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
 
 PATH = f"/resource_providers/{ROOT}"
@@ -76,7 +77,70 @@ def test_a_consumer_is_one_in_the_spellings_that_the_database_holds_for_one(stoc
     assert held == ([2] if spellings == 1 else [1, 2])
 
 
-def test_a_consumer_in_two_spellings_is_refused_where_it_is_one(stocked, spellings):
-    body = {uuid: holding({ROOT: {"VCPU": 1}}) for uuid in (HOLDER, HOLDER.upper())}
-    answer = stocked.post("/allocations", body)
+@pytest.fixture
+def impatient(monkeypatch):
+    """Whoever tries a write again fails."""
+
+    def refuse(*_):
+        raise AssertionError("tried again")
+
+    monkeypatch.setattr(engine.random, "uniform", refuse)
+
+
+@pytest.mark.parametrize(
+    ("minor", "given", "told"),
+    [
+        (39, None, "expected 0 but got None"),
+        (28, None, "expected 0 but got None"),
+        (39, 0, "expected null but got 0"),
+        (27, None, "expected 0 but got None"),
+    ],
+)
+def test_a_new_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
+    stocked, spellings, impatient, minor, given, told
+):
+    body = {
+        uuid: as_of(minor, holding({ROOT: {"VCPU": 1}}, generation))
+        for uuid, generation in (
+            (HOLDER, None),
+            (HOLDER.upper(), given if spellings == 1 else None),
+        )
+    }
+    before = stocked.tables()
+    answer = stocked.post("/allocations", body, version=f"1.{minor}")
+
     assert answer.status_code == (409 if spellings == 1 else 204)
+    if spellings == 1:
+        assert f"consumer generation conflict - {told}" in answer.text
+        assert stocked.tables() == before
+
+
+@pytest.mark.parametrize("amount", [0, 2])
+@pytest.mark.parametrize(
+    ("spelling", "given", "told"),
+    [
+        (HOLDER, None, "expected 1 but got None"),
+        (HOLDER, 1, "expected null but got 1"),
+        (HOLDER.replace("c", "C"), 1, "expected 2 but got 1"),
+    ],
+)
+def test_a_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
+    stocked, spellings, impatient, amount, spelling, given, told
+):
+    expect(stocked.put(f"/allocations/{HOLDER}", holding({ROOT: {"VCPU": 1}})), 204)
+    first = 1 if spellings == 1 or spelling == HOLDER else None
+    body = {
+        spelling: holding({ROOT: {"VCPU": amount}} if amount else {}, first),
+        HOLDER.upper(): holding({ROOT: {"VCPU": 2}}, given if spellings == 1 else None),
+    }
+    answer = stocked.post("/allocations", body)
+
+    assert answer.status_code == (409 if spellings == 1 else 204)
+    if spellings == 1:
+        assert f"consumer generation conflict - {told}" in answer.text
+
+
+def as_of(minor, body):
+    """What a consumer is to hold, as an older version writes it."""
+    since = {"consumer_generation": 28, "consumer_type": 38}
+    return {key: value for key, value in body.items() if since.get(key, 0) <= minor}
