@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
+from placement.candidates import render
 from tests.functional.cloud import read_candidate
 from tests.properties.stage import Stage
 from tests.properties.twin import UnknownName
@@ -21,7 +22,11 @@ MANY = settings(
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    return Stage(tmp_path_factory.mktemp("twin"))
+    """Small clouds are written as large ones are: as tables and in pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render, "_FEW", 2)
+        patch.setattr(render, "_LARGE", 100)
+        yield Stage(tmp_path_factory.mktemp("twin"))
 
 
 @pytest.fixture(scope="module")
