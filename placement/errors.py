@@ -44,7 +44,10 @@
     │       ├── InvalidInventory        no inventory to take from
     │       ├── ConstraintViolated      min_unit, max_unit, step_size
     │       └── CapacityExceeded
-    └── UnsupportedMediaType        415
+    ├── UnsupportedMediaType        415
+    ├── DatabaseUnavailable         503
+    │   └── OutcomeUnknown          the connection broke while a change was stored
+    └── StorageFull                 507
 
 Operations and rules raise them; one place renders them (:mod:`placement.http.error_body`). A
 handler that words an error differently from its own text says so with :func:`worded`.
@@ -200,6 +203,29 @@ class NotAcceptable(PlacementError):
 class UnsupportedMediaType(PlacementError):
     status, title = 415, "Unsupported Media Type"
     text = "The media type {media_type} is not supported, use application/json"
+
+
+class DatabaseUnavailable(PlacementError):
+    """The database can't be asked, or not soon enough. The request changed nothing."""
+
+    status, title = 503, "Service Unavailable"
+    text = "The database is not available. Nothing was changed."
+
+
+class OutcomeUnknown(DatabaseUnavailable):
+    """Nobody knows whether the change happened: what it would have changed must be looked at."""
+
+    text = (
+        "The connection to the database was lost while the change was stored. "
+        "It may or may not have happened."
+    )
+
+
+class StorageFull(PlacementError):
+    """The database has no room for what the request would have stored."""
+
+    status, title = 507, "Insufficient Storage"
+    text = "The database has no space left. Nothing was changed."
 
 
 class Conflict(PlacementError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from oslo_config import cfg
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from placement.errors import PlacementError
 from placement.storage.dialects import DatabaseUnusable
 from placement.storage.schema import SchemaDiffers
 
@@ -19,13 +20,15 @@ def told(command: str) -> Iterator[None]:
     """End the process with FAILED and one line when configuration or database can't be used."""
     try:
         yield
-    except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers) as error:
+    except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers, PlacementError) as error:
         print(f"{command}: {line_of(error)}", file=sys.stderr)
         sys.exit(FAILED)
 
 
 def line_of(error: Exception) -> str:
     """What the error says. Errors of the database come without the statement they met."""
+    if isinstance(error, PlacementError) and isinstance(error.__cause__, DBAPIError):
+        error = error.__cause__
     if isinstance(error, DBAPIError):
         return f"The database can't be used: {' '.join(str(error.orig).split())}"
     return str(error)

@@ -15,23 +15,31 @@ PREFERRED_DRIVERS = {
     "mariadb": ("pymysql", "berth[mysql]"),
 }
 
+#: seconds that connecting may take, as with MySQL's driver; PostgreSQL's would wait for minutes
+_LONGEST_CONNECT = 10
+
 #: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
 MYSQL = ("mysql", "mariadb")
 
 #: the causes of failures that no other writer is to blame for
 DISCONNECT = "disconnect"
 UNREACHABLE = "unreachable"
+NOT_READY = "cluster_not_ready"
+OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY})
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
     "40P01": "deadlock",
     "55P03": "lock_timeout",
     "57P01": DISCONNECT,
+    "57P02": DISCONNECT,
 }
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
     1213: "deadlock",
     1020: "serialization",
-    1047: "cluster_not_ready",
+    1047: NOT_READY,
+    1053: DISCONNECT,
+    1927: DISCONNECT,
     3572: "lock_timeout",
 }
 #: the server can't be reached (yet), or has no room
@@ -103,7 +111,10 @@ def prepare(url: sa.URL, settings: Any) -> tuple[sa.URL, dict[str, Any]]:
     backend = url.get_backend_name()
     if backend == "sqlite":
         return url, _sqlite_options(url, settings)
-    return _with_driver(url, backend), _pool_options(settings)
+    options = _pool_options(settings)
+    if backend == "postgresql" and "connect_timeout" not in url.query:
+        options["connect_args"] = {"connect_timeout": _LONGEST_CONNECT}
+    return _with_driver(url, backend), options
 
 
 def _with_driver(url: sa.URL, backend: str) -> sa.URL:
@@ -197,7 +208,7 @@ def failure_of(error: DBAPIError) -> str | None:
     if is_unreachable(error):
         return UNREACHABLE
     origin = error.orig
-    state, number = _state_of(origin), _number_of(origin)
+    state, number = state_of(origin), number_of(origin)
     if isinstance(error, IntegrityError):
         # MySQL's number says more than its SQL state, which is the same for all broken rules
         name = getattr(origin, "sqlite_errorname", None) or number or state
@@ -214,18 +225,19 @@ def failure_of(error: DBAPIError) -> str | None:
 def is_too_large(error: DBAPIError) -> bool:
     """Whether the statement, not a value in it, is beyond what the database takes."""
     origin = error.orig
-    if _number_of(origin) in _MYSQL_TOO_LARGE:
+    if number_of(origin) in _MYSQL_TOO_LARGE:
         return True
-    state = _state_of(origin)
+    state = state_of(origin)
     # class 54: program limit exceeded
     return str(state).startswith("54") or any(text in str(origin) for text in _TOO_LARGE)
 
 
-def _state_of(origin: BaseException | None) -> str | None:
+def state_of(origin: BaseException | None) -> str | None:
+    """PostgreSQL's SQL state of an error."""
     return getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
 
 
-def _number_of(origin: BaseException | None) -> int | None:
+def number_of(origin: BaseException | None) -> int | None:
     """MySQL's number of an error."""
     arguments = getattr(origin, "args", ())
     return arguments[0] if arguments and isinstance(arguments[0], int) else None

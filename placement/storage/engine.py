@@ -17,19 +17,21 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import StaticPool
 
-from placement.errors import LostRace, TooMuchAtOnce, ValueNotStorable
+from placement.errors import LostRace, OutcomeUnknown, TooMuchAtOnce, ValueNotStorable
 from placement.storage.dialects import (
     DISCONNECT,
     MYSQL,
-    UNREACHABLE,
+    OUTAGES,
     failure_of,
     is_too_large,
     is_unreachable,
     prepare,
     read_url,
 )
+from placement.storage.outages import refusal_of
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -107,9 +109,16 @@ class Database:
         """Answer a question from one consistent snapshot of the database.
 
         A lost connection is replaced and the question asked again. Raises ValueNotStorable when
-        the database can't even compare with a value, TooMuchAtOnce with so many of them.
+        the database can't even compare with a value, TooMuchAtOnce with so many of them, and
+        DatabaseUnavailable when it can't be asked or no connection of the pool gets free.
         """
-        return self._run(self._reader, self._read_turn, question)
+        try:
+            return self._run(self._reader, self._read_turn, question)
+        except (DBAPIError, PoolExhausted) as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            raise refusal from error
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -123,21 +132,25 @@ class Database:
 
         Failures that another writer caused (deadlock, serialization, lost connection before the
         commit, a row of the same name inserted meanwhile) run the operation again from the start,
-        at most so many times and for PATIENCE; then LostRace is raised. A connection that is lost
-        while it commits is an error: nobody knows whether the operation happened. Raises
-        ValueNotStorable where SQLite, which minds neither length nor range, would not, and
-        TooMuchAtOnce for a statement beyond the database's limits.
+        at most so many times and for PATIENCE; then LostRace is raised. Raises ValueNotStorable
+        where SQLite, which minds neither length nor range, would not, TooMuchAtOnce for a statement
+        beyond the database's limits, and DatabaseUnavailable or StorageFull when it is for the
+        database's operator to act; then nothing happened. A connection that is lost while it
+        commits is OutcomeUnknown.
         """
         if tries < 1:
             raise LostRace()
         try:
             return self._run(self._writer, self._turn, operation, tries)
-        except DBAPIError as error:
-            cause = failure_of(error)
-            if cause in (None, DISCONNECT, UNREACHABLE):
+        except (DBAPIError, PoolExhausted) as error:
+            cause = failure_of(error) if isinstance(error, DBAPIError) else None
+            if cause is not None and cause not in OUTAGES:
+                LOG.error("Gave up a write: %s", cause)
+                raise LostRace() from error
+            refusal = refusal_of(error)
+            if refusal is None:
                 raise
-            LOG.error("Gave up a write: %s", cause)
-            raise LostRace() from error
+            raise refusal from error
 
     def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T], tries: int = TRIES) -> T:
         """Run in a transaction, again while a failure may pass; raises the last one."""
@@ -157,7 +170,10 @@ class Database:
                 if is_too_large(error):
                     raise TooMuchAtOnce() from error
                 cause = failure_of(error)
-                if cause is None or (committing and cause == DISCONNECT):
+                if committing and cause == DISCONNECT:
+                    LOG.error("A connection was lost while a change was stored: %s", error.orig)
+                    raise OutcomeUnknown() from error
+                if cause is None:
                     raise
                 if attempt == tries or self._clock() >= end:
                     raise

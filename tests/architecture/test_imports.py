@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "wsgi": {"app", "config", "http"},
     "deploy": {"app", "http"},
     "direct": {"app", "config", "http"},
-    "cli": {"app", "config", "http", "storage", "wsgi"},
+    "cli": {"app", "config", "errors", "http", "storage", "wsgi"},
 }
 
 

@@ -32,6 +32,11 @@ class Service:
         self.app, self.database = running.application, running.database
         self.client = Client(self.app)
 
+    def unjudged(self):
+        """Itself, but a 500, 503 or 507 no longer fails the test."""
+        self.client = Client(self.app.application)
+        return self
+
     def request(self, method, path, body=None, version="1.39", **more):
         headers = {
             "x-auth-token": "admin",

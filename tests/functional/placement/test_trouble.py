@@ -7,11 +7,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
-from werkzeug.test import Client
 
 from placement.storage import engine
 from tests.functional.placement.cloud import NEW, ROOT, fill, holding
-from tests.responses_hook import Judged
 
 
 @contextlib.contextmanager
@@ -39,9 +37,7 @@ LAST_STATEMENT = "INSERT INTO berth_provider_changes"
 @pytest.fixture
 def troubled(filled):
     """The filled service, its answers unjudged: everywhere else a 500 fails the test."""
-    assert isinstance(filled.app, Judged)
-    filled.client = Client(filled.app.application)
-    return filled
+    return filled.unjudged()
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,13 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from placement.errors import ConcurrentUpdate, PlacementError, TraitInUse
+from placement.errors import (
+    ConcurrentUpdate,
+    DatabaseUnavailable,
+    OutcomeUnknown,
+    PlacementError,
+    TraitInUse,
+)
 from placement.storage.engine import (
     LONGEST_PAUSE,
     PATIENCE,
@@ -183,7 +189,7 @@ def test_a_commit_that_met_a_lock_runs_again(database):
 
 def test_a_connection_lost_while_it_commits_is_an_error(database):
     committing(database, LOST)
-    with pytest.raises(OperationalError):
+    with pytest.raises(OutcomeUnknown):
         database.write(failing(0, None))
     assert dict(database.retries) == {}
 
@@ -203,8 +209,16 @@ def test_a_question_that_is_never_answered_is_no_conflict(database):
     def question(connection):
         raise LOST
 
-    with pytest.raises(OperationalError):
+    with pytest.raises(DatabaseUnavailable):
         database.read(question)
+
+
+def test_a_write_that_never_reaches_the_database_is_no_conflict(database):
+    def operation(connection):
+        raise LOST
+
+    with pytest.raises(DatabaseUnavailable):
+        database.write(operation)
 
 
 def test_a_question_sees_one_moment(database):

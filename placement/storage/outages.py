@@ -1,0 +1,62 @@
+"""What the client is told when the database, not the request, is to blame."""
+
+import logging
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+
+from placement.errors import DatabaseUnavailable, PlacementError, StorageFull
+from placement.storage.dialects import failure_of, number_of, state_of
+
+LOG = logging.getLogger(__name__)
+
+#: by SQLite's name, by SQL state, and by MySQL's number
+_FULL = frozenset({"SQLITE_FULL", "53100", 1021, 1114})
+#: how an engine of MySQL's says it in the text of another error
+_NO_SPACE = ("No space left on device", "Got error 28 ")
+#: beginnings of names and states: input/output errors, files taken away, a database that takes no
+#: writes (an old primary), memory or connections used up, a server told to stop
+_OUT_OF_SERVICE = ("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "25006", "53", "57P", "58")
+_MYSQL_OUT_OF_SERVICE = frozenset({1037, 1040, 1041, 1053, 1152, 1203, 1290, 1792, 1836, 1927})
+
+
+def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
+    """The refusal for a failure that only the database's operator can mend; None for others.
+
+    The failure is logged in the driver's words, which name neither passwords nor values.
+    """
+    refusal: PlacementError | None = None
+    if isinstance(error, PoolExhausted):
+        refusal = DatabaseUnavailable()
+    elif _is_full(error):
+        refusal = StorageFull()
+    elif _is_out_of_service(error):
+        refusal = DatabaseUnavailable()
+    if refusal is not None:
+        reason = error.orig if isinstance(error, DBAPIError) else error
+        LOG.error("Answers %d: %s", refusal.status, " ".join(str(reason).split()))
+    return refusal
+
+
+def _is_full(error: DBAPIError) -> bool:
+    text = str(error.orig)
+    return bool(_names(error) & _FULL) or any(words in text for words in _NO_SPACE)
+
+
+def _is_out_of_service(error: DBAPIError) -> bool:
+    if failure_of(error) is not None:
+        return True
+    if isinstance(error, OperationalError) and error.statement is None:
+        # no connection could be made
+        return True
+    names = _names(error)
+    if names & _MYSQL_OUT_OF_SERVICE:
+        return True
+    return any(isinstance(name, str) and name.startswith(_OUT_OF_SERVICE) for name in names)
+
+
+def _names(error: DBAPIError) -> set[Any]:
+    """What the drivers call the failure."""
+    origin = error.orig
+    return {getattr(origin, "sqlite_errorname", None), state_of(origin), number_of(origin)}
