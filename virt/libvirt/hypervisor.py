@@ -21,11 +21,12 @@ class Hypervisor:
     def __init__(self, uri: str, open_connection: OpenConnection | None = None) -> None:
         """Load the library; ImportError says what to install.
 
-        `open_connection` replaces libvirt.openReadOnly.
+        `open_connection` replaces libvirt.open. (A read-only connection can't be asked for the
+        domain capabilities.)
         """
         self.uri = uri
         self._libvirt = _library()
-        self._open = open_connection or self._libvirt.openReadOnly
+        self._open = open_connection or self._libvirt.open
         self._lock = threading.Lock()
         self._connection: Any = None
 
@@ -101,7 +102,9 @@ class Hypervisor:
         try:
             return call(*arguments)
         except library.libvirtError as error:
-            if error.get_error_code() in (
+            # A model libvirt's list doesn't have is an internal error of its processor code.
+            unknown_model = error.get_error_domain() == library.VIR_FROM_CPU
+            if unknown_model or error.get_error_code() in (
                 library.VIR_ERR_NO_SUPPORT,
                 library.VIR_ERR_CONFIG_UNSUPPORTED,
                 library.VIR_ERR_INVALID_ARG,

@@ -1,0 +1,186 @@
+"""Hosts for tests of the libvirt driver: as plain values, and as libvirt's test hypervisor."""
+
+from dataclasses import replace
+
+from virt.host.facts import DiskSpace, NumaNode, Processor
+from virt.libvirt.facts import Guest, HostFacts, MediatedDevice
+from virt.pci_device import PciDevice
+
+GPUS = ("pci_0000_84_00_0", "pci_0000_85_00_0", "pci_0000_86_00_0")
+TYPE = "nvidia-35"
+
+FACTS = HostFacts(
+    hostname="host1",
+    hypervisor_type="QEMU",
+    hypervisor_version=9000000,
+    architecture="x86_64",
+    processor=Processor("GenuineIntel", "Some CPU", frozenset({"fpu", "lm", "avx"}), 2),
+    hyperthreading=True,
+    memory_mb=16384,
+    cells=(
+        NumaNode(0, frozenset(range(4)), 8192),
+        NumaNode(1, frozenset(range(4, 8)), 8192),
+    ),
+    disk=DiskSpace(total_gb=1000, free_gb=900),
+)
+
+
+class KnownHost:
+    """A HostInfo that says what it is told to say; change `now` and `there` as you like."""
+
+    def __init__(self, guests=(), **facts):
+        self.now = replace(FACTS, **facts)
+        self.there = list(guests)
+        self.failure = None
+
+    def facts(self):
+        return self.now
+
+    def guests(self):
+        if self.failure is not None:
+            raise self.failure
+        return list(self.there)
+
+    def change(self, **facts):
+        self.now = replace(self.now, **facts)
+
+
+def pinned(uuid, cpus, memory_mb=1024, cell=None, **more):
+    """A guest with a processor of the host for each of its own."""
+    cells = {} if cell is None else {"memory_cells": {cell: memory_mb}}
+    return Guest(
+        uuid, f"guest {uuid}", [frozenset({cpu}) for cpu in cpus], memory_mb, **cells, **more
+    )
+
+
+def floating(uuid, vcpus=1, memory_mb=1024, **more):
+    return Guest(uuid, f"guest {uuid}", [frozenset()] * vcpus, memory_mb, **more)
+
+
+def mdev_uuid(number):
+    return f"c2177883-f1bb-47f0-914d-{number:012d}"
+
+
+def mediated(devices, kind=TYPE):
+    """Mediated devices, from number → device it is a part of."""
+    return tuple(MediatedDevice(mdev_uuid(n), parent, kind) for n, parent in devices.items())
+
+
+def network_card(interface, bus, functions, numa_node=None):
+    """The devices of a card: the physical function, and its virtual ones."""
+    parent = f"0000:{bus:02x}:00.0"
+    addresses = [f"0000:{bus:02x}:10.{n}" for n in range(functions)]
+    return [
+        PciDevice(parent, "8086", "10fb", numa_node, interface, virtual_functions=addresses),
+        *(PciDevice(one, "8086", "10ed", numa_node, physical_function=parent) for one in addresses),
+    ]
+
+
+# XML of libvirt's test hypervisor
+
+
+def node_xml(*parts, cpus=8, memory_mb=16384):
+    """A file for test:////<file>. Its processors 0, 2 and 4 are online, whatever one says."""
+    return (
+        "<node><cpu><mhz>2400</mhz><model>x86_64</model>"
+        f"<active>{cpus}</active><nodes>1</nodes><sockets>1</sockets><cores>{cpus}</cores>"
+        f"<threads>1</threads></cpu><memory>{memory_mb * 1024}</memory>{''.join(parts)}</node>"
+    )
+
+
+COMPUTER = (
+    "<device><name>computer</name><capability type='system'><hardware><vendor>x</vendor>"
+    "<serial>1</serial><uuid>4c4c4544-0000-1010-8038-000000000001</uuid></hardware><firmware/>"
+    "</capability></device>"
+)
+
+
+def gpu_xml(bus, creatable, kind=TYPE, numa_node=None):
+    node = "" if numa_node is None else f"<numa node='{numa_node}'/>"
+    return (
+        f"<device><name>pci_0000_{bus:02x}_00_0</name><parent>computer</parent>"
+        f"<capability type='pci'><domain>0</domain><bus>{bus}</bus><slot>0</slot>"
+        "<function>0</function><product id='0x1db6'/><vendor id='0x10de'/>"
+        f"<capability type='mdev_types'><type id='{kind}'><name>GRID</name>"
+        f"<deviceAPI>vfio-pci</deviceAPI><availableInstances>{creatable}</availableInstances>"
+        f"</type></capability>{node}</capability></device>"
+    )
+
+
+def mdev_xml(number, parent, kind=TYPE):
+    return (
+        f"<device><name>mdev_{mdev_uuid(number).replace('-', '_')}</name><parent>{parent}</parent>"
+        f"<capability type='mdev'><type id='{kind}'/><uuid>{mdev_uuid(number)}</uuid>"
+        "<iommuGroup number='1'/></capability></device>"
+    )
+
+
+def card_xml(interface, bus, functions, numa_node=0):
+    """A network card, its virtual functions, and its interface."""
+    addresses = "".join(
+        f"<address domain='0x0000' bus='{bus:#04x}' slot='0x10' function='{n:#x}'/>"
+        for n in range(functions)
+    )
+    virtual = "".join(
+        f"<device><name>pci_0000_{bus:02x}_10_{n}</name><parent>computer</parent>"
+        f"<capability type='pci'><domain>0</domain><bus>{bus}</bus><slot>16</slot>"
+        f"<function>{n}</function><product id='0x10ed'/><vendor id='0x8086'/>"
+        f"<capability type='phys_function'><address domain='0x0000' bus='{bus:#04x}' slot='0x00' "
+        f"function='0x0'/></capability><numa node='{numa_node}'/></capability></device>"
+        for n in range(functions)
+    )
+    return (
+        f"<device><name>pci_0000_{bus:02x}_00_0</name><parent>computer</parent>"
+        f"<capability type='pci'><domain>0</domain><bus>{bus}</bus><slot>0</slot>"
+        "<function>0</function><product id='0x10fb'/><vendor id='0x8086'/>"
+        f"<capability type='virt_functions' maxCount='63'>{addresses}</capability>"
+        f"<numa node='{numa_node}'/></capability></device>{virtual}"
+        f"<device><name>net_{interface}</name><parent>pci_0000_{bus:02x}_00_0</parent>"
+        f"<capability type='net'><interface>{interface}</interface></capability></device>"
+    )
+
+
+def guest_xml(uuid, name="guest", vcpus=2, memory_mb=1024, pins=(), cell=None, devices=""):
+    """A guest; `pins` are the host's processors for each of its own."""
+    tune = "".join(f"<vcpupin vcpu='{n}' cpuset='{cpus}'/>" for n, cpus in enumerate(pins))
+    memory = f"<numatune><memory mode='strict' nodeset='{cell}'/></numatune>"
+    return (
+        f"<domain type='test'><name>{name}</name><uuid>{uuid}</uuid>"
+        f"<memory unit='MiB'>{memory_mb}</memory><vcpu placement='static'>{vcpus}</vcpu>"
+        f"{f'<cputune>{tune}</cputune>' if pins else ''}{'' if cell is None else memory}"
+        f"<os><type arch='x86_64'>hvm</type></os><devices>{devices}</devices></domain>"
+    )
+
+
+def mdev_of_guest_xml(number):
+    return (
+        "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'><source>"
+        f"<address uuid='{mdev_uuid(number)}'/></source></hostdev>"
+    )
+
+
+def function_of_guest_xml(bus, function):
+    return (
+        "<interface type='hostdev' managed='yes'><source><address type='pci' domain='0x0000' "
+        f"bus='{bus:#04x}' slot='0x10' function='{function:#x}'/></source></interface>"
+    )
+
+
+def capabilities_xml(cells=((0, "0-3", 8192), (1, "4-7", 8192)), cpu="", threads=1):
+    """Host capabilities. `cells` are (id, CPUs as first-last, MiB)."""
+    described = ""
+    for number, cpus, memory_mb in cells:
+        first, last = map(int, cpus.split("-"))
+        each = "".join(
+            f"<cpu id='{n}' socket_id='0' die_id='0' core_id='{n}' siblings='{n}'/>"
+            for n in range(first, last + 1)
+        )
+        described += (
+            f"<cell id='{number}'><memory unit='KiB'>{memory_mb * 1024}</memory>"
+            f"<cpus num='{last - first + 1}'>{each}</cpus></cell>"
+        )
+    return (
+        f"<capabilities><host><cpu><arch>x86_64</arch>{cpu}"
+        f"<topology sockets='1' dies='1' cores='4' threads='{threads}'/></cpu>"
+        f"<topology><cells num='{len(cells)}'>{described}</cells></topology></host></capabilities>"
+    )

@@ -1,0 +1,224 @@
+"""The real library, and its test hypervisors."""
+
+import builtins
+import sys
+
+import pytest
+
+from compute.exceptions import VirtDriverNotReady
+from tests.unit.virt.consumers import uuid
+from tests.unit.virt.libvirt.hosts import (
+    COMPUTER,
+    capabilities_xml,
+    card_xml,
+    gpu_xml,
+    guest_xml,
+    mdev_uuid,
+    mdev_xml,
+    node_xml,
+)
+from tests.unit.virt.libvirt.library import Altered
+from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
+from virt.driver import DriverLoadError, load_driver
+from virt.host.facts import HostFactsError
+from virt.libvirt.facts import MalformedXML
+from virt.libvirt.host_info import LibvirtHostInfo
+from virt.libvirt.hypervisor import Hypervisor
+
+HASWELL = "<model>Haswell</model><vendor>Intel</vendor><feature name='vmx'/>"
+
+
+@pytest.fixture
+def altered(libvirt, tmp_path):
+    """A hypervisor on a connection that answers some questions otherwise; has all it opened."""
+
+    def make(uri="test:///default", **answers):
+        def open_connection(asked):
+            opened.append(Altered(libvirt.open(asked), **answers))
+            return opened[-1]
+
+        opened = []
+        hypervisor = Hypervisor(uri, open_connection)
+        hypervisor.opened = opened
+        return hypervisor
+
+    return make
+
+
+def info(hypervisor, path):
+    return LibvirtHostInfo(hypervisor, str(path))
+
+
+def raises(libvirt, code):
+    def raise_(*_arguments):
+        error = libvirt.libvirtError("broken")
+        error.err = (code, 0, "broken", 2, None, None, None, 0, 0)
+        raise error
+
+    return raise_
+
+
+def test_the_default_test_hypervisor_is_a_host_with_two_cells(libvirt, tmp_path):
+    facts = info(Hypervisor("test:///default"), tmp_path).facts()
+    assert (facts.hypervisor_type, facts.architecture) == ("TEST", "i686")
+    assert [(len(cell.cpus), cell.memory_mb) for cell in facts.cells] == [(8, 2048), (8, 4096)]
+    assert facts.disk.total_gb > 0
+
+
+def test_a_hypervisor_without_cells_has_one_with_the_online_processors(libvirt, tmp_path):
+    uri = hypervisor_of(tmp_path, node_xml(memory_mb=4096))
+    (cell,) = info(Hypervisor(uri), tmp_path).facts().cells
+    assert (cell.id, cell.cpus, cell.memory_mb) == (0, {0, 2, 4}, 4096)
+
+
+def test_memory_that_no_cell_claims_is_with_the_first(altered, tmp_path):
+    cells = ((0, "0-3", 1000), (1, "4-7", 1000))
+    hypervisor = altered(getCapabilities=capabilities_xml(cells))
+    facts = info(hypervisor, tmp_path).facts()
+    assert facts.memory_mb == 3072
+    assert [cell.memory_mb for cell in facts.cells] == [2072, 1000]
+
+
+def test_devices_and_guests_are_read(libvirt, tmp_path):
+    xml = node_xml(
+        guest_xml(uuid(1), "first", vcpus=2),
+        guest_xml(uuid(2), "second", vcpus=1),
+        COMPUTER,
+        gpu_xml(0x84, 2),
+        mdev_xml(1, "pci_0000_84_00_0"),
+        card_xml("ens1", 1, 2),
+    )
+    host = info(Hypervisor(hypervisor_of(tmp_path, xml)), tmp_path)
+    facts = host.facts()
+    assert sorted(guest.name for guest in host.guests()) == ["first", "second"]
+    assert facts.creatable == {"pci_0000_84_00_0": {"nvidia-35": 2}}
+    assert [one.uuid for one in facts.mediated_devices] == [mdev_uuid(1)]
+    assert {one.interface for one in facts.pci_devices} == {None, "ens1"}
+
+
+def test_a_models_features_are_written_out_by_libvirt(altered, tmp_path):
+    features = (
+        info(altered(getCapabilities=capabilities_xml(cpu=HASWELL)), tmp_path)
+        .facts()
+        .processor.features
+    )
+    assert {"vmx", "avx2", "sse4_2", "pclmulqdq"} <= features
+
+
+def test_a_model_libvirt_does_not_know_has_the_features_that_are_listed(altered, tmp_path):
+    cpu = HASWELL.replace("Haswell", "Unheard-of")
+    hypervisor = altered(getCapabilities=capabilities_xml(cpu=cpu))
+    assert info(hypervisor, tmp_path).facts().processor.features == {"vmx"}
+
+
+def test_memory_encryption_is_read_where_the_hypervisor_tells(altered, tmp_path):
+    text = (
+        "<domainCapabilities><features><sev supported='yes'><maxGuests>15</maxGuests></sev>"
+        "</features></domainCapabilities>"
+    )
+    assert info(altered(), tmp_path).facts().encryption_slots == {}
+    known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
+    assert known == {"amd_sev": 15, "amd_sev_es": 0}
+
+
+@pytest.mark.parametrize("method", ["getCapabilities", "listAllDevices", "getInfo", "getCPUMap"])
+def test_a_lost_connection_is_not_ready_naming_the_uri(libvirt, altered, tmp_path, method):
+    hypervisor = altered(**{method: raises(libvirt, libvirt.VIR_ERR_SYSTEM_ERROR)})
+    if method == "getCPUMap":
+        with pytest.raises(VirtDriverNotReady, match="test:///default"):
+            hypervisor.online_cpus()
+    else:
+        with pytest.raises(VirtDriverNotReady, match="test:///default.*broken"):
+            info(hypervisor, tmp_path).facts()
+
+
+def test_the_next_question_after_a_failure_is_asked_on_a_new_connection(libvirt, altered):
+    hypervisor = altered(getHostname=raises(libvirt, libvirt.VIR_ERR_RPC))
+    for _ in range(2):
+        with pytest.raises(VirtDriverNotReady):
+            hypervisor.hostname()
+    assert len(hypervisor.opened) == 2
+
+
+def test_a_connection_that_died_in_silence_is_replaced(altered):
+    hypervisor = altered()
+    hypervisor.hostname()
+    hypervisor.opened[0].answers["isAlive"] = 0
+    hypervisor.hostname()
+    hypervisor.hostname()
+    assert len(hypervisor.opened) == 2
+
+
+def test_a_hypervisor_that_is_not_there_is_not_ready(libvirt, tmp_path):
+    missing = f"test://{tmp_path}/nowhere.xml"
+    with pytest.raises(VirtDriverNotReady, match="nowhere.xml"):
+        Hypervisor(missing).hostname()
+
+
+@pytest.mark.parametrize("text", ["<node><cpu>", "<host/>", "<node><domain/></node>", ""])
+def test_a_hypervisor_that_libvirt_cannot_read_is_not_ready(libvirt, tmp_path, text):
+    with pytest.raises(VirtDriverNotReady, match="hypervisor.xml"):
+        Hypervisor(hypervisor_of(tmp_path, text)).hostname()
+
+
+@pytest.mark.parametrize(
+    ("method", "gone"),
+    [("listAllDevices", "VIR_ERR_NO_NODE_DEVICE"), ("listAllDomains", "VIR_ERR_NO_DOMAIN")],
+)
+def test_what_vanishes_while_it_is_read_is_left_out(libvirt, altered, method, gone):
+    class Vanished:
+        XMLDesc = staticmethod(raises(libvirt, getattr(libvirt, gone)))
+
+        def name(self):
+            return "vanished"
+
+    hypervisor = altered()
+    hypervisor.hostname()
+    all_there = getattr(hypervisor.opened[0], method)()
+    hypervisor.opened[0].answers[method] = [*all_there, Vanished()]
+    found = hypervisor.devices() if method == "listAllDevices" else hypervisor.guests()
+    assert sorted(found) == sorted(one.name() for one in all_there)
+
+
+def test_malformed_capabilities_are_malformed_xml(altered, tmp_path):
+    with pytest.raises(MalformedXML, match="host capabilities"):
+        info(altered(getCapabilities="<capabilities>"), tmp_path).facts()
+
+
+class TestImageCache:
+    def test_its_size_is_rounded_up(self, libvirt, tmp_path):
+        cache = tmp_path / "_base"
+        cache.mkdir()
+        for name, size in (("one", 1024**3), ("two", 1)):
+            with (cache / name).open("wb") as image:
+                image.truncate(size)
+        assert info(Hypervisor("test:///default"), tmp_path).facts().image_cache_gb == 2
+
+    def test_none_is_nothing(self, libvirt, tmp_path):
+        assert info(Hypervisor("test:///default"), tmp_path).facts().image_cache_gb == 0
+
+    def test_one_that_cannot_be_read_is_named(self, libvirt, tmp_path):
+        (tmp_path / "_base").write_text("a file")
+        with pytest.raises(HostFactsError, match="_base"):
+            info(Hypervisor("test:///default"), tmp_path).facts()
+
+
+class TestLoading:
+    @pytest.mark.parametrize("name", ["libvirt", "libvirt.LibvirtDriver"])
+    def test_the_driver_is_found_by_its_names(self, libvirt, make_conf, virtapi, name):
+        conf = make_conf(libvirt__connection_uri="test:///default")
+        driver = load_driver(virtapi, name, conf)
+        assert len(driver.get_available_nodes()) == 1
+
+    def test_without_the_library_it_says_what_to_install(self, make_conf, virtapi, monkeypatch):
+        import_module = builtins.__import__
+
+        def without(name, *arguments, **more):
+            if name == "libvirt":
+                raise ModuleNotFoundError("No module named 'libvirt'", name="libvirt")
+            return import_module(name, *arguments, **more)
+
+        monkeypatch.delitem(sys.modules, "libvirt", raising=False)
+        monkeypatch.setattr(builtins, "__import__", without)
+        with pytest.raises(DriverLoadError, match="extra `libvirt`.*libvirt-dev"):
+            load_driver(virtapi, "libvirt.LibvirtDriver", make_conf())

@@ -1,0 +1,212 @@
+"""Reading libvirt's descriptions of hosts, devices and guests."""
+
+import pytest
+
+from tests.unit.virt.consumers import uuid
+from tests.unit.virt.libvirt.hosts import (
+    capabilities_xml,
+    card_xml,
+    function_of_guest_xml,
+    gpu_xml,
+    guest_xml,
+    mdev_of_guest_xml,
+    mdev_uuid,
+    mdev_xml,
+)
+from virt.host.cpu_traits import cpu_traits
+from virt.libvirt.capabilities_xml import (
+    parse_capabilities,
+    parse_cpu_features,
+    parse_encryption_slots,
+    processor,
+)
+from virt.libvirt.device_xml import parse_devices
+from virt.libvirt.facts import MalformedXML, MediatedDevice
+from virt.libvirt.guest_xml import parse_guest
+
+SEV = (
+    "<domainCapabilities><features><sev supported='{}'><cbitpos>47</cbitpos>"
+    "<maxGuests>{}</maxGuests><maxESGuests>{}</maxESGuests></sev></features></domainCapabilities>"
+)
+
+
+def devices(*texts):
+    import re
+
+    named = {}
+    for text in re.findall(r"<device>.*?</device>", "".join(texts)):
+        named[re.search("<name>(.*?)</name>", text)[1]] = text
+    return parse_devices(named)
+
+
+class TestCapabilities:
+    def test_cells_have_their_processors_and_their_memory(self):
+        host = parse_capabilities(capabilities_xml())
+        assert [(cell.id, sorted(cell.cpus), cell.memory_mb) for cell in host.cells] == [
+            (0, [0, 1, 2, 3], 8192),
+            (1, [4, 5, 6, 7], 8192),
+        ]
+
+    @pytest.mark.parametrize(("threads", "hyperthreading"), [(1, False), (2, True)])
+    def test_threads_of_a_core_are_hyperthreading(self, threads, hyperthreading):
+        assert (
+            parse_capabilities(capabilities_xml(threads=threads)).hyperthreading is hyperthreading
+        )
+
+    def test_siblings_are_hyperthreading(self):
+        text = capabilities_xml().replace("siblings='3'", "siblings='2-3'")
+        assert parse_capabilities(text).hyperthreading
+
+    def test_features_are_traits_by_the_kernels_names(self):
+        cpu = "<model>Haswell</model><vendor>Intel</vendor>"
+        host = parse_capabilities(capabilities_xml(cpu=cpu))
+        names = ("fpu", "lm", "sse4.1", "pclmuldq", "avx512-vpopcntdq", "avx512vnni", "spec-ctrl")
+        traits = cpu_traits(processor(host, names), hyperthreading=False)
+        assert {name for name, has in traits.items() if has} == {
+            "HW_ARCH_X86_64",
+            "HW_CPU_X86_SSE41",
+            "HW_CPU_X86_CLMUL",
+            "HW_CPU_X86_AVX512VPOPCNTDQ",
+            "HW_CPU_X86_AVX512VNNI",
+            "HW_CPU_X86_INTEL_SPEC_CTRL",
+        }
+
+    def test_a_features_list_leaves_out_disabled_ones(self):
+        text = "<cpu><feature policy='require' name='avx'/><feature policy='disable' name='mpx'/></cpu>"
+        assert parse_cpu_features(text) == {"avx"}
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("<capabilities><host>", "host capabilities: "),
+            ("", "host capabilities: "),
+            ("<capabilities/>", "no <host><cpu><arch>"),
+            (capabilities_xml().replace("<cell id='1'>", "<cell id='one'>"), "'one'"),
+            (capabilities_xml().replace("<cpu id='5'", "<cpu id='x'"), "NUMA cell 1.*'x'"),
+            (capabilities_xml().replace("unit='KiB'", "unit='parsec'"), "NUMA cell 0.*parsec"),
+            (capabilities_xml().replace("siblings='5'", "siblings='b'"), "siblings.*'b'"),
+        ],
+    )
+    def test_what_makes_no_sense_is_malformed_and_said_where(self, text, complaint):
+        with pytest.raises(MalformedXML, match=complaint):
+            parse_capabilities(text)
+
+
+class TestMemoryEncryption:
+    def test_each_technology_has_its_number_of_guests(self):
+        assert parse_encryption_slots(SEV.format("yes", 15, 84)) == {
+            "amd_sev": 15,
+            "amd_sev_es": 84,
+        }
+
+    def test_what_is_not_supported_has_none(self):
+        assert parse_encryption_slots(SEV.format("no", 15, 84)) == {}
+        assert parse_encryption_slots("<domainCapabilities/>") == {}
+
+    def test_a_number_that_is_none_is_malformed(self):
+        with pytest.raises(MalformedXML, match="domain capabilities.*maxGuests.*many"):
+            parse_encryption_slots(SEV.format("yes", "many", 0))
+
+
+class TestDevices:
+    def test_a_gpu_has_the_types_it_can_make(self):
+        found = devices(gpu_xml(0x84, 3, numa_node=1))
+        assert found.creatable == {"pci_0000_84_00_0": {"nvidia-35": 3}}
+        assert [(one.address, one.vendor_id, one.numa_node) for one in found.pci] == [
+            ("0000:84:00.0", "10de", 1)
+        ]
+
+    def test_a_device_without_a_cell_has_none(self):
+        (device,) = devices(gpu_xml(0x84, 3, numa_node=-1)).pci
+        assert device.numa_node is None
+
+    def test_mediated_devices_know_their_parent(self):
+        found = devices(gpu_xml(0x84, 2), mdev_xml(1, "pci_0000_84_00_0"))
+        assert found.mediated == [MediatedDevice(mdev_uuid(1), "pci_0000_84_00_0", "nvidia-35")]
+
+    def test_the_uuid_of_a_mediated_device_may_be_in_its_name_only(self):
+        text = mdev_xml(1, "pci_0000_84_00_0").replace(f"<uuid>{mdev_uuid(1)}</uuid>", "")
+        assert devices(text).mediated[0].uuid == mdev_uuid(1)
+
+    def test_cards_know_their_functions_and_functions_their_card(self):
+        card, first, second = devices(card_xml("ens1", 1, 2)).pci
+        assert (card.kind, card.interface, card.numa_node) == ("type-PF", "ens1", 0)
+        assert card.virtual_functions == (first.address, second.address)
+        assert {first.physical_function, second.physical_function} == {card.address}
+        assert first.kind == "type-VF"
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("<bus>132</bus>", "<bus>x</bus>"),
+            ("<bus>132</bus>", ""),
+            ("<vendor id='0x10de'/>", ""),
+            ("<availableInstances>3", "<availableInstances>three"),
+            ("numa node='0'", "numa node=''"),
+            ("</device>", ""),
+        ],
+    )
+    def test_a_malformed_device_is_named(self, old, new):
+        text = gpu_xml(0x84, 3, numa_node=0).replace(old, new)
+        with pytest.raises(MalformedXML, match="device gpu-at-84"):
+            parse_devices({"gpu-at-84": text})
+
+    def test_a_mediated_device_without_a_parent_is_malformed(self):
+        with pytest.raises(MalformedXML, match="device mdev_1"):
+            parse_devices({"mdev_1": mdev_xml(1, "")})
+
+
+class TestGuests:
+    def test_a_guest_with_pins_knows_its_processors_and_its_memory(self):
+        guest = parse_guest(guest_xml(uuid(1), pins=["2", "3"], cell=0), "g")
+        assert (guest.vcpu_cpus, guest.is_pinned) == ((frozenset({2}), frozenset({3})), True)
+        assert guest.memory_cells == {0: 1024}
+
+    def test_a_guest_without_pins_floats(self):
+        guest = parse_guest(guest_xml(uuid(1), vcpus=3), "g")
+        assert (guest.vcpu_cpus, guest.is_pinned) == ((frozenset(),) * 3, False)
+        assert guest.memory_cells is None
+
+    def test_a_guest_with_cells_of_its_own_has_memory_on_several(self):
+        text = guest_xml(uuid(1), vcpus=4).replace(
+            "<os>",
+            "<numatune><memnode cellid='0' mode='strict' nodeset='1'/>"
+            "<memnode cellid='1' mode='strict' nodeset='0'/></numatune><cpu><numa>"
+            "<cell id='0' cpus='0-1' memory='262144' unit='KiB'/>"
+            "<cell id='1' cpus='2-3' memory='768' unit='MiB'/></numa></cpu><os>",
+        )
+        assert parse_guest(text, "g").memory_cells == {1: 256, 0: 768}
+
+    @pytest.mark.parametrize("mode", ["preferred", "interleave"])
+    def test_memory_that_only_prefers_a_cell_is_nowhere_for_certain(self, mode):
+        text = guest_xml(uuid(1), cell=0).replace("strict", mode)
+        assert parse_guest(text, "g").memory_cells is None
+
+    def test_memory_that_may_be_on_two_cells_is_nowhere_for_certain(self):
+        assert parse_guest(guest_xml(uuid(1), cell="0-1"), "g").memory_cells is None
+
+    def test_devices_of_the_guest(self):
+        inside = mdev_of_guest_xml(1) + function_of_guest_xml(1, 2)
+        guest = parse_guest(guest_xml(uuid(1), devices=inside), "g")
+        assert guest.mediated_devices == (mdev_uuid(1),)
+        assert guest.pci_addresses == ("0000:01:10.2",)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("</domain>", ""),
+            (f"<uuid>{uuid(1)}</uuid>", ""),
+            (">2</vcpu>", ">two</vcpu>"),
+            ("vcpu='0' cpuset='2'", "vcpu='' cpuset='2'"),
+            ("vcpu='0' cpuset='2'", "vcpu='0' cpuset='2-'"),
+            ("nodeset='0'", "nodeset='x'"),
+            ("unit='MiB'", "unit='?'"),
+            ("function='0x2'", "function='two'"),
+        ],
+    )
+    def test_a_malformed_guest_is_named(self, old, new):
+        text = guest_xml(
+            uuid(1), pins=["2", "3"], cell=0, devices=function_of_guest_xml(1, 2)
+        ).replace(old, new)
+        with pytest.raises(MalformedXML, match="guest the-guest"):
+            parse_guest(text, "the-guest")
