@@ -31,7 +31,7 @@ MAPPINGS: Version = (1, 34)
 _HOLE = re.compile("\0(\\d+)\0")
 _NO_UUID = bytes(LENGTH)
 #: fewer candidates than this are written one by one
-_FEW = 8
+_FEW = 24
 #: texts of this many bytes aren't copied just to have fewer pieces
 _LARGE = 16_384
 

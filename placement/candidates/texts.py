@@ -9,6 +9,8 @@ from placement.candidates.columns import Numbers, Slots
 SEPARATOR = b", "
 _SHIFT = 8
 _LOW = (1 << _SHIFT) - 1
+#: fewer texts than this aren't worth looking for whole blocks
+_FEW = 64
 
 
 class Texts:
@@ -58,8 +60,12 @@ class Texts:
             as one text
         :param write: writes the texts of slots that aren't known yet
         """
-        numbers, begins = np.unique(slots >> _SHIFT, return_index=True)
+        if len(slots) < _FEW:
+            return self.each(slots.tolist(), write)
+        numbers = slots >> _SHIFT
+        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
         ends = np.append(begins[1:], len(slots))
+        numbers = numbers[begins]
         complete = (ends - begins) == whole[numbers]
         found: list[bytes] = []
         for number, begin, end, all_of_it in zip(
