@@ -1,6 +1,8 @@
 """Bring a database to the current schema, or say why it can't be taken over (DESIGN D2)."""
 
 import pathlib
+import random
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,6 +10,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.dialects import mysql
+from sqlalchemy.exc import DBAPIError
 
 from placement.storage import resource_classes, traits
 from placement.storage.dialects import DatabaseUnusable, schema_lock
@@ -16,11 +19,18 @@ from placement.storage.tables import (
     REFERENCE_HEAD,
     REFERENCE_REVISIONS,
     REFERENCE_TABLES,
+    metadata,
     reference_version,
 )
 
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
 VERSION_TABLE = "berth_alembic_version"
+#: how often a change of the schema is tried that others make, too, and seconds between
+_TRIES = 20
+_LONGEST_PAUSE = 1.0
+#: what MySQL says when another process just made the table, column, index or row, or is at it.
+#: Nodes of a Galera cluster lock for themselves only, so there it happens
+_RACES = frozenset({1050, 1060, 1061, 1062, 1205, 1213, 1684})
 
 
 class SchemaDiffers(Exception):
@@ -45,6 +55,22 @@ def sync(database: Database) -> None:
 
     Workers that start at the same time may all call it: one after the other they find it done.
     """
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return _sync(database)
+        except DBAPIError as error:
+            if attempt == _TRIES or not _is_race(error):
+                raise
+            time.sleep(random.uniform(0, _LONGEST_PAUSE))
+    raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _is_race(error: DBAPIError) -> bool:
+    arguments: tuple[Any, ...] = getattr(error.orig, "args", ())
+    return arguments[:1] != () and arguments[0] in _RACES
+
+
+def _sync(database: Database) -> None:
     with database.transaction() as connection, schema_lock(connection):
         # before alembic makes its table, which MySQL would leave in a database that is refused
         if _version(connection) is None and (found := differences(connection)):
@@ -92,8 +118,8 @@ def sync_standard_names(database: Database) -> None:
 def differences(connection: Connection) -> list[str]:
     """How the reference's schema in the database differs from its head, a line each.
 
-    Tables that aren't there are no difference where no revision is recorded either: the database
-    is empty, or whoever made the others hadn't finished.
+    Tables and indexes that aren't there are no difference where no revision is recorded either:
+    the database is empty, or whoever made the others hadn't finished; see `create_missing`.
     """
     inspector = sa.inspect(connection)
     there = set(inspector.get_table_names())
@@ -104,6 +130,11 @@ def differences(connection: Connection) -> list[str]:
             columns = {column["name"]: column for column in inspector.get_columns(table.name)}
             found += _column_differences(table, columns)
             found += _key_differences(table, inspector)
+            if revision is not None:
+                found += [
+                    f"{table.name}: no index on {', '.join(index.columns.keys())}"
+                    for index in _missing_indexes(table, inspector)
+                ]
         elif revision is not None:
             found.append(f"{table.name}: the table is missing")
     return found
@@ -136,15 +167,9 @@ def _column_differences(table: sa.Table, columns: dict[str, Any]) -> list[str]:
 
 
 def _key_differences(table: sa.Table, inspector: sa.Inspector) -> list[str]:
-    """Keys and indexes that are missing, whatever they are called; more of them do no harm."""
-    indexes = inspector.get_indexes(table.name)
-    unique = [
-        *(key["column_names"] for key in inspector.get_unique_constraints(table.name)),
-        *(index["column_names"] for index in indexes if index["unique"]),
-    ]
+    """Keys that are missing, whatever they are called; more of them do no harm."""
+    unique = _unique_keys(table, inspector)
     foreign = [key["constrained_columns"] for key in inspector.get_foreign_keys(table.name)]
-    primary = inspector.get_pk_constraint(table.name)["constrained_columns"]
-    sorting: list[Any] = [*unique, primary, *(index["column_names"] for index in indexes)]
     found = []
     for constraint in table.constraints:
         if isinstance(constraint, sa.UniqueConstraint):
@@ -155,12 +180,44 @@ def _key_differences(table: sa.Table, inspector: sa.Inspector) -> list[str]:
             columns = list(constraint.column_keys)
             if columns not in foreign:
                 found.append(f"{table.name}: no foreign key on {', '.join(columns)}")
+    return sorted(found)
+
+
+def _unique_keys(table: sa.Table, inspector: sa.Inspector) -> list[list[Any]]:
+    indexes = inspector.get_indexes(table.name)
+    return [
+        *(key["column_names"] for key in inspector.get_unique_constraints(table.name)),
+        *(index["column_names"] for index in indexes if index["unique"]),
+    ]
+
+
+def _missing_indexes(table: sa.Table, inspector: sa.Inspector) -> list[sa.Index]:
+    """Indexes for which there is none that begins with the same columns."""
+    there = [
+        *_unique_keys(table, inspector),
+        inspector.get_pk_constraint(table.name)["constrained_columns"],
+        *(index["column_names"] for index in inspector.get_indexes(table.name)),
+    ]
+    found = []
     for index in table.indexes:
         columns = list(index.columns.keys())
-        # an index on more columns serves, if it begins with these
-        if columns not in [known[: len(columns)] for known in sorting]:
-            found.append(f"{table.name}: no index on {', '.join(columns)}")
-    return sorted(found)
+        if columns not in [known[: len(columns)] for known in there]:
+            found.append(index)
+    return sorted(found, key=lambda index: str(index.name))
+
+
+def create_missing(connection: Connection) -> None:
+    """Create what isn't there of tables that have no `differences`.
+
+    MySQL commits each table and each index for itself: whoever began may have got anywhere.
+    """
+    inspector = sa.inspect(connection)
+    there = set(inspector.get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name in there:
+            for index in _missing_indexes(table, inspector):
+                index.create(connection)
+    metadata.create_all(connection)
 
 
 #: integers that don't hold what an integer does

@@ -25,9 +25,12 @@ class Processes:
             COUNT, context, initializer=_start, initargs=(self._everybody,)
         )
 
-    def run(self, job, url):
-        """What the jobs answer, by number."""
-        jobs = [self._pool.submit(_run, job, url, number) for number in range(COUNT)]
+    def run(self, job, *urls):
+        """What the jobs answer, by number; with several URLs, the services share them out."""
+        jobs = [
+            self._pool.submit(_run, job, urls[number % len(urls)], number)
+            for number in range(COUNT)
+        ]
         concurrent.futures.wait(jobs)
         self._everybody.reset()
         return [job.result() for job in jobs]

@@ -7,7 +7,8 @@ Follows: nothing
 import sqlalchemy as sa
 from alembic import op
 
-from placement.storage.tables import REFERENCE_HEAD, metadata, reference_version
+from placement.storage.schema import create_missing
+from placement.storage.tables import REFERENCE_HEAD, reference_version
 
 revision = "0001"
 down_revision = None
@@ -19,6 +20,6 @@ def upgrade() -> None:
     The reference can then be started on the database and finds it at its head revision.
     """
     connection = op.get_bind()
-    metadata.create_all(connection)
+    create_missing(connection)
     if connection.execute(sa.select(reference_version)).first() is None:
         connection.execute(sa.insert(reference_version).values(version_num=REFERENCE_HEAD))

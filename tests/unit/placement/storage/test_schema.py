@@ -145,9 +145,12 @@ def test_a_schema_whose_creation_was_interrupted_is_completed(database):
     made_by_the_reference(database)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE resource_provider_aggregates")
+        connection.exec_driver_sql("DROP INDEX allocations_consumer_id_idx")
         connection.exec_driver_sql("DELETE FROM alembic_version")
     schema.sync(database)
     assert tables(database) == set(metadata.tables) | OURS
+    indexes = sa.inspect(database.engine).get_indexes("allocations")
+    assert "allocations_consumer_id_idx" in {index["name"] for index in indexes}
     assert schema.reference_revision(database) == REFERENCE_HEAD
 
 

@@ -1,0 +1,196 @@
+"""A Galera cluster of three servers on the loopback interface, made for a short life."""
+
+import contextlib
+import itertools
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.databases.servers import MariaDB, ServerFailed
+
+#: where packages put Galera's library
+LIBRARIES = (
+    "/usr/lib/galera/libgalera_smm.so",
+    "/usr/lib64/galera-4/libgalera_smm.so",
+    "/usr/lib64/galera/libgalera_smm.so",
+)
+SIZE = 3
+#: seconds that a node may take to join, which copies all data
+PATIENCE = 120
+
+
+class Node(MariaDB):
+    """One server of the cluster; it has free ports of its own."""
+
+    kind = "galera"
+    programs = (*MariaDB.programs, "rsync")
+
+    def __init__(self, folder: Path, number: int) -> None:
+        super().__init__(folder)
+        self.number = number
+        self._group, self._state, self._increments, self._clients = _free_ports(4)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._members = ""
+        self._position: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Where other nodes reach it."""
+        return f"127.0.0.1:{self._group}"
+
+    def join(self, members: str) -> None:
+        """Start as a member of the cluster of those addresses; of a new one if there are none."""
+        self._members = members
+        self._process = self.start()
+
+    def kill(self) -> None:
+        """End it without a chance to say so."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def recover(self) -> None:
+        """Find out where it was killed, as Debian's service does; it then gets only the rest."""
+        done = self._run([*self._starting(), "--wsrep-recover", "--log-error="])
+        found = re.findall(r"Recovered position: *(\S+)", done.stdout)
+        if not found:
+            raise ServerFailed(f"{self.kind}: no position after a crash:\n{done.stdout}")
+        self._position = found[-1]
+
+    def wait(self) -> None:
+        """Return when it takes part. Raises ServerFailed."""
+        end = time.monotonic() + PATIENCE
+        while self.status("wsrep_local_state_comment") != "Synced":
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise ServerFailed(f"{self.kind}: node {self.number} doesn't join:\n{self.log()}")
+            time.sleep(0.1)
+
+    def status(self, name: str) -> str | None:
+        """What it says of itself, None if it doesn't answer."""
+        try:
+            return self.ask("SHOW STATUS LIKE %s", name)[0][1]
+        except self._driver().Error:
+            return None
+
+    def ask(self, question: str, *values: Any) -> list[tuple]:
+        """The rows that answer a question, of what was committed anywhere before."""
+        with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(question, values)
+            return list(cursor.fetchall())
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def _starting(self) -> list[str]:
+        provider = {
+            "base_host": "127.0.0.1",
+            "base_port": self._group,
+            "gmcast.listen_addr": f"tcp://{self.address}",
+            "ist.recv_addr": f"127.0.0.1:{self._increments}",
+            "gcache.size": "64M",
+            "gcache.dir": self.data,
+            # a killed node is given up after seconds, not a quarter of a minute
+            "evs.keepalive_period": "PT0.3S",
+            "evs.inactive_check_period": "PT0.3S",
+            "evs.suspect_timeout": "PT2S",
+            "evs.inactive_timeout": "PT4S",
+            "pc.recovery": "false",
+        }
+        settings = {
+            "skip-networking": 0,
+            "bind-address": "127.0.0.1",
+            "port": self._clients,
+            "binlog-format": "ROW",
+            "default-storage-engine": "InnoDB",
+            "innodb-autoinc-lock-mode": 2,
+            "innodb-buffer-pool-size": "64M",
+            "wsrep-on": 1,
+            "wsrep-provider": library(),
+            "wsrep-cluster-name": "berth",
+            "wsrep-cluster-address": f"gcomm://{self._members}",
+            "wsrep-node-name": f"node-{self.number}",
+            "wsrep-node-address": "127.0.0.1",
+            "wsrep-sst-method": "rsync",
+            "wsrep-sst-receive-address": f"127.0.0.1:{self._state}",
+            "wsrep-slave-threads": 4,
+            "wsrep-provider-options": ";".join(f"{k}={v}" for k, v in provider.items()),
+        }
+        if self._position:
+            settings["wsrep-start-position"] = self._position
+        return [*super()._starting(), *(f"--{name}={value}" for name, value in settings.items())]
+
+
+class Cluster:
+    """Three nodes, by `nodes`.
+
+    :param folder: an existing folder with a short name
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.chmod(0o755)
+        self.nodes = [Node(folder / str(number), number) for number in range(SIZE)]
+        self._numbers = itertools.count(1)
+
+    def start(self) -> None:
+        """Make and start all nodes, and wait until they are one cluster. Raises ServerFailed."""
+        if missing := Node.missing():
+            raise ServerFailed(missing)
+        library()
+        first, *others = self.nodes
+        for node in self.nodes:
+            node.folder.mkdir(mode=0o755)
+        first.make()
+        first.join("")
+        first.wait()
+        for node in others:
+            # what is in it comes from the first
+            node.make()
+            node.join(first.address)
+        for node in others:
+            node.wait()
+
+    def rejoin(self, node: Node) -> None:
+        """Start a node that was killed, and wait until it takes part again."""
+        node.recover()
+        node.join(",".join(other.address for other in self.nodes if other is not node))
+        node.wait()
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[str]:
+        """The name of a new database."""
+        name = f"test_{os.getpid()}_{next(self._numbers)}"
+        self.nodes[0].ask(f"CREATE DATABASE {name}")
+        try:
+            yield name
+        finally:
+            self.nodes[0].ask(f"DROP DATABASE {name}")
+
+    def close(self) -> None:
+        """End all nodes."""
+        for node in self.nodes:
+            node.close()
+
+
+def library() -> str:
+    """The path of Galera's library. Raises ServerFailed."""
+    for path in LIBRARIES:
+        if Path(path).is_file():
+            return path
+    raise ServerFailed("Galera isn't installed: apt-get install galera-4 rsync")
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody uses just now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [listener.getsockname()[1] for listener in sockets]
