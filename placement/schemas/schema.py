@@ -1,6 +1,7 @@
 """A compiled JSON schema, and the words schemas are built from."""
 
-from collections.abc import Callable, Hashable, Iterator
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -36,8 +37,51 @@ def _hashable(value: Any) -> Hashable:
     return ("?", value) if isinstance(value, bool) else value
 
 
+def _items(
+    validator: Any, items: Json, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """What jsonschema says of a list's items, as far as it can be the error that is told."""
+    if isinstance(instance, list):
+        places = ((place, instance[place]) for place in reversed(range(len(instance))))
+        yield from _told(validator, items, places)
+
+
+def _pattern_properties(
+    validator: Any, patterns: Json, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """What jsonschema says of an object's values, as far as it can be the error that is told."""
+    if isinstance(instance, dict):
+        names = sorted(instance, reverse=True)
+        for pattern, wanted in patterns.items():
+            places = ((name, instance[name]) for name in names if re.search(pattern, name))
+            yield from _told(validator, wanted, places, schema_path=pattern)
+
+
+def _told(
+    validator: Any, wanted: Json, places: Iterable[tuple[str | int, Any]], **position: str
+) -> Iterator[jsonschema.ValidationError]:
+    """The errors of values in descending order of their places.
+
+    Of all errors the one that is nearest to the top is told, and of those the one at the last
+    place (`jsonschema.exceptions.relevance`); so when a value itself is wrong, those before it
+    needn't be looked at.
+    """
+    for place, value in places:
+        errors = list(validator.descend(value, wanted, path=place, **position))
+        # found out before they are handed up, where their paths grow
+        is_itself_wrong = any(len(error.path) == 1 for error in errors)
+        yield from errors
+        if is_itself_wrong:
+            return
+
+
 _Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator, {"uniqueItems": _unique_items}
+    jsonschema.Draft202012Validator,
+    {
+        "uniqueItems": _unique_items,
+        "items": _items,
+        "patternProperties": _pattern_properties,
+    },
 )
 
 

@@ -1,9 +1,10 @@
-"""The quick check of bodies never lets through what jsonschema refuses."""
+"""The quick check of bodies lets nothing through that jsonschema refuses; its words are told."""
 
 import hypothesis.strategies as st
 import jsonschema
 import pytest
 from hypothesis import given
+from jsonschema.exceptions import best_match
 
 from placement.errors import MalformedJSON
 from placement.http.json_body import loads
@@ -21,10 +22,10 @@ SCHEMAS = {
 @pytest.mark.parametrize("name", SCHEMAS)
 @FUZZING
 @given(data=st.data())
-def test_the_quick_check_is_no_laxer_than_the_thorough_one(name, data):
+def test_what_is_told_is_what_jsonschema_says(name, data):
     schema = SCHEMAS[name]
     value = data.draw(fitting(schema.source))
-    for _ in range(data.draw(st.integers(0, 2))):
+    for _ in range(data.draw(st.integers(0, 4))):
         value = data.draw(spoiled(value))
     try:
         body = loads(written(value).encode())
@@ -34,7 +35,8 @@ def test_the_quick_check_is_no_laxer_than_the_thorough_one(name, data):
         schema.source, format_checker=schema._validator.format_checker
     )
     try:
-        expected = thorough.is_valid(body)
+        error = best_match(thorough.iter_errors(body))
     except RecursionError:
-        expected = False
-    assert (schema.why_not(body) is None) == expected
+        assert schema.why_not(body) is not None
+    else:
+        assert schema.why_not(body) == (None if error is None else str(error))
