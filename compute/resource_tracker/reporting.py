@@ -15,16 +15,13 @@ from compute.provider_config import (
     additional_traits,
 )
 from compute.provider_tree import ProviderSubTree, ProviderTree
-from compute.resource_tracker import root_inventory
+from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
 from compute.resource_tracker.node_records import NodeRecords
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
-from compute.resource_tracker.reshape import Allocations, reshaped_allocations
 from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
 
-# How often a node's update is tried while others change the same providers.
-ATTEMPTS = 4
 TRACKER, SCHEDULER, AUTO = "tracker", "scheduler", "auto"
 
 
@@ -55,60 +52,23 @@ class Reporting(NodeRecords):
         self, context: RequestContext, node: ComputeNode, startup: bool
     ) -> None:
         """Report the node, and start over when others changed its providers meanwhile."""
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._report(context, node, startup)
-            except (
-                exceptions.ResourceProviderUpdateConflict,
-                exceptions.PlacementReshapeConflict,
-            ) as conflict:
-                if attempt == ATTEMPTS:
-                    raise
-                # The usual way: each allocation changes the generation of its providers.
-                LOG.debug("Updating %s again: %s", node.hypervisor_hostname, conflict)
-            else:
-                return
+        until_undisturbed(lambda: self._report(context, node, startup), node.hypervisor_hostname)
 
     def _report(self, context: RequestContext, node: ComputeNode, startup: bool) -> None:
         nodename = node.hypervisor_hostname
         tree = self.reportclient.get_provider_subtree_and_ensure_root(
             context, node.uuid, name=nodename, with_sharing=True
         )
-        allocations: Allocations | None = None
-        try:
-            self._ask_driver(tree, node)
-        except exceptions.ReshapeNeeded:
-            if not startup:
-                raise
-            LOG.info("Node %s needs its inventory and allocations reshaped", nodename)
-            allocations = reshaped_allocations(
-                self.driver, self.reportclient, context, tree, nodename
-            )
+        reshaped = edit_tree(
+            self.driver, self.conf, self.reportclient, context, tree, node, may_reshape=startup
+        )
         tree.update_traits(nodename, self._get_traits(context, nodename, tree))
         self._add_pci_devices(tree, node)
         self._merge_provider_configs(self.provider_configs, tree)
         self.provider_tree = self._state(nodename).tree = tree
-        self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
-
-    def _ask_driver(self, tree: ProviderTree, node: ComputeNode) -> None:
-        """Have the tree edited by the driver, or fill the root with what an older driver tells."""
-        nodename = node.hypervisor_hostname
-        try:
-            # Drivers from before the reshape take two arguments.
-            self.driver.update_provider_tree(tree, nodename)
-        except NotImplementedError:
-            tree.update_inventory(nodename, self._legacy_inventory(node))
-            try:
-                tree.add_traits(nodename, *self.driver.get_traits(nodename))
-            except NotImplementedError:
-                LOG.debug("The driver of %s tells no traits", nodename)
-
-    def _legacy_inventory(self, node: ComputeNode) -> root_inventory.Inventory:
-        try:
-            told = self.driver.get_inventory(node.hypervisor_hostname)
-        except NotImplementedError:
-            return root_inventory.from_record(node, self.conf)
-        return root_inventory.completed(told, node, self.conf)
+        self.reportclient.update_from_provider_tree(
+            context, tree, allocations=reshaped.after if reshaped else None
+        )
 
     def _get_traits(self, context: RequestContext, nodename: str, tree: ProviderTree) -> set[str]:
         """Return the root's traits: the driver's and outsiders', corrected by ours."""

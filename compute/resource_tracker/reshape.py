@@ -7,6 +7,7 @@ import copy
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from compute.provider_tree import ProviderTree
@@ -17,13 +18,21 @@ LOG = logging.getLogger(__name__)
 Allocations = dict[str, dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Reshaped:
+    """What the consumers of a node hold, and what they shall hold: consumer → allocations."""
+
+    before: Allocations
+    after: Allocations
+
+
 def reshaped_allocations(
     driver: Any,
     reportclient: SchedulerReportClient,
     context: Any,
     tree: ProviderTree,
     nodename: str,
-) -> Allocations:
+) -> Reshaped:
     """Let the driver finish `tree` and return the allocations of the node as they shall be.
 
     Call it when the driver raised ReshapeNeeded over this very tree, however far it had edited it.
@@ -42,7 +51,7 @@ def reshaped_allocations(
             consumer,
             ", ".join(f"{amount} {name}" for name, amount in sorted(less.items())),
         )
-    return allocations
+    return Reshaped(before, allocations)
 
 
 def lost(

@@ -1,0 +1,93 @@
+"""What the driver makes of a node's tree, at a start-up and in the commands that play one.
+
+Both go the same way here: ask the driver, let it reshape if it must, and start over when others
+changed the providers meanwhile (compute.md §4.6, §7.1).
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.compute_node import ComputeNode
+from compute.context import RequestContext
+from compute.provider_tree import ProviderTree
+from compute.report import SchedulerReportClient
+from compute.resource_tracker import root_inventory
+from compute.resource_tracker.reshape import Reshaped, reshaped_allocations
+
+LOG = logging.getLogger(__name__)
+
+# How often a node's update is tried while others change the same providers.
+ATTEMPTS = 4
+
+_R = TypeVar("_R")
+
+
+def edit_tree(
+    driver: Any,
+    conf: cfg.ConfigOpts,
+    reportclient: SchedulerReportClient,
+    context: RequestContext,
+    tree: ProviderTree,
+    node: ComputeNode,
+    may_reshape: bool,
+) -> Reshaped | None:
+    """Let the driver edit `tree` into what the node has; return allocations only if it reshaped.
+
+    Raises ReshapeNeeded if it has to reshape and may not, or asks for it twice; ReshapeFailed if
+    it can't; and what gathering the allocations raises.
+    """
+    try:
+        _ask_driver(driver, conf, tree, node)
+    except exceptions.ReshapeNeeded:
+        if not may_reshape:
+            raise
+        nodename = node.hypervisor_hostname
+        LOG.info("Node %s needs its inventory and allocations reshaped", nodename)
+        return reshaped_allocations(driver, reportclient, context, tree, nodename)
+    return None
+
+
+def until_undisturbed(attempt: Callable[[], _R], nodename: str) -> _R:
+    """Do it again when others changed the node's providers meanwhile, four times in all.
+
+    Raises the conflict of the last attempt: ResourceProviderUpdateConflict or
+    PlacementReshapeConflict.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except (
+            exceptions.ResourceProviderUpdateConflict,
+            exceptions.PlacementReshapeConflict,
+        ) as conflict:
+            # The usual way: each allocation changes the generation of its providers.
+            LOG.debug("Updating %s again: %s", nodename, conflict)
+    return attempt()
+
+
+def _ask_driver(driver: Any, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode) -> None:
+    """Have the tree edited by the driver, or fill the root with what an older driver tells."""
+    nodename = node.hypervisor_hostname
+    try:
+        # Drivers from before the reshape take two arguments.
+        driver.update_provider_tree(tree, nodename)
+    except NotImplementedError:
+        tree.update_inventory(nodename, _legacy_inventory(driver, conf, node))
+        try:
+            tree.add_traits(nodename, *driver.get_traits(nodename))
+        except NotImplementedError:
+            LOG.debug("The driver of %s tells no traits", nodename)
+
+
+def _legacy_inventory(
+    driver: Any, conf: cfg.ConfigOpts, node: ComputeNode
+) -> root_inventory.Inventory:
+    try:
+        told = driver.get_inventory(node.hypervisor_hostname)
+    except NotImplementedError:
+        return root_inventory.from_record(node, conf)
+    return root_inventory.completed(told, node, conf)
