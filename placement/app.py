@@ -39,21 +39,21 @@ def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
     return start(conf).application
 
 
-def start(conf: cfg.ConfigOpts) -> Running:
+def start(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Running:
     """The service, from its configuration alone, for those who also end it.
 
     Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
-    standard resource classes and traits. Raises SchemaDiffers or DatabaseUnusable when the database
-    can't be used.
+    standard resource classes and traits unless told not to. Raises SchemaDiffers or
+    DatabaseUnusable when the database can't be used.
     """
     policy = Policy(conf)
-    database = open_database(conf)
+    database = open_database(conf, store_standard_names)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
     application = Placement(ROUTES, Services(conf, database, policy, snapshot))
     return Running(wrapped(application, conf), database)
 
 
-def open_database(conf: cfg.ConfigOpts) -> Database:
+def open_database(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Database:
     """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable."""
     options = conf.placement_database
     if options.slave_connection:
@@ -62,7 +62,8 @@ def open_database(conf: cfg.ConfigOpts) -> Database:
     database.wait_until_reachable()
     if options.sync_on_startup:
         schema.sync(database)
-    schema.sync_standard_names(database)
+    if store_standard_names:
+        schema.sync_standard_names(database)
     return database
 
 

@@ -49,11 +49,19 @@ class PlacementDirect:
         set to noauth2
     :param latest_microversion: whether requests that name no microversion ask for the newest one
         instead of 1.0
+    :param store_standard_names: whether the service stores those at its start; a client that must
+        not write anything says no
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, latest_microversion: bool = False) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        latest_microversion: bool = False,
+        store_standard_names: bool = True,
+    ) -> None:
         conf.set_override("auth_strategy", "noauth2", group="api")
         self._conf = conf
+        self._store_standard_names = store_standard_names
         self._version = "latest" if latest_microversion else None
         self._url = f"http://{uuid.uuid4()}{MOUNT}"
         self._service: _Service | None = None
@@ -67,16 +75,18 @@ class PlacementDirect:
         environ: bool = True,
         overrides: Mapping[tuple[str | None, str], Any] | None = None,
         latest_microversion: bool = False,
+        store_standard_names: bool = True,
     ) -> Self:
         """With a configuration of its own, read as the service does; see `placement.config.load`.
 
         For callers that have nothing but a URL: `configured(files=[], environ=False, overrides=
         {("placement_database", "connection"): url})`. Raises oslo.config's errors.
         """
-        return cls(config.load(argv, files, environ, overrides), latest_microversion)
+        conf = config.load(argv, files, environ, overrides)
+        return cls(conf, latest_microversion, store_standard_names)
 
     def __enter__(self) -> Adapter:
-        self._service = _Service(self._conf)
+        self._service = _Service(self._conf, self._store_standard_names)
         self._http = requests.Session()
         # nobody's proxies and passwords
         self._http.trust_env = False
@@ -118,8 +128,9 @@ class _Endpoint(BaseAuthPlugin):
 class _Service:
     """The application, made when it is first needed."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, store_standard_names: bool) -> None:
         self._conf = conf
+        self._store_standard_names = store_standard_names
         self._turn = threading.Lock()
         self._running: app.Running | None = None
         self._closed = False
@@ -130,7 +141,7 @@ class _Service:
             if self._closed:
                 raise requests.ConnectionError("This PlacementDirect is closed.")
             if self._running is None:
-                self._running = app.start(self._conf)
+                self._running = app.start(self._conf, self._store_standard_names)
             return self._running.application
 
     def close(self) -> None:

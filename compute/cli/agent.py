@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from compute import config, exceptions
 from compute.cell_database import sqlite
-from compute.cli.console import say, set_up_logging
+from compute.cli.console import say, set_up_logging, why
 from compute.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
@@ -160,7 +160,7 @@ def _check(outcome: UpdateOutcome) -> None:
     if not outcome.driver_ready:
         raise Failure(DRIVER_UNUSABLE, exceptions.VirtDriverNotReady())
     if outcome.failures:
-        described = "; ".join(f"node {name}: {_why(e)}" for name, e in outcome.failures.items())
+        described = "; ".join(f"node {name}: {why(e)}" for name, e in outcome.failures.items())
         raise Failure(_exit_code(outcome.failures.values()), described)
 
 
@@ -170,20 +170,6 @@ def _exit_code(failures: Collection[Exception]) -> int:
         if all(isinstance(failure, kinds) for failure in failures):
             return code
     return FAILED
-
-
-def _why(error: BaseException) -> str:
-    """An exception's message; of a lost connection, only where to and the reason underneath.
-
-    keystoneauth1 repeats what requests says, which repeats what urllib3 says.
-    """
-    if not isinstance(error, ksa_exceptions.ConnectionError):
-        return str(error)
-    cause: BaseException = error
-    while cause.__cause__ or cause.__context__:
-        cause = cause.__cause__ or cause.__context__ or cause
-    reason = (isinstance(cause, OSError) and cause.strerror) or cause
-    return f"{str(error).partition(': ')[0]}: {reason}"
 
 
 if __name__ == "__main__":

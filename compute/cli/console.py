@@ -7,6 +7,7 @@ import copy
 import logging
 import sys
 
+from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
@@ -61,3 +62,17 @@ def _keep_readable(handler: logging.Handler, program: str, brief: bool) -> None:
 def say(program: str, message: object) -> None:
     """Print one line to stderr, whatever the message is made of."""
     print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+
+
+def why(error: BaseException) -> str:
+    """An exception's message; of a lost connection, only where to and the reason underneath.
+
+    keystoneauth1 repeats what requests says, which repeats what urllib3 says.
+    """
+    if not isinstance(error, ksa_exceptions.ConnectionError):
+        return str(error)
+    cause: BaseException = error
+    while cause.__cause__ or cause.__context__:
+        cause = cause.__cause__ or cause.__context__ or cause
+    reason = (isinstance(cause, OSError) and cause.strerror) or cause
+    return f"{str(error).partition(': ')[0]}: {reason}"

@@ -274,3 +274,10 @@ def test_threads_share_it(client):
         statuses = list(pool.map(create, range(24)))
     found = client.get("/resource_providers").json()["resource_providers"]
     assert (statuses, len(found)) == ([201] * 24, 24)
+
+
+def test_a_client_that_must_not_write_can_keep_it_from_storing_standard_names(new_database):
+    url = new_database(empty=True)
+    with PlacementDirect(configuration(url), store_standard_names=False) as client:
+        found = client.get("/traits", microversion="1.6").json()["traits"]
+    assert found == []
