@@ -31,12 +31,6 @@ class Layout:
     root: Inventory
     cells: Sequence[numa.Provider]
 
-    @property
-    def pcpu(self) -> list[Mapping[str, float]]:
-        """Return the records of PCPU."""
-        inventories = [self.root, *(cell.inventory for cell in self.cells)]
-        return [inventory["PCPU"] for inventory in inventories if "PCPU" in inventory]
-
 
 def reserved_amounts(
     conf: cfg.ConfigOpts, totals: Mapping[str, int], disk_gb: int

@@ -111,8 +111,20 @@ class NodeUpdate:
             return
         if self.allocations is None:
             raise exceptions.ReshapeNeeded()
-        providers = [self.tree.data(name).uuid for name in now]
-        pcpu.dedicate(self.allocations, providers, self.consumers.is_pinned, wanted.pcpu)
+        uuids = {name: self.tree.data(name).uuid for name in now}
+        inventories = {self.nodename: wanted.root} | {
+            cell.name: cell.inventory for cell in wanted.cells
+        }
+        pcpu.dedicate(
+            self.allocations,
+            list(uuids.values()),
+            self.consumers.is_pinned,
+            {
+                uuids.get(name, name): inventory[pcpu.PCPU]
+                for name, inventory in inventories.items()
+                if pcpu.PCPU in inventory
+            },
+        )
 
     def _arrange(
         self, is_ours: numa.Ownership, cards: CardProviders, wanted: layout.Layout

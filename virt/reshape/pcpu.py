@@ -15,13 +15,14 @@ def dedicate(
     allocations: Allocations,
     providers: Collection[str],
     is_pinned: Callable[[str], bool],
-    inventories: Collection[Mapping[str, Any]],
+    inventories: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Turn the VCPU of pinned consumers into as many PCPU, where they hold it, in place.
 
     :param providers: uuids of the node's own providers; what consumers hold elsewhere stays
     :param is_pinned: says of a consumer whether its guest has processors to itself
-    :param inventories: the records of PCPU these providers will have
+    :param inventories: the records of PCPU there will be, by provider uuid; or by anything else for
+        providers that aren't there yet
     :raises ReshapeFailed: there are fewer PCPU than pinned guests hold; nothing changed
     """
     changes = [
@@ -30,16 +31,27 @@ def dedicate(
         for provider in sorted(providers)
         if held(body, provider, VCPU) and not held(body, provider, PCPU) and is_pinned(consumer)
     ]
-    needed = sum(amount for _, _, amount in changes) + sum(
-        held(body, provider, PCPU) for body in allocations.values() for provider in providers
-    )
-    capacity = sum(Stock.of(record).capacity for record in inventories)
-    if changes and needed > capacity:
-        consumers = ", ".join(sorted({consumer for consumer, _, _ in changes}))
-        raise exceptions.ReshapeFailed(
-            error=f"pinned consumers need {needed} {PCPU}, and there are {capacity}: {consumers}"
-        )
+    _refuse_what_does_not_fit(changes, list(inventories.values()))
+    for provider in inventories:
+        here = [change for change in changes if change[1] == provider]
+        _refuse_what_does_not_fit(here, [inventories[provider]], f" on provider {provider}")
     for consumer, provider, amount in changes:
         # First give, then take: a record must not vanish and come back last.
         give(allocations[consumer], provider, PCPU, amount)
         take(allocations[consumer], provider, VCPU)
+
+
+def _refuse_what_does_not_fit(
+    changes: Collection[tuple[str, str, int]],
+    records: Collection[Mapping[str, Any]],
+    where: str = "",
+) -> None:
+    """Nobody has PCPU before: the class is new on this host."""
+    needed = sum(amount for _, _, amount in changes)
+    capacity = sum(Stock.of(record).capacity for record in records)
+    if needed > capacity:
+        consumers = ", ".join(sorted({consumer for consumer, _, _ in changes}))
+        raise exceptions.ReshapeFailed(
+            error=f"pinned consumers need {needed} {PCPU}{where}, and there are {capacity}: "
+            f"{consumers}"
+        )

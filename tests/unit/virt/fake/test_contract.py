@@ -1,0 +1,91 @@
+"""The fake drivers keep the contract (but for the two that are there to break it)."""
+
+from functools import partial
+
+import pytest
+
+from tests.unit.virt.consumers import uuid
+from virt import fake
+from virt.fake import PhysicalFunction
+from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+
+CARDS = {"ens1": PhysicalFunction(0, 4, "net0"), "ens2": PhysicalFunction(1, 4, "net1")}
+GPUS = {"pci_0000_84_00_0": 2, "pci_0000_85_00_0": 2}
+
+
+@pytest.fixture
+def maker(virtapi, conf):
+    """Say how a driver is made, whenever that will be."""
+
+    def make(driver_class, **options):
+        return partial(driver_class, virtapi, conf, **options)
+
+    return make
+
+
+class TestOneForm(DriverContract):
+    @pytest.fixture(
+        params=[
+            fake.FakeDriver,
+            fake.SmallFakeDriver,
+            fake.MediumFakeDriver,
+            fake.MediumFakeDriverWithNestedCustomResources,
+            fake.PredictableNodeUUIDDriver,
+            fake.FakeMultiNodeDriver,
+            fake.LegacyInventoryDriver,
+            fake.ResourceOnlyDriver,
+        ],
+        ids=lambda driver_class: driver_class.__name__,
+    )
+    def scenario(self, request, maker):
+        return Scenario(maker(request.param))
+
+
+class TestVGPU(ReshapeContract):
+    @pytest.fixture
+    def scenario(self, maker):
+        mdevs = {
+            uuid(1): {"pci_0000_84_00_0": 1, "pci_0000_85_00_0": 1},
+            uuid(2): {"pci_0000_85_00_0": 1},
+        }
+        return ReshapeScenario(
+            maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, mdevs=mdevs),
+            old_driver=maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, nested=False),
+            held={
+                uuid(1): {"host1": {"VCPU": 1, "MEMORY_MB": 64, "VGPU": 2}},
+                uuid(2): {"host1": {"VGPU": 1}},
+                uuid(3): {"host1": {"VCPU": 4, "DISK_GB": 20}},
+            },
+        )
+
+
+class TestNUMA(ReshapeContract):
+    @pytest.fixture(params=["to cells", "back to the root"])
+    def scenario(self, request, maker):
+        flat, modelled = (
+            maker(fake.FakeNUMAReshapeDriver, modelled=modelled, physical_functions=CARDS)
+            for modelled in (False, True)
+        )
+        if request.param == "to cells":
+            return ReshapeScenario(modelled, old_driver=flat)
+        return ReshapeScenario(flat, old_driver=modelled)
+
+
+class TestRename(ReshapeContract):
+    @pytest.fixture(params=[True, False], ids=["to the new name", "to the old name"])
+    def scenario(self, request, maker):
+        names = {"CUSTOM_FPGA": "FPGA"} if request.param else {"FPGA": "CUSTOM_FPGA"}
+        return ReshapeScenario(
+            maker(fake.FakeRCRenameDriver, renamed=request.param),
+            old_driver=maker(fake.FakeRCRenameDriver, renamed=not request.param),
+            renamed=names,
+        )
+
+
+class TestSharedStorage(ReshapeContract):
+    @pytest.fixture
+    def scenario(self, maker):
+        return ReshapeScenario(
+            maker(fake.FakeSharedStorageDriver),
+            old_driver=maker(fake.FakeSharedStorageDriver, shared=False),
+        )

@@ -1,0 +1,25 @@
+"""A conformance kit for drivers: is the contract of update_provider_tree kept (compute.md §6.2)?
+
+Derive a test class from `DriverContract`, or from `ReshapeContract` for a driver that can come upon
+inventory it has to move, and say in a fixture called `scenario` how the driver is made::
+
+    class TestMyDriver(DriverContract):
+        @pytest.fixture
+        def scenario(self):
+            return Scenario(lambda: MyDriver(NoopVirtAPI(), conf))
+
+Every test takes the driver through starts, updates and reshapes on a tree that others have
+providers in as well. What it finds is a `ContractBroken` that names the provider, the consumer and
+the rule. Nothing of this needs Placement.
+"""
+
+from virt.testing.contract import DriverContract, ReshapeContract
+from virt.testing.scenario import ContractBroken, ReshapeScenario, Scenario
+
+__all__ = [
+    "ContractBroken",
+    "DriverContract",
+    "ReshapeContract",
+    "ReshapeScenario",
+    "Scenario",
+]
