@@ -13,7 +13,7 @@ from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication
 from placement.http.fault import FaultWrapper
-from placement.http.request_log import RequestLog
+from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
 from placement.storage import schema
@@ -49,7 +49,8 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Running:
     policy = Policy(conf)
     database = open_database(conf, store_standard_names)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
-    application = Placement(ROUTES, Services(conf, database, policy, snapshot))
+    application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
+    application = StatementCount(application, database)
     return Running(wrapped(application, conf), database)
 
 
@@ -74,7 +75,7 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     application = authenticated(application, conf)
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
-    application = RequestLog(application)
+    application = RequestLog(application, conf.berth.log_request_cost)
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
     return application

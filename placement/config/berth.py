@@ -16,4 +16,11 @@ OPTIONS = [
         help="Seconds after which a search for allocation candidates compares the process's "
         "picture of the cloud with the tables, to notice writers that aren't Berth; 0: never.",
     ),
+    cfg.BoolOpt(
+        "log_request_cost",
+        default=False,
+        help="Beside the line of `placement.requestlog`, log a line for each request by "
+        "`placement.requestcost`: its duration in milliseconds and its number of SQL statements. "
+        "JSON logs have them anyway.",
+    ),
 ]

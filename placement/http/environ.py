@@ -11,6 +11,8 @@ WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 CONTEXT = "placement.context"
 #: the negotiated version, once it is known
 VERSION = "placement.version"
+#: how many SQL statements the request took
+STATEMENTS = "placement.statements"
 
 
 def path_with_query(environ: Environ) -> str:

@@ -81,7 +81,8 @@ class DatabaseSettings:
 class Database:
     """Runs questions and operations, each a function of one connection.
 
-    `retries` counts how often something was run again, by cause.
+    `retries` counts how often something was run again, by cause; `statements` how many SQL
+    statements the calling thread has sent since it began, those that begin transactions apart.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Database:
         self._settings = settings
         self.engine = _make_engine(settings)
         self._sqlite = self.engine.dialect.name == "sqlite"
+        self._tally = _count_statements(self.engine)
         self._reader, self._writer = _modes(self.engine)
         self._pause = pause
         self._clock = clock
@@ -104,6 +106,11 @@ class Database:
         self.retries: collections.Counter[str] = collections.Counter()
         # also at the end of the process: SQLite then puts all into the one file that is copied
         self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
+
+    @property
+    def statements(self) -> int:
+        """What the calling thread has sent."""
+        return self._tally.count
 
     def read(self, question: Operation[T]) -> T:
         """Answer a question from one consistent snapshot of the database.
@@ -274,6 +281,23 @@ def _make_engine(settings: DatabaseSettings) -> sa.Engine:
     return engine
 
 
+class _Tally(threading.local):
+    count = 0
+
+
+def _count_statements(engine: sa.Engine) -> _Tally:
+    """Count them where they are handed to the driver, which costs least."""
+    tally = _Tally()
+
+    def count(cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
+            tally.count += 1
+
+    for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
+        event.listen(engine, moment, count)
+    return tally
+
+
 def _log_statements(level: int) -> str:
     """Let engines of the name we give log their statements, from 100 on with the rows found."""
     name = f"placement.{level}"
@@ -327,6 +351,11 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
         )
 
 
+#: before which statements a node of a Galera cluster waits for the others: SELECT and BEGIN, UPDATE
+#: and DELETE, INSERT, SHOW
+_GALERA_WAITS = 1 | 2 | 4 | 8
+
+
 def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: Any) -> None:
@@ -338,3 +367,7 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
                 "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
+            if any(value == "ON" for _, value in cursor.fetchall()):
+                # each transaction begins with all that was committed on any node of the cluster
+                cursor.execute(f"SET SESSION wsrep_sync_wait = {_GALERA_WAITS}")
