@@ -33,13 +33,14 @@ def write_allocations(
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
         if entries:
-            allocation.check(
-                entries,
-                inventories.slots(connection, stocked, wanted),
-                allocations.usages(connection, stocked, wanted, claimants.uuids),
-                classes.names_of(connection, wanted),
-                {node.id: node.uuid for node in nodes.values()},
-            )
+            with claimants.refusing(connection):
+                allocation.check(
+                    entries,
+                    inventories.slots(connection, stocked, wanted),
+                    allocations.usages(connection, stocked, wanted, claimants.uuids),
+                    classes.names_of(connection, wanted),
+                    {node.id: node.uuid for node in nodes.values()},
+                )
         claimants.save(connection, entries)
         providers.bump(connection, stocked)
         changes.record(connection, stocked | claimants.provider_ids(), Kind.USAGE)

@@ -1,11 +1,13 @@
 """The consumers of one allocation write, locked, with what they hold and what they are to hold."""
 
+import contextlib
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.domain.provider import Node
+from placement.errors import AllocationRefused
 from placement.storage import allocations, consumers
 from placement.storage.engine import Connection
 
@@ -43,6 +45,24 @@ class Claimants:
             if known and request.uuid in seen:
                 raise named_twice(request, known.generation + 1)
             seen.add(request.uuid)
+
+    @contextlib.contextmanager
+    def refusing(self, connection: Connection) -> Iterator[None]:
+        """A refusal within for what providers have is not given to consumers that came meanwhile.
+
+        One that doesn't exist can't be locked. While we wait for the providers, somebody may create
+        it and take what we were to get; then our caller's generation is outdated, which is to be
+        said first. Raises ConcurrentUpdate.
+        """
+        try:
+            yield
+        except AllocationRefused:
+            new = [request for request in self.requests if request.uuid not in self.stored]
+            if new:
+                stored = consumers.generations(connection, [request.uuid for request in new])
+                for request in new:
+                    check_generation(request, stored.get(request.uuid))
+            raise
 
     def provider_ids(self) -> set[int]:
         """Ids of the providers that the consumers hold something of."""

@@ -54,13 +54,14 @@ def reshape(
             stocked = {entry.provider_id for entry in entries}
             wanted = {entry.class_id for entry in entries}
             old = inventories.slots(connection, stocked, wanted)
-            allocation.check(
-                entries,
-                old | _only(new, stocked, wanted),
-                allocations.usages(connection, stocked, wanted, claimants.uuids),
-                classes.names_of(connection, wanted),
-                {node.id: node.uuid for node in nodes.values()},
-            )
+            with claimants.refusing(connection):
+                allocation.check(
+                    entries,
+                    old | _only(new, stocked, wanted),
+                    allocations.usages(connection, stocked, wanted, claimants.uuids),
+                    classes.names_of(connection, wanted),
+                    {node.id: node.uuid for node in nodes.values()},
+                )
         claimants.save(connection, entries)
         _refuse_in_use(connection, stocks, nodes, new)
         inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)

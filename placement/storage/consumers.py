@@ -104,6 +104,13 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
     return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}
 
 
+def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
+    """The generation of each consumer as it is now, unlocked; unknown ones are missing."""
+    question = sa.select(consumers.c.uuid, consumers.c.generation)
+    rows = connection.execute(question.where(consumers.c.uuid.in_(list(uuids))))
+    return {uuid: generation for uuid, generation in rows}
+
+
 def insert(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
     """Store rows of `uuid`, `generation`, `project_id`, `user_id` and `consumer_type_id`."""
     if rows:

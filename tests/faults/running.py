@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 HEADERS = {
     "x-auth-token": "admin",
     "x-roles": "admin,service",
-    "openstack-api-version": "placement 1.39",
 }
 #: seconds for a process to start, for an answer, and for a state to come about
 PATIENCE = 60
@@ -60,8 +59,8 @@ class Client:
         self.path = path
         self.patience = patience
 
-    def request(self, method: str, path: str, body: Any = None) -> Answer:
-        headers = dict(HEADERS)
+    def request(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Answer:
+        headers = HEADERS | {"openstack-api-version": f"placement {version}"}
         if body is not None:
             headers["content-type"] = "application/json"
             body = json.dumps(body)

@@ -1,7 +1,7 @@
 """Writers that know what the database must hold after each of their requests.
 
-Each has two consumers and two providers of its own, and all claim from one provider they share. What
-a consumer holds tells its generation, so half of a write shows.
+Each has two consumers and two providers of its own, and all claim from one provider they share.
+What a consumer holds tells its generation, so half of a write shows.
 """
 
 import copy

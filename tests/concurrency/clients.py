@@ -1,0 +1,331 @@
+"""Client processes that do random things to a few providers and consumers, and write down when.
+
+Run as a program, with a JSON object of `Task` as its argument: it says `ready`, waits for a line,
+works, and prints what it did. A clock of the whole machine tells when.
+"""
+
+import contextlib
+import dataclasses
+import json
+import pickle
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.concurrency.history import Call
+from tests.concurrency.model import (
+    CONFLICT,
+    DONE,
+    IN_USE,
+    MISSING,
+    REFUSED,
+    Amounts,
+    Operation,
+    ReadConsumer,
+    ReadProvider,
+    ReadUsage,
+    Release,
+    Reshape,
+    Restock,
+    Search,
+    Wish,
+    Write,
+)
+from tests.faults.running import NO_ANSWER, ROOT, Answer, Client
+
+CLASS = "VCPU"
+PROVIDERS = 3
+CONSUMERS = 4
+#: of each provider at first: less than the consumers want together
+TOTAL = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What one client does.
+
+    :param path: the service's socket
+    :param history: tells the providers and consumers of one history from those of others
+    :param calls: how many
+    """
+
+    path: str
+    history: int
+    number: int
+    calls: int
+    seed: int
+
+
+def provider_uuid(history: int, number: int) -> str:
+    return f"a0000000-0000-4000-8000-{history:06d}{number:06d}"
+
+
+def consumer_uuid(history: int, number: int) -> str:
+    return f"c0000000-0000-4000-8000-{history:06d}{number:06d}"
+
+
+class Wire:
+    """Performs operations of the model as requests, and reads their answers back."""
+
+    def __init__(self, client: Client, history: int) -> None:
+        self._client = client
+        self._providers = [provider_uuid(history, n) for n in range(PROVIDERS)]
+        self._consumers = [consumer_uuid(history, n) for n in range(CONSUMERS)]
+        self._number = {uuid: number for number, uuid in enumerate(self._providers)}
+
+    def perform(self, operation: Operation) -> Any:
+        """The answer, as the model words it, or the bare one where the model has no word."""
+        perform: Callable[[Any], Any] = getattr(self, f"_{type(operation).__name__.lower()}")
+        return perform(operation)
+
+    def _write(self, write: Write) -> Any:
+        wishes = self._wishes(write.wishes)
+        if len(wishes) > 1:
+            return _outcome(self._client.post("/allocations", wishes))
+        ((uuid, wish),) = wishes.items()
+        return _outcome(self._client.put(f"/allocations/{uuid}", wish))
+
+    def _wishes(self, wishes: tuple[Wish, ...]) -> dict[str, Any]:
+        return {
+            self._consumers[wish.consumer]: {
+                "allocations": {
+                    self._providers[provider]: {"resources": {CLASS: amount}}
+                    for provider, amount in wish.holds
+                },
+                "project_id": "p",
+                "user_id": "u",
+                "consumer_type": "INSTANCE",
+                "consumer_generation": wish.generation,
+            }
+            for wish in wishes
+        }
+
+    def _release(self, release: Release) -> Any:
+        answer = self._client.delete(f"/allocations/{self._consumers[release.consumer]}")
+        return MISSING if answer.status == 404 else _outcome(answer)
+
+    def _restock(self, restock: Restock) -> Any:
+        body = _stock(restock.generation, restock.total)
+        path = f"/resource_providers/{self._providers[restock.provider]}/inventories"
+        return _outcome(self._client.put(path, body))
+
+    def _reshape(self, reshape: Reshape) -> Any:
+        source, target = self._providers[reshape.source], self._providers[reshape.target]
+        body = {
+            "inventories": {
+                source: _stock(reshape.generations[0], None),
+                target: _stock(reshape.generations[1], reshape.total),
+            },
+            "allocations": self._wishes(reshape.wishes),
+        }
+        return _outcome(self._client.post("/reshaper", body))
+
+    def _readconsumer(self, read: ReadConsumer) -> Any:
+        body = _found(self._client.get(f"/allocations/{self._consumers[read.consumer]}"))
+        holds = (
+            (self._number[uuid], held["generation"], held["resources"][CLASS])
+            for uuid, held in body["allocations"].items()
+        )
+        return body.get("consumer_generation"), tuple(sorted(holds))
+
+    def _readprovider(self, read: ReadProvider) -> Any:
+        path = f"/resource_providers/{self._providers[read.provider]}/inventories"
+        body = _found(self._client.get(path))
+        total = body["inventories"].get(CLASS, {}).get("total")
+        return body["resource_provider_generation"], total
+
+    def _readusage(self, read: ReadUsage) -> Any:
+        path = f"/resource_providers/{self._providers[read.provider]}/usages"
+        body = _found(self._client.get(path))
+        return body["resource_provider_generation"], body["usages"].get(CLASS, 0)
+
+    def _search(self, _: Search) -> Any:
+        body = _found(self._client.get(f"/allocation_candidates?resources={CLASS}:1"))
+        found = (
+            (
+                self._number[uuid],
+                summary["resources"][CLASS]["capacity"],
+                summary["resources"][CLASS]["used"],
+            )
+            for uuid, summary in body["provider_summaries"].items()
+            if uuid in self._number
+        )
+        return tuple(sorted(found))
+
+
+def _stock(generation: int, total: int | None) -> dict[str, Any]:
+    inventories = {} if total is None else {CLASS: {"total": total}}
+    return {"resource_provider_generation": generation, "inventories": inventories}
+
+
+def _found(answer: Answer) -> Any:
+    assert answer.status == 200, answer
+    return answer.body
+
+
+def _outcome(answer: Answer) -> Any:
+    if answer.status in (200, 204):
+        return DONE
+    if answer.status != 409:
+        return tuple(answer)
+    return {
+        "placement.concurrent_update": CONFLICT,
+        "placement.undefined_code": REFUSED,
+        "placement.inventory.inuse": IN_USE,
+    }.get(answer.code or "", tuple(answer))
+
+
+class RandomClient:
+    """Does random things, mostly with what it has seen last, which may be out of date."""
+
+    def __init__(self, wire: Wire, task: Task) -> None:
+        self._wire = wire
+        self._task = task
+        self._source = random.Random(task.seed)
+        self._providers: dict[int, tuple[int, int | None]] = dict.fromkeys(
+            range(PROVIDERS), (1, TOTAL)
+        )
+        self._consumers: dict[int, tuple[int | None, Amounts]] = dict.fromkeys(
+            range(CONSUMERS), (None, ())
+        )
+
+    def run(self) -> Iterator[Call]:
+        """What it did. It ends where it isn't answered."""
+        for _ in range(self._task.calls):
+            operation = self._choose()
+            began = time.monotonic()
+            try:
+                answer = self._wire.perform(operation)
+            except NO_ANSWER:
+                yield Call(self._task.number, began, None, operation)
+                return
+            yield Call(self._task.number, began, time.monotonic(), operation, answer)
+            self._learn(operation, answer)
+
+    def _choose(self) -> Operation:
+        chance = self._source.random()
+        consumer = self._source.randrange(CONSUMERS)
+        provider = self._source.randrange(PROVIDERS)
+        if chance < 0.12:
+            return ReadConsumer(consumer)
+        if chance < 0.24:
+            return ReadProvider(provider)
+        if chance < 0.3:
+            return ReadUsage(provider)
+        if chance < 0.4:
+            return Search()
+        if chance < 0.5:
+            return Release(consumer)
+        if chance < 0.6:
+            total = self._source.randint(TOTAL // 2, TOTAL + 2)
+            return Restock(provider, self._providers[provider][0], total)
+        if chance < 0.66:
+            return self._reshape(provider)
+        if chance < 0.76:
+            return Write(tuple(map(self._wish, self._source.sample(range(CONSUMERS), 2))))
+        return Write((self._wish(consumer),))
+
+    def _wish(self, consumer: int) -> Wish:
+        generation, held = self._consumers[consumer]
+        if held and self._source.random() < 0.2:
+            return Wish(consumer, generation, ())
+        chosen = self._source.sample(range(PROVIDERS), self._source.randint(1, 2))
+        holds = tuple((provider, self._source.randint(1, 3)) for provider in sorted(chosen))
+        return Wish(consumer, generation, holds)
+
+    def _reshape(self, source: int) -> Reshape:
+        """Move a provider's inventory to another, with those that are believed to hold it."""
+        target = (source + self._source.randint(1, PROVIDERS - 1)) % PROVIDERS
+        wishes = []
+        for consumer, (generation, held) in self._consumers.items():
+            amounts = dict(held)
+            if source in amounts:
+                amounts[target] = amounts.get(target, 0) + amounts.pop(source)
+                wishes.append(Wish(consumer, generation, tuple(sorted(amounts.items()))))
+        generations = self._providers[source][0], self._providers[target][0]
+        total = (self._providers[source][1] or 0) + (self._providers[target][1] or 0) or TOTAL
+        return Reshape(source, target, generations, total, tuple(wishes))
+
+    def _learn(self, operation: Operation, answer: Any) -> None:
+        """Believe what was read, and that what was done stays."""
+        match operation:
+            case ReadConsumer(consumer):
+                generation, holds = answer
+                self._consumers[consumer] = generation, tuple((p, n) for p, _, n in holds)
+                for provider, moved, _ in holds:
+                    self._providers[provider] = moved, self._providers[provider][1]
+            case ReadProvider(provider):
+                self._providers[provider] = answer
+            case Release(consumer):
+                self._consumers[consumer] = None, ()
+            case Restock(provider, generation, total) if answer == DONE:
+                self._providers[provider] = generation + 1, total
+            case Write(wishes) | Reshape(wishes=wishes) if answer == DONE:
+                for wish in wishes:
+                    moved = (wish.generation or 0) + 1 if wish.holds else None
+                    self._consumers[wish.consumer] = moved, wish.holds
+            case Write(wishes) if answer == CONFLICT:
+                for wish in wishes:
+                    self._look_again(wish.consumer)
+
+    def _look_again(self, consumer: int) -> None:
+        """Try another generation next time; reading it would make conflicts rare."""
+        generation, held = self._consumers[consumer]
+        self._consumers[consumer] = (
+            (generation or 0) + 1 if self._source.random() < 0.5 else None,
+            held,
+        )
+
+
+def make(client: Client, history: int) -> None:
+    """Create the providers of a history, as `State.fresh` has them."""
+    for number in range(PROVIDERS):
+        uuid = provider_uuid(history, number)
+        body = {"name": f"{history} {number}", "uuid": uuid}
+        assert client.post("/resource_providers", body).status == 200
+        path = f"/resource_providers/{uuid}/inventories"
+        assert client.put(path, _stock(0, TOTAL)).status == 200
+
+
+@contextlib.contextmanager
+def at_work(tasks: list[Task]) -> Iterator[Callable[[], list[Call]]]:
+    """Processes that have just begun their tasks, all at once; gives what waits for their calls."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.concurrency.clients", json.dumps(vars(task))],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for task in tasks
+    ]
+
+    def calls() -> list[Call]:
+        return [call for process in processes for call in pickle.loads(process.communicate()[0])]
+
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        yield calls
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+if __name__ == "__main__":
+    task = Task(**json.loads(sys.argv[1]))
+    work = RandomClient(Wire(Client(task.path), task.history), task)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    sys.stdout.buffer.write(pickle.dumps(list(work.run())))

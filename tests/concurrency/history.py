@@ -1,0 +1,131 @@
+"""Is there an order of concurrent calls, one after the other, that explains every answer?
+
+The search is Wing and Gong's, with Lowe's memory of what has been tried: a call may come next if no
+other call that is still to come had ended before it began.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.concurrency.model import Operation, State
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One call.
+
+    :param client: clients do one thing after the other
+    :param began: seconds of a clock that all clients share
+    :param ended: None if no answer came; it may have happened at any time since, or never
+    """
+
+    client: int
+    began: float
+    ended: float | None
+    operation: Operation
+    answer: Any = None
+
+    @property
+    def answered(self) -> bool:
+        return self.ended is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Explained:
+    """The calls in an order that explains them, and the state they lead to."""
+
+    order: list[Call]
+    state: State
+
+
+@dataclasses.dataclass(frozen=True)
+class Unexplained:
+    """No order does. What the longest that does up to some point leads to, and what can't follow.
+
+    :param expected: for each call that could come next, what it would have been answered
+    """
+
+    order: list[Call]
+    state: State
+    expected: list[tuple[Call, Any]]
+
+    def __str__(self) -> str:
+        last = [f"  {call.client}: {call.operation} → {call.answer}" for call in self.order[-8:]]
+        next_ones = [
+            f"  {call.client}: {call.operation} → {call.answer}, but here it would be {expected}"
+            for call, expected in self.expected
+        ]
+        lines = [f"Explained: {len(self.order)} calls, the last of them", *last]
+        return "\n".join([*lines, f"leading to {self.state}", "None of these follows:", *next_ones])
+
+
+Positions = tuple[int, ...]
+
+
+class _Search:
+    def __init__(self, calls: Iterable[Call], start: State) -> None:
+        answered = [call for call in calls if call.answered]
+        lost = [call for call in calls if not call.answered]
+        clients = itertools.groupby(
+            sorted(answered, key=lambda call: (call.client, call.began)),
+            key=lambda call: call.client,
+        )
+        #: calls that are made one after the other; those without an answer wait for nobody
+        self.lines = [list(line) for _, line in clients] + [[call] for call in lost]
+        self.needed = len(answered)
+        self.start = start
+
+    def run(self) -> Explained | Unexplained:
+        """Depth first, without recursion: histories are longer than Python's stack."""
+        at: Positions = (0,) * len(self.lines)
+        order: list[Call] = []
+        tried = {(at, self.start)}
+        stack = [(at, self.start, iter(self.possible(at)))]
+        best = Unexplained([], self.start, self.expected(at, self.start))
+        while stack:
+            at, state, choices = stack[-1]
+            if sum(call.answered for call in order) == self.needed:
+                return Explained(order, state)
+            step = next((s for s in (self.step(at, state, n) for n in choices) if s), None)
+            if step is None:
+                stack.pop()
+                if order:
+                    order.pop()
+                continue
+            at, state, call = step
+            if (at, state) in tried:
+                continue
+            tried.add((at, state))
+            order.append(call)
+            stack.append((at, state, iter(self.possible(at))))
+            if len(order) > len(best.order):
+                best = Unexplained(list(order), state, self.expected(at, state))
+        return best
+
+    def possible(self, at: Positions) -> Sequence[int]:
+        """The lines whose next call may come next."""
+        waiting = {n: self.lines[n][i] for n, i in enumerate(at) if i < len(self.lines[n])}
+        first_end = min(
+            (call.ended for call in waiting.values() if call.ended is not None), default=math.inf
+        )
+        return [n for n, call in waiting.items() if call.began <= first_end]
+
+    def step(self, at: Positions, state: State, line: int) -> tuple[Positions, State, Call] | None:
+        """Go on with the next call of a line, if that explains its answer."""
+        call = self.lines[line][at[line]]
+        answer, after = call.operation.apply(state)
+        if call.answered and answer != call.answer:
+            return None
+        return (*at[:line], at[line] + 1, *at[line + 1 :]), after, call
+
+    def expected(self, at: Positions, state: State) -> list[tuple[Call, Any]]:
+        calls = [self.lines[line][at[line]] for line in self.possible(at)]
+        return [(call, call.operation.apply(state)[0]) for call in calls]
+
+
+def explain(calls: Iterable[Call], start: State) -> Explained | Unexplained:
+    """Find an order of the calls that leads from `start` through every answer."""
+    return _Search(list(calls), start).run()

@@ -1,0 +1,266 @@
+"""Placement with one resource class, as a function: what a call answers and what is so afterwards.
+
+It is written from rest-api.md §4 alone and knows nothing of transactions, locks or retries.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+#: an error that says somebody else was faster, and one that says there is no room or no inventory
+CONFLICT = "conflict"
+REFUSED = "refused"
+IN_USE = "in use"
+MISSING = "missing"
+DONE = "done"
+
+Amounts = tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """Its generation, and how much it has; None: no inventory."""
+
+    generation: int
+    total: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Consumer:
+    """A consumer that is there: what it holds, as (provider, amount) in ascending order.
+
+    One that was new and was given nothing is there, too, holds nothing, and can't be read
+    (rest-api.md 4.5, 4.6).
+    """
+
+    generation: int
+    holds: Amounts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class State:
+    """Providers and consumers by number; a consumer that isn't there is None."""
+
+    providers: tuple[Provider, ...]
+    consumers: tuple[Consumer | None, ...]
+
+    @classmethod
+    def fresh(cls, providers: int, consumers: int, total: int) -> "State":
+        """Providers that have been given their inventory, and no consumers yet."""
+        return cls((Provider(1, total),) * providers, (None,) * consumers)
+
+    def used(self, provider: int) -> int:
+        """How much of a provider is held."""
+        return sum(
+            amount
+            for consumer in self.consumers
+            if consumer is not None
+            for held, amount in consumer.holds
+            if held == provider
+        )
+
+    def with_providers(self, changed: Mapping[int, Provider]) -> "State":
+        now = tuple(changed.get(n, provider) for n, provider in enumerate(self.providers))
+        return dataclasses.replace(self, providers=now)
+
+    def with_consumers(self, changed: Mapping[int, Consumer | None]) -> "State":
+        now = tuple(changed.get(n, consumer) for n, consumer in enumerate(self.consumers))
+        return dataclasses.replace(self, consumers=now)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a consumer shall hold.
+
+    :param generation: the caller knows of it; None: it must be new
+    """
+
+    consumer: int
+    generation: int | None
+    holds: Amounts
+
+
+Outcome = tuple[Any, State]
+
+
+@dataclasses.dataclass(frozen=True)
+class Write:
+    """PUT or POST of allocations."""
+
+    wishes: tuple[Wish, ...]
+
+    def apply(self, state: State) -> Outcome:
+        refusal = _why_not(state, self.wishes)
+        if refusal is not None:
+            return refusal, state
+        return DONE, _bumped(_written(state, self.wishes), _named(state, self.wishes))
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """DELETE of a consumer's allocations, which moves no generation."""
+
+    consumer: int
+
+    def apply(self, state: State) -> Outcome:
+        now = state.consumers[self.consumer]
+        if now is None or not now.holds:
+            return MISSING, state
+        return DONE, state.with_consumers({self.consumer: None})
+
+
+@dataclasses.dataclass(frozen=True)
+class Restock:
+    """PUT of a provider's inventory, which may fall below what is held."""
+
+    provider: int
+    generation: int
+    total: int
+
+    def apply(self, state: State) -> Outcome:
+        now = state.providers[self.provider]
+        if now.generation != self.generation:
+            return CONFLICT, state
+        return DONE, state.with_providers({self.provider: Provider(now.generation + 1, self.total)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Reshape:
+    """POST /reshaper: the inventory of one provider goes to another, with who holds it.
+
+    :param generations: of the source and the target, as the caller knows them
+    """
+
+    source: int
+    target: int
+    generations: tuple[int, int]
+    total: int
+    wishes: tuple[Wish, ...]
+
+    def apply(self, state: State) -> Outcome:
+        source, target = state.providers[self.source], state.providers[self.target]
+        if (source.generation, target.generation) != self.generations:
+            return CONFLICT, state
+        union = state.with_providers({self.target: dataclasses.replace(target, total=self.total)})
+        refusal = _why_not(union, self.wishes)
+        if refusal is not None:
+            return refusal, state
+        after = _written(union, self.wishes)
+        if after.used(self.source):
+            return IN_USE, state
+        named = _named(state, self.wishes)
+        after = after.with_providers(
+            {
+                # the reference's three rounds: union, allocations, what stays
+                self.source: Provider(source.generation + 1, None),
+                self.target: Provider(target.generation + 2, self.total),
+            }
+        )
+        return DONE, _bumped(after, named)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadConsumer:
+    """GET /allocations/{consumer}: its generation, and (provider, its generation, amount)."""
+
+    consumer: int
+
+    def apply(self, state: State) -> Outcome:
+        now = state.consumers[self.consumer]
+        if now is None or not now.holds:
+            return (None, ()), state
+        holds = tuple((p, state.providers[p].generation, amount) for p, amount in now.holds)
+        return (now.generation, holds), state
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadProvider:
+    """GET …/inventories: generation and total."""
+
+    provider: int
+
+    def apply(self, state: State) -> Outcome:
+        now = state.providers[self.provider]
+        return (now.generation, now.total), state
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadUsage:
+    """GET …/usages: generation and what is held; 0 also where there is no inventory."""
+
+    provider: int
+
+    def apply(self, state: State) -> Outcome:
+        return (state.providers[self.provider].generation, state.used(self.provider)), state
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """GET /allocation_candidates for one unit: (provider, capacity, used) of all with room."""
+
+    def apply(self, state: State) -> Outcome:
+        found = [
+            (number, provider.total, state.used(number))
+            for number, provider in enumerate(state.providers)
+            if provider.total is not None and state.used(number) < provider.total
+        ]
+        return tuple(found), state
+
+
+Operation = Write | Release | Restock | Reshape | ReadConsumer | ReadProvider | ReadUsage | Search
+
+
+def _why_not(state: State, wishes: tuple[Wish, ...]) -> str | None:
+    for wish in wishes:
+        now = state.consumers[wish.consumer]
+        if (now.generation if now else None) != wish.generation:
+            return CONFLICT
+    others = state.with_consumers(dict.fromkeys(wish.consumer for wish in wishes))
+    asked: dict[int, int] = {}
+    for wish in wishes:
+        for provider, amount in wish.holds:
+            asked[provider] = asked.get(provider, 0) + amount
+    for provider, amount in asked.items():
+        total = state.providers[provider].total
+        if total is None:
+            return REFUSED
+        after = others.used(provider) + amount
+        # what is too much already may stay, but not grow
+        if after > total and after > state.used(provider):
+            return REFUSED
+    return None
+
+
+def _written(state: State, wishes: tuple[Wish, ...]) -> State:
+    return state.with_consumers(
+        {wish.consumer: _after(state.consumers[wish.consumer], wish) for wish in wishes}
+    )
+
+
+def _after(now: Consumer | None, wish: Wish) -> Consumer | None:
+    if wish.holds:
+        return Consumer((wish.generation or 0) + 1, wish.holds)
+    if now is not None and now.holds:
+        return None
+    return Consumer(now.generation if now else 0, ())
+
+
+def _named(before: State, wishes: tuple[Wish, ...]) -> set[int]:
+    """The providers whose generation a write moves: wished for, or given up with all else."""
+    named = set()
+    for wish in wishes:
+        now = before.consumers[wish.consumer]
+        given_up = now.holds if now is not None and not wish.holds else ()
+        named |= {provider for provider, _ in (*wish.holds, *given_up)}
+    return named
+
+
+def _bumped(state: State, providers: set[int]) -> State:
+    return state.with_providers(
+        {
+            number: dataclasses.replace(
+                state.providers[number], generation=state.providers[number].generation + 1
+            )
+            for number in providers
+        }
+    )

@@ -1,0 +1,65 @@
+"""What concurrent clients of several workers are answered could be one client's after the other.
+
+`BERTH_TEST_HISTORIES` says how many histories are recorded on each database, and
+`BERTH_TEST_HISTORY_SEED` which ones: what clients try depends on it, when they do does not.
+"""
+
+import collections
+import os
+import signal
+import time
+
+import pytest
+
+from tests.concurrency.clients import CONSUMERS, PROVIDERS, TOTAL, Task, at_work, make
+from tests.concurrency.history import Explained, explain
+from tests.concurrency.model import CONFLICT, DONE, REFUSED, State, Write
+from tests.faults.running import running
+
+HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "4"))
+SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))
+CLIENTS = 4
+CALLS = 60
+START = State.fresh(PROVIDERS, CONSUMERS, TOTAL)
+
+
+@pytest.fixture
+def service(database_url):
+    with running(database_url, workers=2) as service:
+        yield service
+
+
+def tasks(service, history):
+    """Clients of one history, whose providers are there."""
+    make(service, history)
+    seeds = [(SEED * 1000 + history) * 100 + client for client in range(CLIENTS)]
+    return [Task(service.path, history, client, CALLS, seed) for client, seed in enumerate(seeds)]
+
+
+def outcomes(calls):
+    return collections.Counter(str(c.answer) for c in calls if isinstance(c.operation, Write))
+
+
+def test_concurrent_calls_are_explained_by_some_order(service):
+    total = collections.Counter()
+    for history in range(HISTORIES):
+        with at_work(tasks(service, history)) as calls:
+            recorded = calls()
+        found = explain(recorded, START)
+        assert isinstance(found, Explained), str(found)
+        assert len(found.order) == CLIENTS * CALLS
+        total += outcomes(recorded)
+    # all that may happen does, so that the search has something to explain
+    assert {DONE, CONFLICT, REFUSED} <= total.keys()
+    print(f"{HISTORIES} histories; writes: {dict(total)}")
+
+
+def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):
+    for history in range(1000, 1000 + HISTORIES):
+        with at_work(tasks(service, history)) as calls:
+            time.sleep(0.1)
+            os.kill(service.workers()[0], signal.SIGKILL)
+            recorded = calls()
+        found = explain(recorded, START)
+        assert isinstance(found, Explained), str(found)
+        service.wait_until_served()

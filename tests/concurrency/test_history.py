@@ -1,0 +1,183 @@
+"""The search for an order finds one where there is one, and none where there is none."""
+
+import pytest
+
+from tests.concurrency.history import Call, Explained, Unexplained, explain
+from tests.concurrency.model import (
+    CONFLICT,
+    DONE,
+    IN_USE,
+    MISSING,
+    REFUSED,
+    ReadConsumer,
+    ReadProvider,
+    ReadUsage,
+    Release,
+    Reshape,
+    Restock,
+    Search,
+    State,
+    Wish,
+    Write,
+)
+
+START = State.fresh(providers=2, consumers=2, total=2)
+
+
+def take(consumer, generation, *holds):
+    return Write((Wish(consumer, generation, holds),))
+
+
+def one_by_one(*steps):
+    """A history of one client: (operation, answer)."""
+    return [Call(0, 2 * n, 2 * n + 1, *step) for n, step in enumerate(steps)]
+
+
+def at_once(*steps):
+    """A history of as many clients as calls, all at the same time."""
+    return [Call(n, 0, 1, *step) for n, step in enumerate(steps)]
+
+
+GOOD = {
+    "nothing happened": [],
+    "claims are added up": one_by_one(
+        (take(0, None, (0, 1)), DONE),
+        (take(1, None, (0, 1), (1, 2)), DONE),
+        (ReadUsage(0), (3, 2)),
+        (Search(), ()),
+    ),
+    "the same in another order": at_once(
+        (take(0, None, (0, 1)), DONE), (ReadUsage(0), (1, 0)), (ReadUsage(0), (2, 1))
+    ),
+    "one of two wins the last": at_once(
+        (take(0, None, (0, 2)), DONE), (take(1, None, (0, 1)), REFUSED)
+    ),
+    "the slower one must look again": at_once(
+        (take(0, None, (0, 1)), DONE), (take(0, None, (1, 1)), CONFLICT)
+    ),
+    "a consumer comes, goes and comes again": one_by_one(
+        (take(0, None, (0, 1)), DONE),
+        (take(0, 1, (0, 2)), DONE),
+        (ReadConsumer(0), (2, ((0, 3, 2),))),
+        (Release(0), DONE),
+        (Release(0), MISSING),
+        (ReadConsumer(0), (None, ())),
+        (take(0, None, (0, 1)), DONE),
+        (take(0, 1), DONE),
+        (ReadProvider(0), (5, 2)),
+    ),
+    "a new consumer that is given nothing is there without a trace": one_by_one(
+        (take(0, None), DONE),
+        (ReadConsumer(0), (None, ())),
+        (Release(0), MISSING),
+        (take(0, None, (0, 1)), CONFLICT),
+        (take(0, 0), DONE),
+        (take(0, 0, (0, 1)), DONE),
+        (ReadConsumer(0), (1, ((0, 2, 1),))),
+    ),
+    "what is too much may stay but not grow": one_by_one(
+        (take(0, None, (0, 2)), DONE),
+        (Restock(0, 2, 1), DONE),
+        (take(0, 1, (0, 2)), DONE),
+        (take(1, None, (0, 1)), REFUSED),
+        (Search(), ((1, 2, 0),)),
+    ),
+    "a reshape takes the holders along": one_by_one(
+        (take(0, None, (0, 2)), DONE),
+        (Reshape(0, 1, (2, 1), 2, ()), IN_USE),
+        (Reshape(0, 1, (2, 1), 2, (Wish(0, 1, ((1, 2),)),)), DONE),
+        (ReadProvider(0), (3, None)),
+        (ReadProvider(1), (4, 2)),
+        (take(1, None, (0, 1)), REFUSED),
+    ),
+    "an unanswered claim happened": [
+        Call(0, 0, None, take(0, None, (0, 1))),
+        Call(1, 5, 6, ReadUsage(0), (1, 0)),
+        Call(1, 7, 8, ReadUsage(0), (2, 1)),
+    ],
+    "an unanswered claim never happened": [
+        Call(0, 0, None, take(0, None, (0, 1))),
+        Call(1, 5, 6, ReadUsage(0), (1, 0)),
+    ],
+}
+BAD = {
+    "more is given than there is": at_once(
+        (take(0, None, (0, 2)), DONE), (take(1, None, (0, 1)), DONE)
+    ),
+    "an answered claim is lost": one_by_one(
+        (take(0, None, (0, 1)), DONE), (ReadConsumer(0), (None, ()))
+    ),
+    "an answer is older than its request": [
+        Call(0, 0, 1, take(0, None, (0, 1)), DONE),
+        Call(1, 2, 3, Search(), ((0, 2, 0), (1, 2, 0))),
+    ],
+    "two create the same consumer": at_once(
+        (take(0, None, (0, 1)), DONE), (take(0, None, (1, 1)), DONE)
+    ),
+    "one update is lost": at_once(
+        (Restock(0, 1, 5), DONE), (Restock(0, 1, 6), DONE), (ReadProvider(0), (2, 6))
+    ),
+    "a conflict that nobody caused": one_by_one((take(0, None, (0, 1)), CONFLICT)),
+    "a refusal while there is room": at_once(
+        (take(0, None, (0, 1)), DONE), (take(1, None, (0, 1)), REFUSED)
+    ),
+    "half of a write is seen": at_once(
+        (take(0, None, (0, 1), (1, 1)), DONE),
+        (Search(), ((0, 2, 1), (1, 2, 0))),
+    ),
+    "two see two writes in different orders": [
+        Call(0, 0, 9, take(0, None, (0, 1)), DONE),
+        Call(1, 0, 9, take(1, None, (1, 1)), DONE),
+        Call(2, 1, 2, ReadUsage(0), (2, 1)),
+        Call(2, 3, 4, ReadUsage(1), (1, 0)),
+        Call(3, 1, 2, ReadUsage(1), (2, 1)),
+        Call(3, 3, 4, ReadUsage(0), (1, 0)),
+    ],
+    "time goes back": one_by_one(
+        (Restock(0, 1, 5), DONE), (ReadProvider(0), (2, 5)), (ReadProvider(0), (1, 2))
+    ),
+    "an unanswered claim comes undone": [
+        Call(0, 0, None, take(0, None, (0, 1))),
+        Call(1, 5, 6, ReadUsage(0), (2, 1)),
+        Call(1, 7, 8, ReadUsage(0), (1, 0)),
+    ],
+    "a reshape leaves a holder behind": one_by_one(
+        (take(0, None, (0, 1)), DONE), (Reshape(0, 1, (2, 1), 2, ()), DONE)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_possible_history_is_explained(name):
+    found = explain(GOOD[name], START)
+    assert isinstance(found, Explained), str(found)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_impossible_history_is_not(name):
+    assert isinstance(explain(BAD[name], START), Unexplained)
+
+
+def test_what_could_not_follow_is_told():
+    found = explain(BAD["an answered claim is lost"], START)
+    assert len(found.order) == 1
+    assert [expected for _, expected in found.expected] == [(1, ((0, 2, 1),))]
+
+
+def test_an_order_never_turns_round_what_came_one_after_the_other():
+    calls = GOOD["a consumer comes, goes and comes again"]
+    assert explain(reversed(calls), START).order == calls
+
+
+@pytest.mark.parametrize(("generation", "verdict"), [(241, Explained), (240, Unexplained)])
+def test_many_calls_at_once_are_no_trouble(generation, verdict):
+    """Eight clients that claim and give back all the time: without memory, 8! orders each time."""
+    start = State.fresh(providers=1, consumers=8, total=100)
+    calls = []
+    for turn in range(30):
+        for client in range(8):
+            began = 10 * turn
+            calls.append(Call(client, began, began + 4, take(client, None, (0, 1)), DONE))
+            calls.append(Call(client, began + 5, began + 9, Release(client), DONE))
+    calls.append(Call(9, 1000, 1001, ReadUsage(0), (generation, 0)))
+    assert isinstance(explain(calls, start), verdict)

@@ -1,0 +1,25 @@
+"""Another program's transaction on the database, and who waits for it."""
+
+from tests.databases.questions import ask
+from tests.faults.running import eventually
+
+_WAITING = {
+    "postgresql": """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+    """,
+    "mysql": """
+        SELECT count(*) FROM information_schema.innodb_trx t
+        JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+        WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'
+    """,
+}
+
+
+def waiting(url: str) -> int:
+    """How many transactions wait for a lock of another one. Not for SQLite."""
+    return ask(url, _WAITING[url.partition(":")[0]])[0][0]
+
+
+def wait_until_somebody_waits(url: str) -> None:
+    eventually(lambda: waiting(url) > 0, lambda: "nobody waits for a lock")

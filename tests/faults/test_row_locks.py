@@ -1,0 +1,156 @@
+"""Rows that other transactions hold locked, and deadlocks with them (DESIGN D3).
+
+Other programs' transactions, since ours take their locks in one order. Not on SQLite, which has a
+single lock (`test_sqlite_lock.py`).
+"""
+
+import concurrent.futures
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+from tests.databases.fixtures import CHOSEN
+from tests.databases.questions import ask, connected
+from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.running import running
+from tests.functional.placement.cloud import (
+    NEW,
+    OTHER_HOLDER,
+    ROOT,
+    holding,
+    numbered,
+    stock,
+)
+
+SECOND = numbered("b", 1)
+TOTAL = 4
+#: of rows, so that MariaDB ends the transaction of the service and not this one
+MUCH = 300
+
+
+@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
+def database_kind(request):
+    """Databases that lock rows."""
+    return request.param
+
+
+@pytest.fixture
+def service(database_url, database_kind):
+    if database_kind == "postgresql":
+        patient_about_deadlocks(database_url)
+    with running(database_url, workers=1) as service:
+        for name, uuid in (("first", ROOT), ("second", SECOND)):
+            body = {"name": name, "uuid": uuid}
+            assert service.post("/resource_providers", body).status == 200
+            path = f"/resource_providers/{uuid}/inventories"
+            assert service.put(path, stock(0, VCPU=TOTAL)).status == 200
+        # project, user and type are there
+        held = holding({ROOT: {"VCPU": 1}})
+        assert service.put(f"/allocations/{OTHER_HOLDER}", held).status == 204
+        yield service
+
+
+def patient_about_deadlocks(url):
+    """Look for one when another transaction has had time to complete it."""
+    with connected(url) as connection:
+        name = connection.execute(sa.text("SELECT current_database()")).scalar()
+        connection.execute(sa.text(f"ALTER DATABASE {name} SET deadlock_timeout = '1s'"))
+        connection.commit()
+
+
+@pytest.fixture
+def beside():
+    """Runs something at the same time; gives its future."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        yield pool.submit
+
+
+@contextlib.contextmanager
+def transaction(url):
+    """Another program's; it never gives way."""
+    with connected(url) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.text("SET LOCAL deadlock_timeout = '1h'"))
+        yield connection
+
+
+def lock(connection, uuid):
+    question = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
+    connection.execute(sa.text(question), {"uuid": uuid}).scalar_one()
+
+
+def claim(service, *uuids):
+    wanted = holding({uuid: {"VCPU": 1} for uuid in uuids})
+    return service.put(f"/allocations/{NEW}", wanted)
+
+
+def test_a_write_waits_for_another_program_that_holds_its_provider(service, database_url, beside):
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        answer = beside(claim, service, ROOT)
+        wait_until_somebody_waits(database_url)
+        assert service.get(f"/resource_providers/{ROOT}").status == 200
+        assert service.get("/allocation_candidates?resources=VCPU:1").status == 200
+        assert not answer.done()
+    assert answer.result().status == 204
+
+
+def test_a_deadlock_is_not_noticed(service, database_url, beside):
+    with transaction(database_url) as other:
+        names = [{"name": f"CUSTOM_{n}"} for n in range(MUCH)]
+        other.execute(sa.text("INSERT INTO traits (name) VALUES (:name)"), names)
+        lock(other, SECOND)
+        answer = beside(claim, service, ROOT, SECOND)
+        wait_until_somebody_waits(database_url)
+        # the service has this one; were it not to give way, this would fail
+        lock(other, ROOT)
+    assert answer.result().status == 204
+    held = "SELECT count(*) FROM allocations WHERE consumer_id = :consumer"
+    assert ask(database_url, held, consumer=NEW) == [(2,)]
+
+
+def test_a_consumer_that_appears_meanwhile_is_a_conflict_and_no_lack_of_room(
+    service, database_url, beside
+):
+    """A claim that had room before the other write, and whose generation is outdated after it."""
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        wanted = holding({ROOT: {"VCPU": TOTAL - 1}})
+        answer = beside(service.put, f"/allocations/{NEW}", wanted)
+        wait_until_somebody_waits(database_url)
+        write_both(other)
+    assert (answer.result().status, answer.result().code) == (409, "placement.concurrent_update")
+
+
+def test_a_reshape_for_a_consumer_that_appears_meanwhile_is_a_conflict_too(
+    service, database_url, beside
+):
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        answer = beside(service.post, "/reshaper", RESHAPE)
+        wait_until_somebody_waits(database_url)
+        write_both(other)
+    assert (answer.result().status, answer.result().code) == (409, "placement.concurrent_update")
+
+
+#: it leaves ROOT, which the other write doesn't touch otherwise, as it is
+RESHAPE = {
+    "inventories": {SECOND: stock(1, VCPU=TOTAL)},
+    "allocations": {NEW: holding({ROOT: {"VCPU": TOTAL - 1}})},
+}
+
+
+def write_both(connection):
+    """As one write would that creates NEW with one VCPU and gives OTHER_HOLDER what is left."""
+    values = {"new": NEW, "like": OTHER_HOLDER, "rest": TOTAL - 1}
+    for statement in (
+        "INSERT INTO consumers (uuid, project_id, user_id, consumer_type_id, generation) "
+        "SELECT :new, project_id, user_id, consumer_type_id, 1 FROM consumers WHERE uuid = :like",
+        "INSERT INTO allocations (consumer_id, resource_provider_id, resource_class_id, used) "
+        "SELECT :new, resource_provider_id, resource_class_id, 1 "
+        "FROM allocations WHERE consumer_id = :like",
+        "UPDATE allocations SET used = :rest WHERE consumer_id = :like",
+        "UPDATE consumers SET generation = generation + 1 WHERE uuid = :like",
+    ):
+        connection.execute(sa.text(statement), values)
