@@ -21,6 +21,7 @@ from placement.policies.enforcement import Policy
 from placement.schemas.schema import Schema
 from placement.storage.engine import Database
 
+NO_CONTENT = 204
 #: from here on answers say how old they are
 SINCE_CACHE_HEADERS: Version = (1, 15)
 
@@ -46,17 +47,18 @@ class Services:
 
 
 class Answer(flask.Response):
-    """An answer whose Location goes out as it is.
+    """An answer whose headers go out as they are.
 
-    It repeats the Host header, which may be anything; werkzeug would try to read it.
+    Werkzeug would copy them, and read Location, which repeats the Host header: that may be
+    anything.
     """
 
     def get_wsgi_headers(self, environ: Any) -> Headers:
-        location = self.headers.pop("Location", None)
-        headers = super().get_wsgi_headers(environ)
-        if location is not None:
-            headers["Location"] = self.headers["Location"] = location
-        return headers
+        """The headers, with the length of the content if there is any."""
+        if self.status_code != NO_CONTENT:
+            length = sum(len(piece) for piece in self.iter_encoded())
+            self.headers["Content-Length"] = str(length)
+        return self.headers
 
 
 class Call:
@@ -136,7 +138,7 @@ class Call:
         content = pieces if text is None else text
         if content is not None:
             return Answer(content, status or 200, headers, content_type="application/json")
-        response = Answer(None, status or 204, headers)
+        response = Answer(None, status or NO_CONTENT, headers)
         del response.headers["Content-Type"]
         return response
 
