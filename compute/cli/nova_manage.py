@@ -6,34 +6,43 @@ A category lists what it has; what it hasn't is answered with exit code 127, as 
 import argparse
 import importlib.metadata
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Mapping, Sequence
 
+from compute.cli.command_line import (
+    INTERRUPTED,
+    INVALID,
+    OK,
+    PROGRAM,
+    UNCAUGHT,
+    Command,
+    InvalidInput,
+)
 from compute.cli.console import say
+from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 
-PROGRAM = "nova-manage"
-
-OK = 0
-UNKNOWN_COMMAND = 127
-
-#: A command takes the arguments after its name and returns the exit code. The first line of its
-#: docstring is its line in the listing.
-Command = Callable[[Sequence[str]], int]
-
-CATEGORIES: Mapping[str, Mapping[str, Command]] = {"placement": {}}
+CATEGORIES: Mapping[str, Mapping[str, Command]] = {
+    "placement": {
+        "migrate_compute_inventory": migrate_compute_inventory,
+    }
+}
 
 
 def main(
     argv: Sequence[str] | None = None,
     categories: Mapping[str, Mapping[str, Command]] = CATEGORIES,
 ) -> int:
-    """Run one command. Returns its exit code, or 127 if there is none of that name."""
+    """Run one command. Returns its exit code, or 127 if there is none of that name.
+
+    Ctrl-C is 130; an exception nobody expected is 255, with its traceback.
+    """
     arguments = _parser(categories).parse_args(argv)
     if arguments.category is None:
         _parser(categories).print_help()
         return OK
     if arguments.category not in categories:
         say(PROGRAM, f"unknown category {arguments.category!r}: {_listed(categories)}")
-        return UNKNOWN_COMMAND
+        return INVALID
     commands = categories[arguments.category]
     if arguments.command is None:
         print(_listing(arguments.category, commands))
@@ -44,8 +53,29 @@ def main(
             f"unknown command {arguments.command!r} of category {arguments.category}: "
             f"{_listed(commands)}",
         )
-        return UNKNOWN_COMMAND
-    return commands[arguments.command](arguments.arguments)
+        return INVALID
+    return _run(commands[arguments.command], arguments)
+
+
+def _run(command: Command, arguments: argparse.Namespace) -> int:
+    try:
+        return command(arguments.arguments, _config_arguments(arguments))
+    except InvalidInput as error:
+        say(PROGRAM, error)
+        return INVALID
+    except KeyboardInterrupt:
+        say(PROGRAM, "interrupted")
+        return INTERRUPTED
+    except Exception:
+        traceback.print_exc()
+        return UNCAUGHT
+
+
+def _config_arguments(arguments: argparse.Namespace) -> list[str]:
+    """For oslo.config, in its own words."""
+    argv = [f"--config-file={path}" for path in arguments.config_file]
+    argv += [f"--config-dir={path}" for path in arguments.config_dir]
+    return [*argv, "--debug"] if arguments.debug else argv
 
 
 def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.ArgumentParser:
@@ -56,6 +86,9 @@ def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.Argumen
     )
     version = importlib.metadata.version("berth")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
+    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    parser.add_argument("--debug", action="store_true", help="log everything to stderr")
     parser.add_argument("category", nargs="?", help=_listed(categories))
     parser.add_argument("command", nargs="?")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="options of the command")

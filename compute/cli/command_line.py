@@ -1,0 +1,73 @@
+"""What the commands of `nova-manage` share: usage errors, configuration, the way they end."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
+
+from oslo_config import cfg
+
+from compute import config
+from compute.cli.console import set_up_logging
+
+PROGRAM = "nova-manage"
+
+OK = 0
+INVALID = 127
+INTERRUPTED = 130
+UNCAUGHT = 255
+
+
+class Command(Protocol):
+    """A command takes the arguments after its name and returns the exit code.
+
+    `config_arguments` are those before its category: `--config-file` and the like. The first line
+    of the docstring is the command's line in the listing.
+    """
+
+    def __call__(self, arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
+        """Run it."""
+
+    __doc__: str | None
+
+
+class InvalidInput(Exception):
+    """What the command was given can't be used; the text says what and why. Exit code 127."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends with 127 on bad usage: the 2 that is argparse's has another meaning here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Show the usage and what is wrong with it."""
+        self.print_usage()
+        self.exit(INVALID, f"{self.prog}: error: {message}\n")
+
+
+def parser(command: str, description: str, exit_codes: str) -> Parser:
+    """The parser of one command; the exit codes end its help."""
+    return Parser(
+        prog=f"{PROGRAM} placement {command}",
+        description=description,
+        epilog=exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def load_configuration(
+    config_arguments: Sequence[str], overrides: config.Overrides | None = None
+) -> cfg.ConfigOpts:
+    """Read the configuration and set up logging: to the log file, or with --debug to stderr.
+
+    Without either, what is to be said is said by the command. Raises InvalidInput.
+    """
+    try:
+        conf = config.load(config_arguments, overrides=overrides)
+    except (cfg.Error, ValueError, OSError) as error:
+        raise InvalidInput(error) from error
+    conf.set_default("use_stderr", conf.debug)
+    set_up_logging(conf, PROGRAM, brief=True)
+    # Else Python would write warnings to stderr all the same.
+    logging.getLogger().addHandler(logging.NullHandler())
+    return conf

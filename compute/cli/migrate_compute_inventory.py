@@ -1,0 +1,226 @@
+"""`nova-manage placement migrate_compute_inventory`: a reshape while services are down (§7.1)."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from compute import config, exceptions
+from compute.cell_database import CellDatabase, sqlite
+from compute.cell_database.memory import MemoryCellDatabase
+from compute.cli import migration_report, placement_access
+from compute.cli.command_line import (
+    INTERRUPTED,
+    OK,
+    PROGRAM,
+    InvalidInput,
+    load_configuration,
+    parser,
+)
+from compute.cli.console import say, why
+from compute.cli.interruption import Interruption
+from compute.cli.placement_access import DATABASE, PlacementUnusable
+from compute.cli.progress import Bar
+from compute.compute_node import ComputeNode
+from compute.manage.migration import Migrator, NodeReport, Result
+from compute.manage.nodes import CommandVirtAPI, NoSuchNode, nodes_of
+from compute.manage.rehearsal import RehearsalClient
+from compute.node_identity import NodeIdentity
+from compute.report import SchedulerReportClient
+from virt.driver import ComputeDriver, DriverLoadError, load_driver
+
+FAILED = 1
+NO_NODE = 2
+RESHAPE_FAILED = 3
+RESHAPE_NEEDED = 4
+DRIVER_UNUSABLE = 5
+
+EXIT_CODES = """\
+exit codes:
+    0  every node is migrated, or needed nothing
+    1  placement can't be used, or something unexpected happened to a node
+    2  the host has no compute node, or none of that name
+    3  a reshape failed
+    4  with --dry-run: at least one node needs a reshape
+    5  the driver can't be loaded or isn't ready
+  127  bad usage or configuration
+  130  interrupted; nodes are migrated whole or not at all
+  255  a defect of this program
+Of several, the first in the order 3, 1, 4, 0 counts.
+"""
+
+
+class DriverUnusable(Exception):
+    """The driver can't be loaded, or can't work (yet)."""
+
+
+def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
+    """Move inventory and allocations of this host's nodes as its driver wants them.
+
+    Run it on each compute host while its service is down. Where no reshape is needed it does
+    nothing.
+    """
+    asked = _parser().parse_args(arguments)
+    conf = load_configuration(config_arguments, _overrides(asked))
+    try:
+        return _run(asked, conf, config_arguments)
+    except PlacementUnusable as error:
+        say(PROGRAM, error)
+        return FAILED
+    except (NoSuchNode, exceptions.ComputeHostNotFound) as error:
+        say(PROGRAM, error)
+        return NO_NODE
+    except DriverUnusable as error:
+        say(PROGRAM, error)
+        return DRIVER_UNUSABLE
+    except exceptions.InvalidConfiguration as error:
+        raise InvalidInput(error) from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    options = parser(
+        "migrate_compute_inventory", migrate_compute_inventory.__doc__ or "", EXIT_CODES
+    )
+    options.add_argument("--host", help="whose nodes (default: [DEFAULT]host)")
+    options.add_argument(
+        "--node", action="append", default=[], metavar="NAME", help="this node alone; repeatable"
+    )
+    options.add_argument("--driver", help="instead of [DEFAULT]compute_driver")
+    options.add_argument(
+        "--dry-run", action="store_true", help="write nothing; show what would be done"
+    )
+    options.add_argument(
+        "--sync",
+        action="store_true",
+        help="also store inventories, traits and aggregates that differ without a reshape",
+    )
+    options.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    options.add_argument("--verbose", action="store_true", help="each consumer's moves, and more")
+    placement_access.add_options(options)
+    return options
+
+
+def _overrides(asked: argparse.Namespace) -> config.Overrides:
+    given = {"host": asked.host, "compute_driver": asked.driver}
+    return {(None, name): value for name, value in given.items() if value}
+
+
+def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequence[str]) -> int:
+    way = asked.way or DATABASE
+    with contextlib.ExitStack() as stack:
+        cell = stack.enter_context(_records(conf))
+        driver = _driver(conf, cell)
+        nodes = _nodes(conf, driver, cell, asked.node)
+        adapter = stack.enter_context(
+            placement_access.opened(conf, config_arguments, way, read_only=asked.dry_run)
+        )
+        client_class = RehearsalClient if asked.dry_run else SchedulerReportClient
+        migrator = Migrator(lambda: client_class(adapter, conf), driver, conf, asked.sync)
+        interruption = stack.enter_context(Interruption())
+        return _show(asked, conf, nodes, _reports(asked, migrator, nodes, interruption))
+
+
+@contextlib.contextmanager
+def _records(conf: cfg.ConfigOpts) -> Iterator[CellDatabase]:
+    """The records of the service, if it ever ran here; they aren't made otherwise."""
+    if not os.path.exists(os.path.join(conf.state_path, sqlite.FILE_NAME)):
+        yield MemoryCellDatabase()
+        return
+    with contextlib.closing(sqlite.open_in(conf.state_path)) as cell:
+        yield cell
+
+
+def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
+    virtapi = CommandVirtAPI(conf.host, NodeIdentity.from_config(conf), cell)
+    try:
+        driver = load_driver(virtapi, conf.compute_driver, conf)
+    except DriverLoadError as error:
+        raise DriverUnusable(error) from error
+    try:
+        driver.init_host(conf.host)
+    except Exception as error:
+        # Whatever the hypervisor's library raises.
+        raise DriverUnusable(
+            f"The compute driver can't work on host {conf.host}: {error}"
+        ) from error
+    return driver
+
+
+def _nodes(
+    conf: cfg.ConfigOpts, driver: ComputeDriver, cell: CellDatabase, wanted: list[str]
+) -> list[ComputeNode]:
+    try:
+        return nodes_of(conf.host, driver, cell, wanted)
+    except exceptions.VirtDriverNotReady as error:
+        raise DriverUnusable(error) from error
+
+
+def _reports(
+    asked: argparse.Namespace,
+    migrator: Migrator,
+    nodes: Sequence[ComputeNode],
+    interruption: Interruption,
+) -> Iterator[NodeReport]:
+    """Do one node after the other, until all are done or somebody wants to stop."""
+    doing = migrator.rehearse if asked.dry_run else migrator.migrate
+    with Bar("nodes", len(nodes)) as bar:
+        for node in nodes:
+            if interruption.requested:
+                return
+            yield doing(node)
+            bar.advance()
+
+
+def _show(
+    asked: argparse.Namespace,
+    conf: cfg.ConfigOpts,
+    nodes: Sequence[ComputeNode],
+    reports: Iterable[NodeReport],
+) -> int:
+    shown = migration_report.Json if asked.json else migration_report.Text
+    summary = Summary(len(nodes))
+    opening = {"host": conf.host, "dry_run": asked.dry_run}
+    with shown(sys.stdout, opening, len(nodes), asked.verbose) as output:
+        for report in reports:
+            summary.add(report)
+            output.node(report)
+            if report.error is not None:
+                say(PROGRAM, f"node {report.node}: {why(report.error)}")
+        output.summary(summary.counts(), summary.exit_code())
+    if summary.not_reached:
+        say(PROGRAM, f"interrupted: {summary.not_reached} of {len(nodes)} nodes weren't begun")
+    return summary.exit_code()
+
+
+class Summary:
+    """How many nodes ended in which way, and what that makes the exit code."""
+
+    def __init__(self, expected: int) -> None:
+        self.not_reached = expected
+        self._by_result: dict[str, int] = {}
+        self._codes = {OK}
+
+    def add(self, report: NodeReport) -> None:
+        """Count one node."""
+        self.not_reached -= 1
+        self._by_result[report.result] = self._by_result.get(report.result, 0) + 1
+        if report.result is Result.WOULD_MIGRATE:
+            self._codes.add(RESHAPE_NEEDED)
+        elif report.error is not None:
+            self._codes.add(RESHAPE_FAILED if report.reshape_failed else FAILED)
+
+    def counts(self) -> dict[str, Any]:
+        """Result → number of nodes."""
+        left = {"not begun": self.not_reached} if self.not_reached else {}
+        return self._by_result | left
+
+    def exit_code(self) -> int:
+        """The worst of all nodes."""
+        if self.not_reached:
+            return INTERRUPTED
+        worst_first = (RESHAPE_FAILED, FAILED, RESHAPE_NEEDED, OK)
+        return next(code for code in worst_first if code in self._codes)

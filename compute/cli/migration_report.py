@@ -1,0 +1,180 @@
+"""How a migration is told: line by line for people, or as one JSON object for programs."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import IO, Any, Protocol, Self
+
+from compute.cli.console import why
+from compute.cli.json_stream import JSONStream
+from compute.cli.tree_drawing import as_json, console, draw, show
+from compute.manage.migration import Named, NodeReport, Result
+from compute.manage.moves import Move
+
+
+class Output(Protocol):
+    """Takes the report of each node, and then the summary."""
+
+    def node(self, report: NodeReport) -> None:
+        """Tell of one node."""
+
+    def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
+        """Tell how many nodes ended in which way."""
+
+
+class Text:
+    """A line for each node; of a rehearsal also the trees, the moves and the verdict."""
+
+    def __init__(
+        self, file: IO[str], opening: Mapping[str, Any], total: int, verbose: bool
+    ) -> None:
+        self._console = console(file)
+        self._opening = opening
+        self._total = total
+        self._verbose = verbose
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Nothing is open."""
+
+    def node(self, report: NodeReport) -> None:
+        """See Output."""
+        self._number += 1
+        about = [
+            f"[{self._number}/{self._total}] {report.node}: {report.result}",
+            *_counted(report),
+        ]
+        self._say(", ".join(about))
+        if self._verbose:
+            for word, providers in (("created", report.created), ("removed", report.removed)):
+                for provider in providers:
+                    self._say(f"  {word} {provider.name} ({provider.uuid})")
+        if report.before or report.after:
+            self._trees(report)
+        if report.moves and (self._verbose or self._opening["dry_run"]):
+            self._say("  moves:")
+            for consumer, moves in report.moves.items():
+                self._say(f"    {consumer}")
+                for move in moves:
+                    self._say(f"      {described(move, report.names)}")
+        if report.result is Result.WOULD_MIGRATE:
+            self._verdict(report)
+
+    def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
+        """See Output."""
+        told = ", ".join(f"{number} {result}" for result, number in counts.items())
+        what = "Dry run, nothing was written. " if self._opening["dry_run"] else ""
+        self._say(f"{what}Nodes of {self._opening['host']}: {told}.")
+
+    def _trees(self, report: NodeReport) -> None:
+        for title, pictures in (("before", report.before), ("after", report.after)):
+            self._say(f"  {title}:")
+            show(self._console, draw(pictures, traits=self._verbose), indent=4)
+
+    def _verdict(self, report: NodeReport) -> None:
+        if not report.misfits:
+            self._say("  verdict: everything fits")
+        for misfit in report.misfits:
+            self._say(f"  verdict: it doesn't fit: {misfit}")
+        if self._verbose:
+            self._say("  steps:")
+            for step in report.steps:
+                self._say(f"    {step}")
+            self._say("  POST /reshaper:")
+            for line in json.dumps(report.payload, indent=2).splitlines():
+                self._say(f"    {line}")
+
+    def _say(self, line: str) -> None:
+        self._console.out(line, highlight=False)
+
+
+class Json(contextlib.ExitStack):
+    """`{"host", "dry_run", "nodes": [...], "summary", "exit_code"}`."""
+
+    def __init__(
+        self, file: IO[str], opening: Mapping[str, Any], total: int, verbose: bool
+    ) -> None:
+        super().__init__()
+        self._stream = JSONStream(file, opening, "nodes")
+
+    def __enter__(self) -> Self:
+        self.enter_context(self._stream)
+        return self
+
+    def node(self, report: NodeReport) -> None:
+        """See Output."""
+        self._stream.add(
+            {
+                "node": report.node,
+                "uuid": report.uuid,
+                "result": report.result,
+                "created": [_named(provider) for provider in report.created],
+                "removed": [_named(provider) for provider in report.removed],
+                "moves": {
+                    consumer: [_move(move) for move in moves]
+                    for consumer, moves in report.moves.items()
+                },
+                "before": [as_json(provider) for provider in report.before],
+                "after": [as_json(provider) for provider in report.after],
+                "misfits": report.misfits,
+                "steps": report.steps,
+                "reshaper": report.payload,
+                "error": None if report.error is None else why(report.error),
+            }
+        )
+
+    def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
+        """See Output."""
+        self._stream.closing = {"summary": dict(counts), "exit_code": exit_code}
+
+
+def described(move: Move, names: Mapping[str, str]) -> str:
+    """`2 VCPU: compute1 → compute1_numa0`."""
+    source = names.get(move.source or "", move.source)
+    target = names.get(move.target or "", move.target)
+    what = f"{move.amount} {move.resource_class}"
+    if target is None:
+        return f"{what}: lost, was on {source}"
+    if source is None:
+        return f"{what}: new on {target}"
+    if move.renamed_to is None:
+        return f"{what}: {source} → {target}"
+    where = f"on {source}" if source == target else f"{source} → {target}"
+    return f"{what} becomes {move.renamed_to}: {where}"
+
+
+def _counted(report: NodeReport) -> list[str]:
+    future = report.result in (Result.WOULD_MIGRATE, Result.WOULD_SYNCHRONIZE)
+    found = []
+    for word, count in (("created", len(report.created)), ("removed", len(report.removed))):
+        if count:
+            noun = "provider" if count == 1 else "providers"
+            found.append(f"{count} {noun} {'would be ' if future else ''}{word}")
+    if report.moves:
+        count = len(report.moves)
+        noun = "consumer" if count == 1 else "consumers"
+        found.append(f"allocations of {count} {noun} {'would be ' if future else ''}moved")
+    return found
+
+
+def _named(provider: Named) -> dict[str, str]:
+    return {"uuid": provider.uuid, "name": provider.name}
+
+
+def _move(move: Move) -> dict[str, Any]:
+    return {
+        "resource_class": move.resource_class,
+        "amount": move.amount,
+        "from": move.source,
+        "to": move.target,
+        "renamed_to": move.renamed_to,
+    }

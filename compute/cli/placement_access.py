@@ -1,0 +1,188 @@
+"""How a command reaches placement: over HTTP, or on its database with no service running."""
+
+import argparse
+import contextlib
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1.adapter import Adapter
+from oslo_config import cfg
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from compute.cli.command_line import InvalidInput
+from compute.report.transport import build_adapter
+from placement.direct import PlacementDirect
+
+HTTP, DATABASE = "http", "database"
+#: of no provider
+NOBODY = "00000000-0000-0000-0000-000000000000"
+#: byte 18 of a SQLite file whose writers use a write-ahead log
+_WAL = 2
+
+
+class PlacementUnusable(Exception):
+    """Placement, or its database, can't be used; the text says why and holds no secret."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """`--http` and `--database`."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--http",
+        dest="way",
+        action="store_const",
+        const=HTTP,
+        help="use the running service that group [placement] of the configuration describes",
+    )
+    ways.add_argument(
+        "--database",
+        dest="way",
+        action="store_const",
+        const=DATABASE,
+        help="work on the placement database of [placement_database]connection, without a service",
+    )
+
+
+@contextlib.contextmanager
+def opened(
+    conf: cfg.ConfigOpts,
+    config_arguments: Sequence[str],
+    way: str | None,
+    read_only: bool = False,
+) -> Iterator[Adapter]:
+    """An adapter for placement, for as long as the context lasts.
+
+    :param way: HTTP, DATABASE, or None: HTTP if group [placement] says how
+    :param read_only: the command sends GETs alone; then nothing whatever is written, neither by the
+        service's start nor by the database
+    :raises InvalidInput: the configuration doesn't say how to reach it
+    :raises PlacementUnusable: it can't be reached, or its database isn't one
+    """
+    if (way or usual_way(conf)) == HTTP:
+        yield _over_http(conf)
+        return
+    url = _database_url(conf)
+    with contextlib.ExitStack() as stack:
+        if read_only and url.get_backend_name() == "sqlite":
+            url = stack.enter_context(_copy_of(url))
+        direct = _configured(url, config_arguments, stores_names=not read_only)
+        adapter = stack.enter_context(direct)
+        _check(adapter)
+        yield adapter
+
+
+def usual_way(conf: cfg.ConfigOpts) -> str:
+    """HTTP if group [placement] of the configuration says how to reach it, else DATABASE."""
+    described = conf.placement.auth_type or conf.placement.endpoint_override
+    return HTTP if described else DATABASE
+
+
+def _over_http(conf: cfg.ConfigOpts) -> Adapter:
+    if usual_way(conf) != HTTP:
+        raise InvalidInput(
+            "Group [placement] of the configuration doesn't say how to reach placement: set "
+            "auth_type and what it needs, or endpoint_override."
+        )
+    try:
+        return build_adapter(conf)
+    except ksa_exceptions.AuthPluginException as error:
+        raise InvalidInput(f"Group [placement]: {error}") from error
+
+
+def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
+    connection = conf.placement_database.connection
+    if not connection:
+        raise InvalidInput(
+            "[placement_database]connection isn't set: give placement's configuration with "
+            "--config-file, too, or set the option."
+        )
+    try:
+        url = sa.make_url(connection)
+    except (ArgumentError, ValueError):
+        # Not chained: the error may quote the URL, and with it the password.
+        raise InvalidInput("[placement_database]connection is not a database URL.") from None
+    if url.get_backend_name() == "sqlite" and url.database:
+        path = Path(url.database)
+        if not path.is_file():
+            # SQLite would make an empty one.
+            raise PlacementUnusable(f"There is no placement database {path}.")
+    return url
+
+
+def _configured(
+    url: sa.URL, config_arguments: Sequence[str], stores_names: bool
+) -> PlacementDirect:
+    # A command tells at once what a service would wait for.
+    overrides: dict[tuple[str | None, str], Any] = {
+        ("placement_database", "connection"): url.render_as_string(hide_password=False),
+        ("placement_database", "max_retries"): 0,
+    }
+    if not stores_names:
+        overrides["placement_database", "sync_on_startup"] = False
+    argv = [argument for argument in config_arguments if argument.startswith("--config-")]
+    try:
+        return PlacementDirect.configured(
+            argv, overrides=overrides, store_standard_names=stores_names
+        )
+    except cfg.Error as error:
+        raise InvalidInput(error) from error
+
+
+def _check(adapter: Adapter) -> None:
+    """Start the service and ask something of its tables. Raises PlacementUnusable."""
+    try:
+        answer = adapter.get(f"/resource_providers/{NOBODY}")
+    except Exception as error:
+        # Whatever keeps the service from starting; it tells by many exceptions.
+        raise PlacementUnusable(
+            f"The placement database can't be used: {_reason(error)}"
+        ) from error
+    if answer.status_code >= 500:
+        raise PlacementUnusable(
+            "The placement database can't be used. Is its schema up to date? See "
+            f"placement-manage db sync. ({answer.status_code}: {answer.text})"
+        )
+
+
+def _reason(error: BaseException) -> str:
+    """What the database says, without the statement it said it to."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DBAPIError):
+            return f"{cause.orig}. Is it there, and its schema synced (placement-manage db sync)?"
+        cause = cause.__cause__
+    return str(error)
+
+
+@contextlib.contextmanager
+def _copy_of(url: sa.URL) -> Iterator[sa.URL]:
+    """A copy of a SQLite database, which is left as it is, down to the files beside it."""
+    source = Path(url.database or "").resolve()
+    with tempfile.TemporaryDirectory(prefix="nova-manage-") as folder:
+        copy = Path(folder) / source.name
+        try:
+            with (
+                contextlib.closing(sqlite3.connect(_reading(source), uri=True)) as original,
+                contextlib.closing(sqlite3.connect(copy)) as target,
+            ):
+                original.backup(target)
+        except sqlite3.Error as error:
+            raise PlacementUnusable(f"The placement database can't be read: {error}") from error
+        yield url.set(database=str(copy))
+
+
+def _reading(path: Path) -> str:
+    """A URI to read the file by without leaving a trace.
+
+    A reader of a file with a write-ahead log makes the log where there is none. Where there is
+    none, nobody writes, and SQLite can be told so.
+    """
+    with path.open("rb") as file:
+        header = file.read(20)
+    unused = len(header) > 18 and header[18] == _WAL and not Path(f"{path}-wal").exists()
+    return f"{path.as_uri()}?{'immutable=1' if unused else 'mode=ro'}"

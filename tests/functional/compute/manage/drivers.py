@@ -1,0 +1,69 @@
+"""Drivers the commands load by name; what they manage stands in files of the state path."""
+
+import json
+from pathlib import Path
+
+from compute.exceptions import ReshapeFailed, VirtDriverNotReady
+from virt.fake import FakeNUMAReshapeDriver, FakeReshapeVGPUDriver, MediumFakeDriver
+from virt.fake.driver import node_uuid
+
+MDEVS, NODES = "mdevs.json", "nodes.json"
+
+
+def _read(conf, name, default):
+    path = Path(conf.state_path) / name
+    return json.loads(path.read_text()) if path.exists() else default
+
+
+class FlatVGPUHost(FakeReshapeVGPUDriver):
+    """Before: VGPU on the root."""
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf, nested=False)
+
+
+class VGPUHost(FakeReshapeVGPUDriver):
+    """After: VGPU on a child for each physical GPU; who has which stands in a file."""
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf, mdevs=_read(conf, MDEVS, {}))
+
+
+class BiggerHost(MediumFakeDriver):
+    """Needs no reshape, but reports other inventory than before."""
+
+    vcpus = 12
+
+
+class CellNodes(FakeNUMAReshapeDriver):
+    """Many nodes, as ironic has them, each divided into cells; some can't do it."""
+
+    def init_host(self, host):
+        wanted = _read(self.conf, NODES, {"nodes": [], "failing": []})
+        self._set_nodes(wanted["nodes"])
+        self.failing = wanted["failing"]
+
+    def get_available_resource(self, nodename):
+        return super().get_available_resource(nodename) | {"uuid": node_uuid(nodename)}
+
+    def get_nodenames_by_uuid(self, refresh=False):
+        return {node_uuid(node): node for node in self.get_available_nodes()}
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        if nodename in self.failing and allocations is not None:
+            raise ReshapeFailed(error="this one can't tell who has what")
+        super().update_provider_tree(provider_tree, nodename, allocations)
+
+
+class UnreadyHost(MediumFakeDriver):
+    """Doesn't know its nodes yet."""
+
+    def get_available_nodes(self, refresh=False):
+        raise VirtDriverNotReady()
+
+
+class BrokenHost(MediumFakeDriver):
+    """Has no hypervisor to talk to."""
+
+    def init_host(self, host):
+        raise OSError("no hypervisor answers")

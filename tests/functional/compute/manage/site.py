@@ -1,0 +1,120 @@
+"""A compute host and a placement database, no service running, and `nova-manage` on the host."""
+
+import contextlib
+import json
+from typing import NamedTuple
+
+from compute import config
+from compute.cell_database import sqlite
+from compute.cli.nova_manage import main
+from placement.direct import PlacementDirect
+from tests.functional.compute.compute_host import ComputeHost
+from tests.functional.compute.outsider import Outsider
+
+HOST = "host1"
+DRIVERS = "tests.functional.compute.manage.drivers"
+FLAVOR = {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
+INVENTORY = {
+    "VCPU": {"total": 10, "allocation_ratio": 4.0},
+    "MEMORY_MB": {"total": 8192, "reserved": 512},
+    "DISK_GB": {"total": 1028},
+}
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class Site:
+    """The host's files are in `folder`; `capture` gives what was printed."""
+
+    def __init__(self, folder, url, capture):
+        self.folder = folder
+        self.url = url
+        self.state = folder / "state"
+        self.state.mkdir()
+        self.file = folder / "berth-compute.conf"
+        self._capture = capture
+        self.configure()
+
+    def configure(self, driver="fake.MediumFakeDriver", more=""):
+        """Write the configuration file."""
+        self.file.write_text(
+            f"[DEFAULT]\nhost = {HOST}\nstate_path = {self.state}\ncompute_driver = {driver}\n"
+            f"[placement_database]\nconnection = {self.url}\n{more}"
+        )
+
+    def run(self, *arguments):
+        """Run a command of the category `placement`."""
+        self._capture()
+        code = main([f"--config-file={self.file}", "placement", *arguments])
+        return Ended(code, *self._capture())
+
+    @contextlib.contextmanager
+    def placement(self):
+        """Somebody else who uses the same database."""
+        with self.adapter() as adapter:
+            yield Outsider(adapter)
+
+    def adapter(self):
+        """A service of its own on the database."""
+        return PlacementDirect.configured(
+            files=[],
+            environ=False,
+            overrides={
+                ("placement_database", "connection"): self.url,
+                ("placement_database", "sync_on_startup"): True,
+            },
+        )
+
+    @contextlib.contextmanager
+    def cell(self):
+        """The records of the host."""
+        with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
+            yield cell
+
+    def start_service_once(self, driver_class):
+        """Run the host's service for its first update; return the node's uuid."""
+        with self.adapter() as adapter:
+            conf = config.load(files=[str(self.file)], environ={})
+            host = ComputeHost(conf, lambda: adapter)
+            try:
+                host.start(driver_class)
+                return host.uuid
+            finally:
+                host.cell.close()
+
+    def write(self, name, content):
+        """A file of the state path."""
+        (self.state / name).write_text(json.dumps(content))
+
+    def everything(self):
+        """All that placement knows, as far as clients can see."""
+        with self.placement() as outsider:
+            rows = outsider.call("GET", "/resource_providers")["resource_providers"]
+            consumers = set()
+            found = {}
+            for row in rows:
+                uuid = row["uuid"]
+                held = outsider.call("GET", f"/resource_providers/{uuid}/allocations")
+                consumers.update(held["allocations"])
+                found[uuid] = (
+                    row["name"],
+                    row["generation"],
+                    row["parent_provider_uuid"],
+                    outsider.inventory(uuid),
+                    outsider.traits(uuid),
+                    outsider.aggregates(uuid),
+                )
+            allocations = {
+                consumer: outsider.call("GET", f"/allocations/{consumer}") for consumer in consumers
+            }
+            return found, allocations
