@@ -72,6 +72,8 @@ class ComputeManager:
             self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
         )
         self._failed_before: set[str] = set()
+        # A host without a record of this service, until it is known to have no instances.
+        self._is_new = False
 
     # Start
 
@@ -86,8 +88,8 @@ class ComputeManager:
             self.driver.init_host(self.host)
         except Exception as error:
             raise DriverInitFailed(host=self.host, error=error) from error
-        if service_ref is None:
-            self._refuse_running_instances()
+        self._is_new = service_ref is None
+        self._refuse_running_instances()
         if self.driver.rebalances_nodes:
             return
         if service_ref is None:
@@ -100,15 +102,21 @@ class ComputeManager:
         self._refuse_renamed_host()
 
     def _refuse_running_instances(self) -> None:
+        """Refuse a new host that has instances; one whose driver isn't ready is asked later."""
+        if not self._is_new:
+            return
         try:
             instances = self.driver.list_instance_uuids()
         except NotImplementedError:
+            instances = []
+        except exceptions.VirtDriverNotReady:
             return
         if instances:
             raise exceptions.InvalidConfiguration(
                 f"Host {self.host} has no record of this service, yet {len(instances)} instances "
                 "run on it. Is it another host's state path, or another host name?"
             )
+        self._is_new = False
 
     def _refuse_renamed_host(self) -> None:
         uuid = self.identity.read()
@@ -160,13 +168,14 @@ class ComputeManager:
         """Update every node of the driver and drop those it has no longer.
 
         Raises what `_update_available_resource_for_node` calls fatal; nodes after that one are not
-        looked at.
+        looked at. If the driver was not ready at init_host, what that raises may come from here.
         """
         try:
             nodenames = set(self.driver.get_available_nodes())
-        except exceptions.VirtDriverNotReady:
-            LOG.warning("The compute driver is not ready; nothing is updated")
+        except exceptions.VirtDriverNotReady as error:
+            LOG.warning("The compute driver is not ready; nothing is updated: %s", error)
             return UpdateOutcome(driver_ready=False)
+        self._refuse_running_instances()
         self._clean_records(context, nodenames, startup)
         outcome = UpdateOutcome()
         for nodename, failure in self._update_nodes(context, sorted(nodenames), startup):

@@ -166,9 +166,7 @@ class TestPCPU:
         host.there = [pinned(uuid(1), [4, 5, 6]), pinned(uuid(2), [4, 7])]
         allocations = {uuid(1): body({ROOT: {"VCPU": 3}}), uuid(2): body({ROOT: {"VCPU": 2}})}
         with pytest.raises(exceptions.ReshapeFailed, match=rf"5 PCPU.*there are 4.*{uuid(2)}"):
-            make_driver(**self.OPTIONS).update_provider_tree(
-                tree, "host1", allocations=allocations
-            )
+            make_driver(**self.OPTIONS).update_provider_tree(tree, "host1", allocations=allocations)
 
     def test_cells_and_dedicated_processors_come_in_one_reshape(self, make_driver, tree, host):
         host.there = [pinned(uuid(1), [6, 7], 2048, cell=1), floating(uuid(2))]

@@ -1,0 +1,464 @@
+"""The libvirt driver's reshapes through tracker, client and service (compute.md §6.5–§6.9)."""
+
+import json
+from functools import partial
+from uuid import uuid4
+
+import pytest
+
+from compute import exceptions
+from compute.migration_record import Migration
+from tests.unit.virt.libvirt.hosts import (
+    FACTS,
+    GPUS,
+    TYPE,
+    KnownHost,
+    floating,
+    mdev_uuid,
+    mediated,
+    network_card,
+    pinned,
+)
+from virt.inventory import record
+from virt.libvirt import LibvirtDriver
+
+SERVER = {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}
+DISK_AND_CPU = {"VCPU": 2, "DISK_GB": 20}
+NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
+
+
+class OlderDriver(LibvirtDriver):
+    """Reports more classes on the root, as drivers did before those had providers of their own."""
+
+    def __init__(self, virtapi, conf, host_info, on_root):
+        super().__init__(virtapi, conf, host_info)
+        self.on_root = on_root
+
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        super().update_provider_tree(tree, nodename, allocations)
+        inventory = tree.data(nodename).inventory
+        added = {name: record(total) for name, total in self.on_root.items()}
+        tree.update_inventory(nodename, inventory | added)
+
+
+@pytest.fixture
+def known(host):
+    """What the host's hypervisor says."""
+    return KnownHost(hostname=host.name)
+
+
+@pytest.fixture
+def start(host, known):
+    """Start the service, after setting options (`group__option=value`)."""
+
+    def start(driver=LibvirtDriver, **options):
+        for name, value in options.items():
+            group, _, option = name.rpartition("__")
+            host.conf.set_override(option, value, group or None)
+        return host.start(partial(driver, host_info=known))
+
+    return start
+
+
+@pytest.fixture
+def flat(host, start):
+    """The host as a service without any of this reported it."""
+    start()
+    return host
+
+
+@pytest.fixture
+def elsewhere(outsider):
+    """Another host's provider."""
+    return outsider.provider(
+        inventory={"VCPU": {"total": 99}, "VGPU": {"total": 99}, "DISK_GB": {"total": 999}}
+    )
+
+
+@pytest.fixture
+def pool(outsider, flat):
+    """Storage shared with the host, of which somebody on another host holds 100."""
+    aggregate = str(uuid4())
+    outsider.set_aggregates(flat.uuid, [aggregate])
+    pool = outsider.provider(
+        inventory={"DISK_GB": {"total": 500}},
+        traits=["MISC_SHARES_VIA_AGGREGATE"],
+        aggregates=[aggregate],
+    )
+    pool_user = outsider.allocate({pool: {"DISK_GB": 100}})
+    yield pool
+    assert outsider.allocations(pool_user) == {pool: {"DISK_GB": 100}}
+
+
+def tree_of(outsider, host):
+    """name without the host's → uuid"""
+    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
+    return {
+        row["name"].removeprefix(f"{host.name}_"): row["uuid"]
+        for row in found["resource_providers"]
+    }
+
+
+def migrating(host, outsider, instance, resources):
+    """A migration of the instance to another host; it holds the resources."""
+    migration = Migration(instance, source_compute=host.name, source_node=host.name)
+    migration.dest_compute = migration.dest_node = "another"
+    host.cell.migrations.create(migration)
+    return outsider.allocate(resources, migration.uuid)
+
+
+class TestVGPU:
+    """R21, with the hypervisor's own facts."""
+
+    @pytest.fixture
+    def older(self, host, start, known):
+        known.change(
+            creatable={device: {TYPE: 0} for device in GPUS},
+            mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
+        )
+        start(partial(OlderDriver, on_root={"VGPU": 3}))
+        return host
+
+    def nest(self, start):
+        start(devices__enabled_mdev_types=[TYPE])
+
+    def test_r21_vgpu_moves_to_the_gpus_and_nothing_of_another_host(
+        self, older, start, known, outsider, elsewhere
+    ):
+        first = outsider.allocate({older.uuid: {**SERVER, "VGPU": 1}, elsewhere: {"VGPU": 1}})
+        second = outsider.allocate({older.uuid: {"VGPU": 1}})
+        stranger = outsider.allocate({elsewhere: {"VGPU": 5}})
+        known.there = [
+            floating(first, mediated_devices=[mdev_uuid(1)]),
+            floating(second, mediated_devices=[mdev_uuid(3)]),
+        ]
+        self.nest(start)
+        tree = tree_of(outsider, older)
+        assert "VGPU" not in outsider.totals(older.uuid)
+        assert {outsider.totals(tree[gpu])["VGPU"] for gpu in GPUS} == {1}
+        assert outsider.allocations(first) == {
+            older.uuid: SERVER,
+            tree[GPUS[0]]: {"VGPU": 1},
+            elsewhere: {"VGPU": 1},
+        }
+        assert outsider.allocations(second) == {tree[GPUS[2]]: {"VGPU": 1}}
+        assert outsider.allocations(stranger) == {elsewhere: {"VGPU": 5}}
+
+    def test_r21_a_migration_ends_the_service_and_moves_nothing(
+        self, older, start, known, outsider
+    ):
+        guest = outsider.allocate({older.uuid: {"VGPU": 1}})
+        migration = migrating(older, outsider, guest, {older.uuid: {"VGPU": 1}})
+        known.there = [floating(guest, mediated_devices=[mdev_uuid(1)])]
+        with pytest.raises(exceptions.ReshapeFailed, match=migration):
+            self.nest(start)
+        assert older.reshapes() == 0
+        for consumer in (guest, migration):
+            assert outsider.allocations(consumer) == {older.uuid: {"VGPU": 1}}
+
+    def test_r21_a_mismatch_is_a_warning_and_the_devices_count(
+        self, older, start, known, outsider, caplog
+    ):
+        guest = outsider.allocate({older.uuid: {**SERVER, "VGPU": 2}})
+        known.there = [floating(guest, mediated_devices=[mdev_uuid(2)])]
+        self.nest(start)
+        gpu = tree_of(outsider, older)[GPUS[1]]
+        assert outsider.allocations(guest) == {older.uuid: SERVER, gpu: {"VGPU": 1}}
+        assert guest in caplog.text
+
+    def test_a_gpu_that_vanished_goes_when_its_guests_are_gone(self, host, start, known, outsider):
+        known.change(creatable={GPUS[0]: {TYPE: 1}, GPUS[1]: {TYPE: 1}})
+        self.nest(start)
+        gpu = tree_of(outsider, host)[GPUS[0]]
+        guest = outsider.allocate({gpu: {"VGPU": 1}})
+        known.change(creatable={GPUS[1]: {TYPE: 1}})
+        (failure,) = host.update().failures.values()
+        assert isinstance(failure, exceptions.ResourceProviderSyncFailed)
+        assert outsider.exists(gpu)
+        outsider.call("DELETE", f"/allocations/{guest}")
+        assert host.update().failures == {}
+        assert set(tree_of(outsider, host)) == {host.name, GPUS[1]}
+
+
+class TestPCPU:
+    """R26."""
+
+    OPTIONS = {"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "4-7"}
+
+    def test_r26_pinned_guests_and_their_migrations_get_pcpu(
+        self, flat, start, known, outsider, elsewhere, pool
+    ):
+        first = outsider.allocate(
+            {flat.uuid: {"VCPU": 2, "MEMORY_MB": 512}, pool: {"DISK_GB": 5}, elsewhere: {"VCPU": 2}}
+        )
+        migration = migrating(flat, outsider, first, {flat.uuid: {"VCPU": 2}})
+        second = outsider.allocate({flat.uuid: {"VCPU": 1}})
+        known.there = [pinned(first, [4, 5]), floating(second)]
+        start(**self.OPTIONS)
+        assert outsider.allocations(first) == {
+            flat.uuid: {"PCPU": 2, "MEMORY_MB": 512},
+            pool: {"DISK_GB": 5},
+            elsewhere: {"VCPU": 2},
+        }
+        assert outsider.allocations(migration) == {flat.uuid: {"PCPU": 2}}
+        assert outsider.allocations(second) == {flat.uuid: {"VCPU": 1}}
+        assert outsider.totals(flat.uuid)["PCPU"] == 4
+        reshapes = [flat.reshapes()]
+        start()
+        assert [*reshapes, flat.reshapes()] == [1, 0]
+
+    def test_dedicated_processors_of_nobody_are_new_inventory_at_any_time(
+        self, flat, known, outsider
+    ):
+        known.there = [floating(str(uuid4()))]
+        flat.conf.set_override("cpu_dedicated_set", "4-7", "compute")
+        assert flat.update().failures == {}
+        assert outsider.totals(flat.uuid)["PCPU"] == 4
+
+    def test_r6_pinned_guests_need_a_restart(self, flat, known, outsider):
+        guest = outsider.allocate({flat.uuid: {"VCPU": 1}})
+        known.there = [pinned(guest, [4])]
+        flat.conf.set_override("cpu_dedicated_set", "4-7", "compute")
+        sent = len(flat.adapter.writes)
+        with pytest.raises(exceptions.ReshapeNeeded):
+            flat.update()
+        assert flat.adapter.writes[sent:] == []
+
+
+class TestMemoryEncryption:
+    @pytest.fixture
+    def older(self, host, start):
+        start(partial(OlderDriver, on_root={"MEM_ENCRYPTION_CONTEXT": 4}))
+        return host
+
+    def test_contexts_move_to_a_child_with_the_trait(self, older, start, known, outsider):
+        host, traits = older, {"HW_CPU_X86_AMD_SEV"}
+        outsider.set_traits(host.uuid, outsider.traits(host.uuid) | traits)
+        consumers = [
+            outsider.allocate({host.uuid: {"MEM_ENCRYPTION_CONTEXT": 1}}),
+            outsider.allocate({host.uuid: {**SERVER, "MEM_ENCRYPTION_CONTEXT": 1}}),
+        ]
+        known.change(encryption_slots={"amd_sev": 4, "amd_sev_es": 8})
+        start()
+        tree = tree_of(outsider, host)
+        sev = tree["amd_sev"]
+        assert outsider.inventory(sev)["MEM_ENCRYPTION_CONTEXT"]["max_unit"] == 1
+        assert (outsider.traits(sev), outsider.totals(tree["amd_sev_es"])) == (
+            traits,
+            {"MEM_ENCRYPTION_CONTEXT": 8},
+        )
+        assert not outsider.traits(host.uuid) & traits
+        assert [outsider.allocations(one) for one in consumers] == [
+            {sev: {"MEM_ENCRYPTION_CONTEXT": 1}},
+            {host.uuid: SERVER, sev: {"MEM_ENCRYPTION_CONTEXT": 1}},
+        ]
+
+    def test_without_amd_sev_a_context_in_use_ends_the_service(self, older, start, outsider):
+        consumer = outsider.allocate({older.uuid: {"MEM_ENCRYPTION_CONTEXT": 1}})
+        with pytest.raises(exceptions.ReshapeFailed, match="amd_sev"):
+            start()
+        assert outsider.allocations(consumer) == {older.uuid: {"MEM_ENCRYPTION_CONTEXT": 1}}
+
+
+class TestCells:
+    """R25, with cards; several reshapes in one."""
+
+    CARDS = network_card("ens1", 1, 4, 1)
+
+    def test_r25_all_consumers_move_to_cells_and_cards(
+        self, host, start, known, outsider, elsewhere
+    ):
+        known.change(pci_devices=self.CARDS)
+        start(pci__device_spec=[NETWORK])
+        card = tree_of(outsider, host)["ens1"]
+        on_second = outsider.allocate({host.uuid: SERVER, card: {"SRIOV_NET_VF": 2}})
+        migration = migrating(
+            host, outsider, on_second, {host.uuid: SERVER, elsewhere: DISK_AND_CPU}
+        )
+        unknown = outsider.allocate({host.uuid: SERVER})
+        stranger = outsider.allocate({elsewhere: {"VCPU": 4}})
+        known.there = [
+            pinned(on_second, [6, 7], 2048, cell=1, pci_addresses=["0000:01:10.0", "0000:01:10.1"])
+        ]
+        start(berth__numa_in_placement=True)
+        tree = tree_of(outsider, host)
+        moved = {"VCPU": 2, "MEMORY_MB": 2048}
+        assert outsider.allocations(on_second) == {
+            host.uuid: {"DISK_GB": 20},
+            tree["numa1"]: moved,
+            tree["ens1_numa1"]: {"SRIOV_NET_VF": 2},
+        }
+        assert outsider.allocations(migration) == {
+            host.uuid: {"DISK_GB": 20},
+            tree["numa1"]: moved,
+            elsewhere: DISK_AND_CPU,
+        }
+        assert outsider.allocations(unknown) == {host.uuid: {"DISK_GB": 20}, tree["numa0"]: moved}
+        assert outsider.allocations(stranger) == {elsewhere: {"VCPU": 4}}
+        assert outsider.shown(tree["ens1_numa1"])["parent_provider_uuid"] == tree["numa1"]
+        assert outsider.traits(tree["ens1_numa1"]) == {"CUSTOM_PHYSNET_PHYSNET1"}
+        assert not outsider.exists(card)
+        start()
+        assert (host.adapter.writes, host.update().failures) == ([], {})
+
+    def test_undone_all_is_on_the_root_as_before(self, host, start, known, outsider):
+        known.change(pci_devices=self.CARDS)
+        start(pci__device_spec=[NETWORK])
+        consumers = [outsider.allocate({host.uuid: SERVER}) for _ in range(3)]
+        before = outsider.inventory(host.uuid)
+        start(berth__numa_in_placement=True)
+        start(berth__numa_in_placement=False)
+        assert host.reshapes() == 1
+        assert set(tree_of(outsider, host)) == {host.name, "ens1"}
+        assert outsider.inventory(host.uuid) == before
+        assert [outsider.allocations(one) for one in consumers] == [{host.uuid: SERVER}] * 3
+
+    def test_who_fits_nowhere_ends_the_service_and_nothing_moves(
+        self, flat, start, known, outsider
+    ):
+        consumer = outsider.allocate({flat.uuid: {"MEMORY_MB": 12000}})
+        known.there = [pinned(consumer, [0], 12000, cell=0)]
+        with pytest.raises(exceptions.ReshapeFailed, match=consumer):
+            start(berth__numa_in_placement=True)
+        assert outsider.allocations(consumer) == {flat.uuid: {"MEMORY_MB": 12000}}
+        assert set(tree_of(outsider, flat)) == {flat.name}
+
+    def test_cells_pcpu_and_vgpu_come_in_one_reshape(self, host, start, known, outsider):
+        start(partial(OlderDriver, on_root={"VGPU": 2}))
+        guest = outsider.allocate({host.uuid: {**SERVER, "VGPU": 1}})
+        known.change(
+            creatable={GPUS[0]: {TYPE: 1}, GPUS[1]: {TYPE: 0}},
+            mediated_devices=mediated({1: GPUS[1]}),
+        )
+        known.there = [pinned(guest, [6, 7], 2048, cell=1, mediated_devices=[mdev_uuid(1)])]
+        start(
+            berth__numa_in_placement=True,
+            compute__cpu_shared_set="0-3",
+            compute__cpu_dedicated_set="4-7",
+            devices__enabled_mdev_types=[TYPE],
+        )
+        tree = tree_of(outsider, host)
+        assert outsider.allocations(guest) == {
+            host.uuid: {"DISK_GB": 20},
+            tree["numa1"]: {"PCPU": 2, "MEMORY_MB": 2048},
+            tree[GPUS[1]]: {"VGPU": 1},
+        }
+        assert host.reshapes() == 1
+
+
+class TestSharedDisk:
+    OPTIONS = {"berth__report_disk_on_root_when_shared": False}
+
+    def test_disk_moves_to_the_pool_and_stays_there(self, flat, start, outsider, elsewhere, pool):
+        consumers = [
+            outsider.allocate({flat.uuid: SERVER}),
+            outsider.allocate({flat.uuid: {"VCPU": 1, "DISK_GB": 1}, elsewhere: DISK_AND_CPU}),
+        ]
+        start(**self.OPTIONS)
+        assert [outsider.allocations(one) for one in consumers] == [
+            {flat.uuid: {"VCPU": 2, "MEMORY_MB": 2048}, pool: {"DISK_GB": 20}},
+            {flat.uuid: {"VCPU": 1}, pool: {"DISK_GB": 1}, elsewhere: DISK_AND_CPU},
+        ]
+        assert "DISK_GB" not in outsider.totals(flat.uuid)
+        assert outsider.totals(pool) == {"DISK_GB": 500}
+        start()
+        assert (flat.reshapes(), flat.adapter.writes) == (0, [])
+
+    def test_what_others_hold_of_the_pool_counts(self, flat, start, outsider, pool):
+        consumer = outsider.allocate({flat.uuid: {"DISK_GB": 450}})
+        with pytest.raises(exceptions.ReshapeFailed):
+            start(**self.OPTIONS)
+        assert outsider.allocations(consumer) == {flat.uuid: {"DISK_GB": 450}}
+        assert "DISK_GB" in outsider.totals(flat.uuid)
+
+
+def test_r24_a_class_of_mediated_devices_is_renamed_with_its_allocations(
+    host, start, known, outsider
+):
+    known.change(creatable={GPUS[0]: {TYPE: 4}})
+    start(devices__enabled_mdev_types=[TYPE], berth__mdev_classes={TYPE: "CUSTOM_GPU"})
+    gpu = tree_of(outsider, host)[GPUS[0]]
+    consumers = [outsider.allocate({gpu: {"CUSTOM_GPU": n}, host.uuid: SERVER}) for n in (1, 2)]
+    start(berth__mdev_classes={}, berth__renamed_resource_classes={"CUSTOM_GPU": "VGPU"})
+    reshapes = [host.reshapes()]
+    start()
+    assert [*reshapes, host.reshapes()] == [1, 0]
+    assert outsider.totals(gpu) == {"VGPU": 4}
+    assert [outsider.allocations(one)[gpu] for one in consumers] == [{"VGPU": 1}, {"VGPU": 2}]
+
+
+class TestTrouble:
+    def test_nothing_is_created_before_the_hypervisor_is_there(self, host, start, known, outsider):
+        def not_yet():
+            raise exceptions.VirtDriverNotReady("qemu:///system is not there")
+
+        known.facts = not_yet
+        start()
+        assert (host.outcome.driver_ready, host.adapter.writes) == (False, [])
+        del known.facts
+        assert host.update().failures == {}
+        assert set(outsider.totals(host.uuid)) == {"VCPU", "MEMORY_MB", "DISK_GB"}
+
+    def test_a_new_host_with_guests_is_refused_once_the_hypervisor_is_there(
+        self, host, start, known
+    ):
+        def not_yet():
+            raise exceptions.VirtDriverNotReady("qemu:///system is not there")
+
+        known.facts, known.failure = not_yet, exceptions.VirtDriverNotReady()
+        known.there = [floating(str(uuid4()))]
+        start()
+        del known.facts
+        known.failure = None
+        with pytest.raises(exceptions.InvalidConfiguration, match="1 instances"):
+            host.update()
+        assert host.adapter.writes == []
+
+    def test_a_connection_lost_later_is_reported_and_the_next_update_works(
+        self, flat, known, outsider
+    ):
+        def lost():
+            raise exceptions.VirtDriverNotReady("qemu:///system is gone")
+
+        known.facts = lost
+        (failure,) = flat.update().failures.values()
+        assert "qemu:///system is gone" in str(failure)
+        del known.facts
+        assert flat.update().failures == {}
+
+    def test_a_connection_lost_amid_a_reshape_ends_the_service(self, flat, start, known, outsider):
+        consumer = outsider.allocate({flat.uuid: SERVER})
+        start_guests = known.guests
+        asked = []
+
+        def lost_for_the_update():
+            asked.append(None)
+            if len(asked) == 1:  # get_available_resource
+                return start_guests()
+            raise exceptions.VirtDriverNotReady("qemu:///system is gone")
+
+        known.guests = lost_for_the_update
+        with pytest.raises(exceptions.ReshapeFailed, match="qemu:///system is gone"):
+            start(berth__numa_in_placement=True)
+        assert outsider.allocations(consumer) == {flat.uuid: SERVER}
+
+    def test_contradictory_options_end_the_service(self, start):
+        with pytest.raises(exceptions.NovaException, match="cpu_shared_set.*both have CPU 3"):
+            start(compute__cpu_shared_set="0-3", compute__cpu_dedicated_set="3-7")
+
+    def test_a_processor_that_is_not_online_ends_the_service(self, start, known):
+        known.change(cells=FACTS.cells[:1])
+        with pytest.raises(exceptions.InvalidConfiguration, match="CPUs 4-7"):
+            start(compute__cpu_dedicated_set="4-7")
+
+    def test_r35_an_operators_own_child_is_untouched(self, flat, start, outsider):
+        child = outsider.provider(
+            parent=flat.uuid, inventory={"CUSTOM_THING": {"total": 3}}, traits=["CUSTOM_MINE"]
+        )
+        consumer = outsider.allocate({child: {"CUSTOM_THING": 1}, flat.uuid: SERVER})
+        start(berth__numa_in_placement=True)
+        assert (outsider.totals(child), outsider.traits(child)) == (
+            {"CUSTOM_THING": 3},
+            {"CUSTOM_MINE"},
+        )
+        assert outsider.allocations(consumer)[child] == {"CUSTOM_THING": 1}
