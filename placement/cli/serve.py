@@ -31,22 +31,35 @@ ALONE: config.Overrides = {
 }
 
 
+class Refused(Exception):
+    """The configuration must not be served on this address; the text says why."""
+
+
 class Server(BaseApplication):
     """gunicorn with settings from our command line instead of its own."""
 
-    def __init__(self, settings: dict[str, Any], conf: cfg.ConfigOpts) -> None:
-        self.settings = settings
+    def __init__(self, arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
+        self.arguments = arguments
         self.conf = conf
         super().__init__()
 
     def load_config(self) -> None:
-        for name, value in self.settings.items():
+        for name, value in _settings(self.arguments).items():
             self.cfg.set(name, value)
         if "control_socket_disable" in self.cfg.settings:
             # a socket in the home directory that nobody asked for; older versions have none
             self.cfg.set("control_socket_disable", True)
 
     def load(self) -> WSGIApplication:
+        """Each worker's own; a file that can't be read leaves the old configuration in force.
+
+        Raises Refused, which ends the server, if the new configuration must not be served here.
+        """
+        self.conf.reload_config_files()
+        oslo_log.setup(self.conf, config.PROJECT)
+        refusal = why_not_serve(self.arguments, self.conf)
+        if refusal is not None:
+            raise Refused(refusal)
         return load(self.conf)
 
 
@@ -86,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         open_database(conf).close()
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
-    Server(_settings(arguments), conf).run()
+    Server(arguments, conf).run()
     return 0
 
 
@@ -154,6 +167,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "worker_class": "gthread",
         "proc_name": "placement-api",
         "graceful_timeout": 30,
+        # searches name many aggregates in their query
+        "limit_request_line": 8190,
     }
 
 

@@ -1,0 +1,137 @@
+"""Servers as processes of their own: started, asked, told to reload or to stop."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+#: seconds until a server must have done what it was told
+PATIENCE = 60
+
+
+def needed(program, package):
+    """The program's path. Without it the test is skipped and says so; in CI it fails."""
+    found = shutil.which(program, path=f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
+    if found is None:
+        reason = f"NOT TESTED WITH {program.upper()}: install {package}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    return found
+
+
+def free_port(host="127.0.0.1"):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
+        return listener.getsockname()[1]
+
+
+def wait_until(happened, why):
+    """The first true value of `happened()`; it fails after PATIENCE, telling `why()`."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        value = happened()
+        if value:
+            return value
+        assert time.monotonic() < end, why()
+        time.sleep(0.05)
+
+
+class Server:
+    """A running server.
+
+    :param url: where it answers, `http://host:port` and what it is mounted at
+    """
+
+    def __init__(self, command, folder, environ, url, verify=True):
+        self.url = url
+        self.verify = verify
+        self.log = folder / f"{Path(command[0]).name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def wait_until(self, ready):
+        """Wait for `ready()`, by default for an answer; fails when it ends first."""
+
+        def running():
+            assert self.process.poll() is None, self.said()
+            return (ready or self._answers)()
+
+        wait_until(running, self.said)
+        return self
+
+    def _answers(self):
+        try:
+            return requests.get(f"{self.url}/", timeout=PATIENCE, verify=self.verify).ok
+        except requests.ConnectionError:
+            return False
+
+    def request(self, method, path, **options):
+        options.setdefault("headers", ADMIN)
+        return requests.request(
+            method, self.url + path, timeout=PATIENCE, verify=self.verify, **options
+        )
+
+    def workers(self):
+        """The process ids of its children."""
+        pid = self.process.pid
+        return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+    def stop(self, how=signal.SIGTERM):
+        """End it; answers the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+    def kill(self):
+        """End it and its workers, whatever they do."""
+        if self.process.poll() is None:
+            workers = self.workers()
+            self.process.kill()
+            for worker in workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(worker), signal.SIGKILL)
+        self.process.wait()
+
+
+class SlowClient:
+    """Creates a provider, but keeps the end of the request back."""
+
+    def __init__(self, host, port, name):
+        body = b'{"name": "%s"}' % name.encode()
+        self._socket = socket.create_connection((host, port), timeout=PATIENCE)
+        head = (
+            "POST /resource_providers HTTP/1.1\r\nHost: placement.test\r\nX-Auth-Token: admin\r\n"
+            "OpenStack-API-Version: placement 1.39\r\nContent-Type: application/json\r\n"
+            f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        self._socket.sendall(head.encode() + body[:-1])
+        self._rest = body[-1:]
+
+    def finish(self):
+        """Send the rest; answers the first line of the answer."""
+        self._socket.sendall(self._rest)
+        answer = read_all(self._socket)
+        self._socket.close()
+        return answer.split(b"\r\n", 1)[0].decode()
+
+
+def read_all(connection):
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
