@@ -443,7 +443,7 @@ class TestTrouble:
         assert outsider.allocations(consumer) == {flat.uuid: SERVER}
 
     def test_contradictory_options_end_the_service(self, start):
-        with pytest.raises(exceptions.NovaException, match="cpu_shared_set.*both have CPU 3"):
+        with pytest.raises(exceptions.NovaException, match=r"cpu_shared_set.*both have CPU 3"):
             start(compute__cpu_shared_set="0-3", compute__cpu_dedicated_set="3-7")
 
     def test_a_processor_that_is_not_online_ends_the_service(self, start, known):

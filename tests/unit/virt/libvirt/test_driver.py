@@ -94,7 +94,7 @@ class TestRoot:
 
     def test_reserving_more_than_there_is_is_refused(self, make_driver, tree):
         driver = make_driver(reserved_host_memory_mb=99999)
-        with pytest.raises(InvalidConfiguration, match="reserved_host_memory_mb.*99999.*16384"):
+        with pytest.raises(InvalidConfiguration, match=r"reserved_host_memory_mb.*99999.*16384"):
             driver.update_provider_tree(tree, "host1")
 
     def test_a_second_update_changes_nothing(self, make_driver, tree, host):

@@ -128,7 +128,7 @@ def test_a_lost_connection_is_not_ready_naming_the_uri(libvirt, altered, tmp_pat
         with pytest.raises(VirtDriverNotReady, match="test:///default"):
             hypervisor.online_cpus()
     else:
-        with pytest.raises(VirtDriverNotReady, match="test:///default.*broken"):
+        with pytest.raises(VirtDriverNotReady, match=r"test:///default.*broken"):
             info(hypervisor, tmp_path).facts()
 
 
@@ -151,13 +151,13 @@ def test_a_connection_that_died_in_silence_is_replaced(altered):
 
 def test_a_hypervisor_that_is_not_there_is_not_ready(libvirt, tmp_path):
     missing = f"test://{tmp_path}/nowhere.xml"
-    with pytest.raises(VirtDriverNotReady, match="nowhere.xml"):
+    with pytest.raises(VirtDriverNotReady, match=r"nowhere.xml"):
         Hypervisor(missing).hostname()
 
 
 @pytest.mark.parametrize("text", ["<node><cpu>", "<host/>", "<node><domain/></node>", ""])
 def test_a_hypervisor_that_libvirt_cannot_read_is_not_ready(libvirt, tmp_path, text):
-    with pytest.raises(VirtDriverNotReady, match="hypervisor.xml"):
+    with pytest.raises(VirtDriverNotReady, match=r"hypervisor.xml"):
         Hypervisor(hypervisor_of(tmp_path, text)).hostname()
 
 
@@ -220,5 +220,5 @@ class TestLoading:
 
         monkeypatch.delitem(sys.modules, "libvirt", raising=False)
         monkeypatch.setattr(builtins, "__import__", without)
-        with pytest.raises(DriverLoadError, match="extra `libvirt`.*libvirt-dev"):
+        with pytest.raises(DriverLoadError, match=r"extra `libvirt`.*libvirt-dev"):
             load_driver(virtapi, "libvirt.LibvirtDriver", make_conf())

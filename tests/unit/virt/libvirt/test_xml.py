@@ -1,5 +1,7 @@
 """Reading libvirt's descriptions of hosts, devices and guests."""
 
+import re
+
 import pytest
 
 from tests.unit.virt.consumers import uuid
@@ -31,8 +33,6 @@ SEV = (
 
 
 def devices(*texts):
-    import re
-
     named = {}
     for text in re.findall(r"<device>.*?</device>", "".join(texts)):
         named[re.search("<name>(.*?)</name>", text)[1]] = text
@@ -72,8 +72,8 @@ class TestCapabilities:
         }
 
     def test_a_features_list_leaves_out_disabled_ones(self):
-        text = "<cpu><feature policy='require' name='avx'/><feature policy='disable' name='mpx'/></cpu>"
-        assert parse_cpu_features(text) == {"avx"}
+        features = "<feature policy='require' name='avx'/><feature policy='disable' name='mpx'/>"
+        assert parse_cpu_features(f"<cpu>{features}</cpu>") == {"avx"}
 
     @pytest.mark.parametrize(
         ("text", "complaint"),
@@ -104,7 +104,7 @@ class TestMemoryEncryption:
         assert parse_encryption_slots("<domainCapabilities/>") == {}
 
     def test_a_number_that_is_none_is_malformed(self):
-        with pytest.raises(MalformedXML, match="domain capabilities.*maxGuests.*many"):
+        with pytest.raises(MalformedXML, match=r"domain capabilities.*maxGuests.*many"):
             parse_encryption_slots(SEV.format("yes", "many", 0))
 
 
