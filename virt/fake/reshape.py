@@ -16,8 +16,8 @@ from virt.fake.driver import MediumFakeDriver
 from virt.inventory import Inventory, cell_inventories, record
 from virt.reshape import numa
 from virt.reshape.records import Allocations
-from virt.reshape.relocate import Target, relocate
 from virt.reshape.resource_class import rename_classes
+from virt.reshape.shared_storage import move_disk
 from virt.reshape.vgpu import VGPU, update_pgpus
 from virt.virtapi import VirtAPI
 
@@ -227,21 +227,13 @@ class FakeSharedStorageDriver(MediumFakeDriver):
         nodename: str,
         allocations: Allocations | None,
     ) -> None:
-        root = provider_tree.data(nodename)
-        if "DISK_GB" in root.inventory and allocations is None:
-            raise exceptions.ReshapeNeeded()
-        pool: Inventory = {"DISK_GB": record(self.pool_gb)}
         if not provider_tree.exists(self.pool_uuid):
             provider_tree.new_root(self.pool_name, self.pool_uuid)
-        provider_tree.update_inventory(self.pool_uuid, pool)
+        provider_tree.update_inventory(self.pool_uuid, {"DISK_GB": record(self.pool_gb)})
         provider_tree.add_traits(self.pool_uuid, "MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD")
         provider_tree.add_aggregates(self.pool_uuid, self.aggregate_uuid)
         provider_tree.add_aggregates(nodename, self.aggregate_uuid)
-        if allocations is not None:
-            # What other hosts' guests hold of the pool isn't known here: Placement has the last
-            # word on whether there is room.
-            target = Target(self.pool_uuid, self.pool_name, pool)
-            relocate(allocations, {root.uuid: {"DISK_GB"}}, [target])
+        move_disk(provider_tree, nodename, provider_tree.data(self.pool_uuid), allocations)
 
 
 class FakeBadReshapeDriver(MediumFakeDriver):
