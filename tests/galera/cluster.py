@@ -105,6 +105,8 @@ class Node(MariaDB):
             "pc.recovery": "false",
         }
         settings = {
+            # of its own: they name temporary files alike
+            "tmpdir": self.data,
             "skip-networking": 0,
             "bind-address": "127.0.0.1",
             "port": self._clients,
@@ -120,7 +122,6 @@ class Node(MariaDB):
             "wsrep-node-address": "127.0.0.1",
             "wsrep-sst-method": "rsync",
             "wsrep-sst-receive-address": f"127.0.0.1:{self._state}",
-            "wsrep-slave-threads": 4,
             "wsrep-provider-options": ";".join(f"{k}={v}" for k, v in provider.items()),
         }
         if self._position:

@@ -7,7 +7,9 @@ import threading
 import time
 
 import pytest
+import sqlalchemy as sa
 
+from placement.storage.engine import Database, DatabaseSettings
 from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
@@ -15,6 +17,7 @@ from tests.galera.cluster import PATIENCE
 
 CLIENTS = 4
 EACH = 8
+ROUNDS = 30
 TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
 FULL = (409, "placement.undefined_code", "Conflict")
@@ -97,7 +100,8 @@ def paused(node):
 
 def waiting(node):
     """Whether a statement waits there for what others have committed."""
-    return any("SELECT" in (row[7] or "") for row in node.ask("SHOW FULL PROCESSLIST"))
+    statements = [row[7] or "" for row in node.ask("SHOW FULL PROCESSLIST")]
+    return any(text.startswith(("SELECT", "UPDATE", "INSERT")) for text in statements)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_an_answer_waits_for_what_was_committed_on_another_node(root, urls, clus
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=5)), 200)
     other, node = Service(urls[1]), cluster.nodes[1]
     assert read(other.get(path).json) == 5
-    with paused(node), concurrent.futures.ThreadPoolExecutor() as pool:
+    with concurrent.futures.ThreadPoolExecutor() as pool, paused(node):
         expect(root.put(f"{PATH}/inventories", stock(1, VCPU=6)), 200)
         answer = pool.submit(other.get, path)
         wait_until(lambda: answer.done() or waiting(node))
@@ -123,7 +127,7 @@ def test_an_answer_waits_for_what_was_committed_on_another_node(root, urls, clus
 
 def test_a_write_waits_for_what_was_committed_on_another_node(root, urls, cluster):
     other, node = Service(urls[1]), cluster.nodes[1]
-    with paused(node), concurrent.futures.ThreadPoolExecutor() as pool:
+    with concurrent.futures.ThreadPoolExecutor() as pool, paused(node):
         expect(root.put(f"{PATH}/inventories", stock(0, VCPU=5)), 200)
         answer = pool.submit(other.put, f"{PATH}/inventories", stock(1, VCPU=6))
         wait_until(lambda: answer.done() or waiting(node))
@@ -135,3 +139,30 @@ def wait_until(done):
     while not done():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_every_node_s_searches_see_each_write_at_once(root, urls):
+    services = [root, *map(Service, urls[1:])]
+    for turn in range(ROUNDS):
+        writer = services[turn % len(services)]
+        expect(writer.put(f"{PATH}/inventories", stock(turn, VCPU=turn + 1)), 200)
+        path = "/allocation_candidates?resources=VCPU:1"
+        summaries = [service.get(path).json["provider_summaries"] for service in services]
+        seen = [found[ROOT]["resources"]["VCPU"]["capacity"] for found in summaries]
+        assert seen == [turn + 1] * len(services)
+
+
+def test_a_conflict_with_another_node_that_shows_at_the_commit_is_run_again(root, urls):
+    tries = []
+
+    def operation(connection):
+        name = f"tried {len(tries)} times"
+        connection.execute(sa.text("UPDATE resource_providers SET name = :name"), {"name": name})
+        if not tries:
+            expect(root.put(PATH, {"name": "faster"}), 200)
+        tries.append(name)
+
+    with contextlib.closing(Database(DatabaseSettings(urls[1]))) as database:
+        database.write(operation)
+        retries = dict(database.retries)
+    assert (retries, root.get(PATH).json["name"]) == ({"deadlock": 1}, "tried 1 times")
