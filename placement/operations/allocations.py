@@ -63,7 +63,7 @@ def delete_allocations(database: Database, consumer: str) -> None:
 
     def delete(connection: Connection) -> None:
         known = consumers.lock(connection, [consumer])
-        held = allocations.entries_of(connection, [consumer])
+        held, _ = allocations.entries_of(connection, [consumer])
         if not known or not held:
             raise NotFound(f"No allocations for consumer '{consumer}'")
         allocations.delete(connection, [consumer])

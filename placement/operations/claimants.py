@@ -28,9 +28,12 @@ class Claimants:
         uuids = [request.uuid for request in requests]
         if not uuids:
             return cls(requests, {}, [])
-        stored = consumers.lock(connection, uuids)
-        held = allocations.entries_of(connection, uuids)
-        return cls(_as_stored(requests, stored), stored, held)
+        while True:
+            stored = consumers.lock(connection, uuids)
+            held, owners = allocations.entries_of(connection, uuids)
+            if owners <= {consumer.id for consumer in stored.values()}:
+                return cls(_as_stored(requests, stored), stored, held)
+            # between the two statements somebody created a consumer, which isn't locked yet
 
     @property
     def uuids(self) -> list[str]:

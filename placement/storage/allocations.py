@@ -48,15 +48,18 @@ _OF_PROVIDER = (
     .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
     .order_by(allocations.c.id)
 )
-_ROWS = sa.select(
-    allocations.c.consumer_id,
-    allocations.c.resource_provider_id,
-    allocations.c.resource_class_id,
-    allocations.c.used,
+_ROWS_OF = (
+    sa.select(
+        allocations.c.consumer_id,
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        allocations.c.used,
+        consumers.c.id,
+    )
+    .select_from(allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid))
+    .where(allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
+    .order_by(allocations.c.id)
 )
-_ROWS_OF = _ROWS.where(
-    allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
-).order_by(allocations.c.id)
 _THEIRS = allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
 _USAGES = (
     sa.select(
@@ -105,9 +108,14 @@ def of_provider(connection: Connection, provider_id: int) -> list[sa.Row]:
     return list(connection.execute(_OF_PROVIDER, {"provider": provider_id}))
 
 
-def entries_of(connection: Connection, consumers: Collection[str]) -> list[Entry]:
-    """What the consumers hold, by ids."""
-    return [Entry(*row) for row in connection.execute(_ROWS_OF, {"consumers": list(consumers)})]
+def entries_of(connection: Connection, uuids: Collection[str]) -> tuple[list[Entry], set[int]]:
+    """What these consumers hold, by ids, and the ids of the consumers who do.
+
+    Allocations may be older than the table of consumers (rest-api.md 7.3); nobody has those.
+    """
+    rows = connection.execute(_ROWS_OF, {"consumers": list(uuids)}).all()
+    owners = {owner for *_, owner in rows if owner is not None}
+    return [Entry(*entry) for *entry, _ in rows], owners
 
 
 def usages(

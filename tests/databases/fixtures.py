@@ -48,7 +48,7 @@ def database_servers() -> Callable[[str], Server]:
 
     def server(kind: str) -> Server:
         if kind not in found:
-            _refuse_if_missing(kind)
+            refuse_if_missing(kind)
             try:
                 found[kind] = join(kind, _folder(kind))
             except ServerFailed as failed:
@@ -58,7 +58,8 @@ def database_servers() -> Callable[[str], Server]:
     return server
 
 
-def _refuse_if_missing(kind: str) -> None:
+def refuse_if_missing(kind: str) -> None:
+    """Skip the test, or fail it in CI, if a kind of server isn't installed."""
     missing = SERVERS[kind].missing()
     if missing is None:
         return

@@ -142,7 +142,11 @@ class RunningService(Client):
 
     def wait_until_served(self) -> None:
         """Wait until all workers have loaded the application."""
-        eventually(lambda: len(self.ready_workers()) == self._workers, self.said)
+        eventually(self._is_served, self.said)
+
+    def _is_served(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return len(self.ready_workers()) == self._workers
 
     def ready_workers(self) -> set[int]:
         """The workers that have loaded the application and wait for requests."""
