@@ -56,7 +56,7 @@ class Node(MariaDB):
 
     def recover(self) -> None:
         """Find out where it was killed, as Debian's service does; it then gets only the rest."""
-        done = self._run([*self._starting(), "--wsrep-recover", "--log-error="])
+        done = self._run([*self._starting(), "--wsrep-recover"])
         found = re.findall(r"Recovered position: *(\S+)", done.stdout)
         if not found:
             raise ServerFailed(f"{self.kind}: no position after a crash:\n{done.stdout}")
