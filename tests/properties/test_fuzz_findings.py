@@ -91,6 +91,8 @@ LARGE = {
     "no UTF-8": b"\xff" * MEGABYTE,
     "escapes": b'"' + rb"\u0000" * (MEGABYTE // 6) + b'"',
     "surrogates": b'{"name": "' + rb"\ud800" * (MEGABYTE // 6) + b'"}',
+    "unfinished tags": b'{"name": "' + b"<" * MEGABYTE + b'"}',
+    "unfinished breaks": b'{"name": "' + b"<br" * (MEGABYTE // 3) + b'"}',
     "the most digits": b'{"resource_provider_generation": ' + b"9" * 4300 + b"}",
     "more digits": b'{"resource_provider_generation": ' + b"9" * 4301 + b"}",
 }
@@ -99,6 +101,14 @@ LARGE = {
 @pytest.mark.parametrize("kind", LARGE)
 def test_large_nonsense_is_refused(service, kind):
     assert {service.send(request) for request in everywhere(LARGE[kind])} == {400}
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "text/html", "application/json"])
+def test_large_nonsense_is_refused_in_every_form(service, accept):
+    headers = HEADERS | {"accept": accept, "openstack-api-version": "placement 1.39"}
+    body = LARGE["unfinished tags"]
+
+    assert service.send(Request("POST", "/resource_providers", "", headers, body)) == 400
 
 
 def everywhere(body):
