@@ -9,6 +9,7 @@ from tests.reference.answers import Answer
 from tests.reference.script import Request
 
 UNROUTED = "(no endpoint)"
+VERSION_HEADER = "OpenStack-API-Version"
 #: the answer to a search that found nothing
 NOTHING = b'"allocation_requests": []'
 VERSION = re.compile(r"1\.(\d+)")
@@ -23,7 +24,8 @@ class Tally:
 
     def count(self, request: Request, answer: Answer) -> None:
         """Note one answer."""
-        found = VERSION.fullmatch(request.version or "1.0")
+        unversioned = request.version is None and VERSION_HEADER not in request.headers
+        found = VERSION.fullmatch("1.0" if unversioned else request.version or "")
         minor = int(found[1]) if found else 39 if request.version == "latest" else None
         name = endpoint_of(request)
         if NOTHING in answer.body:

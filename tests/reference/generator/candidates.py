@@ -65,6 +65,11 @@ def _group(draw: Draw, minor: int, suffix: str) -> list[tuple[str, str]]:
 
 def _resources(draw: Draw) -> str:
     slots = draw.some(list(draw.picture.inventories), 2, least=1)
+    if slots and draw.chance(0.7):
+        # what one tree may have together
+        root = draw.root(slots[0][0])
+        near = [slot for slot in draw.picture.inventories if draw.root(slot[0]) == root]
+        slots = draw.some(near, 2, least=1)
     asked = {name: min(draw.amount(uuid, name), draw.number(1, 8)) for uuid, name in slots}
     if not asked or draw.chance(0.1):
         asked[draw.one(STANDARD_CLASSES)] = 1

@@ -103,6 +103,11 @@ class Draw:
         known = list(self.picture.inventories)
         return self.one(known) if known else None
 
+    def root(self, uuid: str) -> str | None:
+        """The root of a provider's tree; None if there is no such provider."""
+        row = self.picture.providers.get(uuid)
+        return row.root if row else None
+
     def resource_class(self) -> str:
         """A class that exists."""
         return self.one([*STANDARD_CLASSES, *self.picture.class_names])
