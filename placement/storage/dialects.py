@@ -21,6 +21,8 @@ _LONGEST_CONNECT = 10
 #: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
 MYSQL = ("mysql", "mariadb")
 
+#: nodes of a Galera cluster call it so when another node was faster
+DEADLOCK = "deadlock"
 #: the causes of failures that no other writer is to blame for
 DISCONNECT = "disconnect"
 UNREACHABLE = "unreachable"
@@ -28,14 +30,14 @@ NOT_READY = "cluster_not_ready"
 OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY})
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
-    "40P01": "deadlock",
+    "40P01": DEADLOCK,
     "55P03": "lock_timeout",
     "57P01": DISCONNECT,
     "57P02": DISCONNECT,
 }
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
-    1213: "deadlock",
+    1213: DEADLOCK,
     1020: "serialization",
     1047: NOT_READY,
     1053: DISCONNECT,

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import itertools
 import logging
 import os
 import pathlib
@@ -22,6 +23,7 @@ from sqlalchemy.pool import StaticPool
 
 from placement.errors import LostRace, OutcomeUnknown, TooMuchAtOnce, ValueNotStorable
 from placement.storage.dialects import (
+    DEADLOCK,
     DISCONNECT,
     MYSQL,
     OUTAGES,
@@ -160,9 +162,13 @@ class Database:
             raise refusal from error
 
     def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T], tries: int = TRIES) -> T:
-        """Run in a transaction, again while a failure may pass; raises the last one."""
+        """Run in a transaction, again while a failure may pass; raises the last one.
+
+        Deadlocks don't use up tries: we lock in one order, so it is the nodes of a cluster that met
+        in the same rows. One of them was let through, and this one may lose many times in a row.
+        """
         end = self._clock() + PATIENCE
-        for attempt in range(1, tries + 1):
+        for attempt in itertools.count(1):
             committing = False
             try:
                 with turn, mode.engine.connect() as connection, connection.begin():
@@ -182,11 +188,13 @@ class Database:
                     raise OutcomeUnknown() from error
                 if cause is None:
                     raise
-                if attempt == tries or self._clock() >= end:
+                if cause != DEADLOCK:
+                    tries -= 1
+                if not tries or self._clock() >= end:
                     raise
                 self.retries[cause] += 1
                 LOG.debug("Runs again after %s (try %d)", cause, attempt)
-                self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2**attempt)))
+                self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")
 
     def wait_until_reachable(self) -> None:

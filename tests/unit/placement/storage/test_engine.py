@@ -27,6 +27,7 @@ from placement.storage.engine import (
 NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, unique=True))
 LOCKED = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
 LOST = OperationalError("INSERT", {}, Exception("gone"), connection_invalidated=True)
+DEADLOCK = OperationalError("INSERT", {}, Exception(1213, "Deadlock found"))
 BROKEN = OperationalError("INSERT", {}, sqlite3.OperationalError("no such table: x"))
 
 
@@ -78,6 +79,11 @@ def test_a_write_that_goes_through_is_stored(database):
 def test_a_write_runs_again_from_its_start_after_a_lock(database):
     database.write(failing(TRIES - 1, LOCKED))
     assert numbers(database) == [1]
+
+
+def test_deadlocks_use_up_no_tries(database):
+    database.write(failing(3 * TRIES, DEADLOCK))
+    assert (numbers(database), database.retries["deadlock"]) == ([1], 3 * TRIES)
 
 
 def test_further_runs_are_counted_by_cause(database):
