@@ -1,0 +1,64 @@
+"""The compute library's scenarios (compute.md 9.1–9.4) have the same outcomes at the reference.
+
+The tests of tests/functional/compute that bear a scenario's id are run once more, with the
+reference in place of our service.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.reference.environment import reference_python
+from tests.reference.starting import Starter, wait_for
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = ROOT / "tests" / "functional" / "compute"
+#: it starts services of its own
+AGENT_PROCESS = SCENARIOS / "test_agent_process.py"
+#: C: report client, R: reshape, A: tracker-written allocations
+NAMED = re.compile(r"^def (test_[cra]\d+_\w+)", re.MULTILINE)
+
+
+def scenarios() -> list[str]:
+    """The tests, as pytest names them."""
+    return [
+        f"{path}::{name}"
+        for path in sorted(SCENARIOS.glob("test_*.py"))
+        if path != AGENT_PROCESS
+        for name in NAMED.findall(path.read_text())
+    ]
+
+
+def test_every_scenario_has_the_same_outcome(tmp_path: Path) -> None:
+    starter = Starter(reference_python(), tmp_path / "reference")
+    try:
+        port, _ = starter.start()
+        wait_for(port)
+        named = scenarios()
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named],
+            cwd=ROOT,
+            env=os.environ | {"BERTH_TEST_PLACEMENT_URL": f"http://127.0.0.1:{port}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    finally:
+        starter.close()
+
+    assert len(named) > 70
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= len(named), done.stdout
+    assert "skipped" not in done.stdout
+
+
+@pytest.mark.parametrize("family", ["test_c", "test_r", "test_a"])
+def test_every_family_of_scenarios_is_among_them(family: str) -> None:
+    assert any(f"::{family}" in name for name in scenarios())
