@@ -38,6 +38,10 @@ class ComputeVirtAPI:
             return None
         return migration.instance_uuid
 
+    def instances_of_host(self, host: str) -> set[str]:
+        """Return the uuids of the instances that are recorded as living on `host`."""
+        return {instance.uuid for instance in self._cell.instances.by_host(host)}
+
     def update_compute_provider_status(
         self, context: Any, provider_uuid: str, enabled: bool
     ) -> None:

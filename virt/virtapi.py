@@ -28,6 +28,9 @@ class VirtAPI(Protocol):
         While an instance moves, its migration holds what it has at the source.
         """
 
+    def instances_of_host(self, host: str) -> set[str]:
+        """Return the uuids of the instances that are recorded as living on `host`."""
+
 
 class NoopVirtAPI:
     """A VirtAPI that notifies nobody and waits for nothing: for commands and tests."""
@@ -54,3 +57,7 @@ class NoopVirtAPI:
     def migrating_instance(self, consumer_uuid: str) -> str | None:
         """Return None: nothing is known of migrations."""
         return None
+
+    def instances_of_host(self, host: str) -> set[str]:
+        """Return nothing: nothing is known of instances."""
+        return set()

@@ -45,6 +45,10 @@ class CommandVirtAPI(NoopVirtAPI):
             return None
         return migration.instance_uuid
 
+    def instances_of_host(self, host: str) -> set[str]:
+        """Return the uuids of the instances that are recorded as living on `host`."""
+        return {instance.uuid for instance in self._cell.instances.by_host(host)}
+
 
 def nodes_of(
     host: str, driver: Any, cell: CellDatabase, wanted: Collection[str] = ()

@@ -14,3 +14,9 @@ def test_the_noop_virtapi_keeps_its_node_uuid():
     virtapi = NoopVirtAPI()
 
     assert virtapi.local_node_uuid() == virtapi.local_node_uuid()
+
+
+def test_the_noop_virtapi_knows_no_instances_and_no_migrations():
+    virtapi = NoopVirtAPI()
+
+    assert (virtapi.instances_of_host("host1"), virtapi.migrating_instance("a")) == (set(), None)

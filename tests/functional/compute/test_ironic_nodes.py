@@ -1,0 +1,194 @@
+"""Bare metal machines through tracker, client and a real service (compute.md §5.6, §6.10)."""
+
+import pathlib
+from uuid import uuid4
+
+import pytest
+import yaml
+
+from compute import exceptions
+from compute.context import admin_context
+from compute.instances import Flavor, Instance
+from compute.manager import DriverInitFailed
+from virt.ironic import IronicDriver
+
+GOLD = "CUSTOM_BAREMETAL_GOLD"
+
+
+class Rack:
+    """The machines of a host, kept in its inventory file."""
+
+    def __init__(self, conf):
+        self.path = pathlib.Path(conf.ironic.inventory_file)
+        self.machines = {}
+
+    def add(self, **fields):
+        uuid = str(uuid4())
+        self.machines[uuid] = {"uuid": uuid, "resource_class": "baremetal.gold", **fields}
+        self.save()
+        return uuid
+
+    def change(self, uuid, **fields):
+        self.machines[uuid].update(fields)
+        self.save()
+
+    def remove(self, uuid):
+        del self.machines[uuid]
+        self.save()
+
+    def save(self):
+        self.path.write_text(yaml.safe_dump({"nodes": list(self.machines.values())}))
+
+
+@pytest.fixture
+def rack(host):
+    return Rack(host.conf)
+
+
+def reserved(outsider, uuid):
+    return outsider.inventory(uuid)[GOLD]["reserved"]
+
+
+def test_r23_available_in_maintenance_and_with_an_instance(host, rack, outsider):
+    available = rack.add()
+    maintained = rack.add(maintenance=True)
+    used = rack.add(provision_state="active", instance_uuid=str(uuid4()))
+    host.start(IronicDriver)
+    assert host.outcome.failures == {}
+    assert [reserved(outsider, uuid) for uuid in (available, maintained, used)] == [0, 1, 1]
+    assert outsider.inventory(available) == {
+        GOLD: {
+            "total": 1,
+            "reserved": 0,
+            "min_unit": 1,
+            "max_unit": 1,
+            "step_size": 1,
+            "allocation_ratio": 1.0,
+        }
+    }
+
+
+def test_a_machine_is_a_root_provider_with_its_own_uuid_for_a_name(host, rack, outsider):
+    uuid = rack.add(traits=["CUSTOM_RAID"])
+    host.start(IronicDriver)
+    shown = outsider.shown(uuid)
+    assert (shown["name"], shown["root_provider_uuid"]) == (uuid, uuid)
+    assert outsider.traits(uuid) >= {"CUSTOM_RAID", "COMPUTE_NODE", "OWNER_NOVA"}
+
+
+def test_an_idle_update_of_many_machines_sends_nothing(host, rack):
+    for _ in range(5):
+        rack.add()
+    host.start(IronicDriver)
+    host.adapter.requests.clear()
+    host.update()
+    assert host.adapter.requests == []
+
+
+def test_changes_in_the_file_reach_placement_with_the_next_update(host, rack, outsider):
+    uuid = rack.add(traits=["CUSTOM_RAID"])
+    host.start(IronicDriver)
+    rack.change(uuid, maintenance=True, traits=["CUSTOM_FLASH"])
+    added = rack.add()
+    assert host.update().failures == {}
+    assert (reserved(outsider, uuid), reserved(outsider, added)) == (1, 0)
+    traits = outsider.traits(uuid)
+    assert ("CUSTOM_FLASH" in traits, "CUSTOM_RAID" in traits) == (True, False)
+
+
+def test_r22_a_machine_that_is_gone_goes_with_its_allocations(host, rack, outsider):
+    staying, going = rack.add(), rack.add()
+    host.start(IronicDriver)
+    kept = outsider.allocate({staying: {GOLD: 1}})
+    lost = outsider.allocate({going: {GOLD: 1}})
+    rack.remove(going)
+    host.update()
+    assert (outsider.exists(staying), outsider.exists(going)) == (True, False)
+    assert (outsider.allocations(kept), outsider.allocations(lost)) == ({staying: {GOLD: 1}}, {})
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_text("[")])
+def test_a_file_that_is_gone_or_wrong_takes_no_machine_away(host, rack, outsider, caplog, spoil):
+    uuids = [rack.add(), rack.add()]
+    host.start(IronicDriver)
+    spoil(rack.path)
+    outcome = host.update()
+    assert sorted(outcome.updated) == sorted(uuids)
+    assert all(outsider.exists(uuid) for uuid in uuids)
+    assert str(rack.path) in caplog.text
+
+
+def test_a_file_that_is_wrong_at_the_start_keeps_the_service_from_starting(host, rack, outsider):
+    uuid = rack.add()
+    rack.path.write_text(rack.path.read_text() * 2)
+    with pytest.raises(DriverInitFailed, match=r"baremetal\.yaml"):
+        host.start(IronicDriver)
+    assert not outsider.exists(uuid)
+
+
+def test_r22_a_machine_without_class_fails_alone(host, rack, outsider):
+    classless, good = rack.add(resource_class=None), rack.add()
+    host.start(IronicDriver)
+    assert isinstance(host.outcome.failures[classless], exceptions.NoResourceClass)
+    assert host.outcome.updated == [good]
+    assert outsider.totals(good) == {GOLD: 1}
+
+
+def test_r22_a_failure_with_one_machine_forgets_only_its_tree(host, rack, outsider):
+    refused, good = rack.add(), rack.add()
+    host.start(IronicDriver)
+    held = outsider.allocate({refused: {GOLD: 1}})
+    # Placement refuses it: somebody has the machine by its old class.
+    rack.change(refused, resource_class="baremetal.silver")
+    rack.change(good, maintenance=True)
+    outcome = host.update()
+    cache = host.manager.reportclient._provider_tree
+    assert isinstance(outcome.failures[refused], exceptions.ResourceProviderSyncFailed)
+    assert (outcome.updated, reserved(outsider, good)) == ([good], 1)
+    assert (cache.exists(refused), cache.exists(good)) == (False, True)
+    assert outsider.allocations(held) == {refused: {GOLD: 1}}
+
+
+def test_a_restart_finds_the_machines_as_they_were(host, rack, outsider):
+    uuids = [rack.add(), rack.add()]
+    host.start(IronicDriver)
+    host.start(IronicDriver)
+    assert host.adapter.writes == []
+    assert all(outsider.totals(uuid) == {GOLD: 1} for uuid in uuids)
+
+
+def test_a_machine_with_an_instance_stays_with_its_host_when_peers_appear(host, rack, outsider):
+    instance = Instance(host=host.name, flavor=Flavor(vcpus=1))
+    used = rack.add(provision_state="active", instance_uuid=instance.uuid)
+    free = [rack.add() for _ in range(20)]
+    host.start(IronicDriver)
+    instance.node = used
+    host.cell.instances.create(instance)
+    host.conf.set_override("peer_list", [host.name, "another-host"], group="ironic")
+    kept = host.driver.get_available_nodes()
+    assert used in kept
+    assert 0 < len(set(kept) - {used}) < len(free)
+    host.update()
+    assert all(outsider.exists(uuid) for uuid in (used, *free))
+
+
+def test_a_machine_that_an_instance_claims_is_reserved_once_the_source_says_so(
+    host, rack, outsider
+):
+    uuid = rack.add()
+    host.start(IronicDriver)
+    instance = Instance(flavor=Flavor(vcpus=8, memory_mb=1024))
+    allocations = {uuid: {"resources": {GOLD: 1}}}
+    outsider.allocate({uuid: {GOLD: 1}}, instance.uuid)
+    host.manager.rt.instance_claim(admin_context(), instance, uuid, allocations)
+    rack.change(uuid, provision_state="active", instance_uuid=instance.uuid)
+    assert host.update().failures == {}
+    assert reserved(outsider, uuid) == 1
+    assert outsider.allocations(instance.uuid) == {uuid: {GOLD: 1}}
+
+
+def test_deleting_the_service_deletes_all_its_machines(host, rack, outsider):
+    uuids = [rack.add() for _ in range(3)]
+    host.start(IronicDriver)
+    host.manager.delete_service(admin_context())
+    assert not any(outsider.exists(uuid) for uuid in uuids)

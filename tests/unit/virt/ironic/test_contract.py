@@ -1,0 +1,25 @@
+"""The ironic driver keeps the contract, with several machines in different states."""
+
+from functools import partial
+
+import pytest
+
+from tests.unit.virt.consumers import uuid
+from virt.ironic import IronicDriver
+from virt.testing import DriverContract, Scenario
+
+MACHINES = f"""
+nodes:
+  - {{uuid: {uuid(1)}, resource_class: baremetal.gold, traits: [CUSTOM_RAID, HW_CPU_X86_VMX]}}
+  - {{uuid: {uuid(2)}, resource_class: baremetal.gold, maintenance: true}}
+  - {{uuid: {uuid(3)}, resource_class: baremetal.silver, instance_uuid: {uuid(77)}}}
+"""
+
+
+class TestIronic(DriverContract):
+    @pytest.fixture
+    def scenario(self, virtapi, make_conf, tmp_path):
+        path = tmp_path / "machines.yaml"
+        path.write_text(MACHINES)
+        conf = make_conf(ironic__inventory_file=str(path))
+        return Scenario(partial(IronicDriver, virtapi, conf))

@@ -1,0 +1,97 @@
+"""Bare metal machines as ironic lists them, asked with openstacksdk."""
+
+from typing import Any
+
+from keystoneauth1 import exceptions as ksa_exceptions
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.ironic.node import Node
+
+GROUP = "ironic"
+
+_FIELDS = (
+    "uuid",
+    "name",
+    "resource_class",
+    "traits",
+    "maintenance",
+    "power_state",
+    "provision_state",
+    "instance_uuid",
+    "properties",
+)
+
+
+class BareMetalAPI:
+    """Asks the service that group [ironic] describes, anew each time.
+
+    `conductor_group` and `shard` narrow the list, where they are set.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        """Load the library; ImportError says what to install. Nothing is sent yet."""
+        self._openstack = _library()
+        self._conf = conf
+        self._connection: Any = None
+
+    def nodes(self) -> list[Node]:
+        """Return the machines.
+
+        Raises VirtDriverNotReady while the service can't be asked, and InvalidConfiguration if the
+        options don't say how.
+        """
+        failures = (self._openstack.exceptions.SDKException, ksa_exceptions.ClientException)
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            return [_node(found) for found in self._connection.baremetal.nodes(**self._query())]
+        except failures as error:
+            self._connection = None
+            raise exceptions.VirtDriverNotReady(
+                f"The bare metal service can't be asked: {error}"
+            ) from error
+
+    def _connect(self) -> Any:
+        try:
+            auth = loading.load_auth_from_conf_options(self._conf, GROUP)
+        except ksa_exceptions.AuthPluginException as error:
+            raise exceptions.InvalidConfiguration(f"Group [{GROUP}]: {error}") from error
+        session = loading.load_session_from_conf_options(self._conf, GROUP, auth=auth)
+        # The library looks for the other options of the group by itself.
+        return self._openstack.connection.Connection(
+            session=session, oslo_conf=self._conf, service_types={"baremetal"}
+        )
+
+    def _query(self) -> dict[str, Any]:
+        options = self._conf.ironic
+        narrowed = {"conductor_group": options.conductor_group, "shard": options.shard}
+        return {"fields": list(_FIELDS)} | {
+            name: value for name, value in narrowed.items() if value is not None
+        }
+
+
+def _node(found: Any) -> Node:
+    return Node(
+        uuid=found.id,
+        name=found.name,
+        resource_class=found.resource_class,
+        traits=frozenset(found.traits or ()),
+        maintenance=bool(found.is_maintenance),
+        power_state=found.power_state,
+        provision_state=found.provision_state,
+        instance_uuid=found.instance_id,
+        cpu_arch=(found.properties or {}).get("cpu_arch"),
+    )
+
+
+def _library() -> Any:
+    try:
+        import openstack
+    except ImportError as error:
+        raise ImportError(
+            "[ironic]node_source = openstack needs openstacksdk: install Berth with its extra "
+            "`ironic`."
+        ) from error
+    return openstack

@@ -1,0 +1,191 @@
+"""The ironic driver: it reports bare metal machines, each as a node. It deploys none itself."""
+
+import hashlib
+import logging
+import threading
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.driver import ComputeDriver
+from virt.ironic.bare_metal_api import BareMetalAPI
+from virt.ironic.inventory_file import InventoryFile
+from virt.ironic.node import Node, NodeSource, inventory
+from virt.reshape.records import Allocations
+from virt.virtapi import VirtAPI
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+LOG = logging.getLogger(__name__)
+
+
+class IronicDriver(ComputeDriver):
+    """Many nodes, each a whole machine that one instance gets; compute.md §6.10.
+
+    A node is called by the machine's uuid, which is that of its resource provider as well. What
+    machines there are is said by a NodeSource: by default the one `[ironic]node_source` names.
+    """
+
+    rebalances_nodes = True
+
+    def __init__(
+        self, virtapi: VirtAPI, conf: cfg.ConfigOpts, source: NodeSource | None = None
+    ) -> None:
+        super().__init__(virtapi, conf)
+        self._source = source or _configured_source(conf)
+        self._host: str = conf.host
+        self._lock = threading.Lock()
+        self._known: dict[str, Node] | None = None
+        # Traits that providers have because their node had them, by uuid.
+        self._reported: dict[str, set[str]] = {}
+
+    def init_host(self, host: str) -> None:
+        """Look at the machines. A source that can't be asked yet is waited for later.
+
+        Raises InvalidConfiguration if the source is wrong.
+        """
+        self._host = host
+        try:
+            self._refresh()
+        except exceptions.VirtDriverNotReady as error:
+            LOG.warning("%s", error)
+
+    # Nodes
+
+    def get_available_nodes(self, refresh: bool = False) -> list[str]:
+        """Return the uuids of this host's machines, asking the source anew.
+
+        These are the machines whose instance lives on this host, and of the free ones those that
+        fall to it among the hosts of `[ironic]peer_list`. A host without peers has all.
+
+        Raises VirtDriverNotReady while the source can't be asked.
+        """
+        known = self._refresh()
+        peers = {*self.conf.ironic.peer_list, self._host}
+        if len(peers) == 1:
+            return list(known)
+        here = self.virtapi.instances_of_host(self._host)
+        return [
+            uuid
+            for uuid, node in known.items()
+            if (node.instance_uuid in here if node.is_used else _heir(peers, uuid) == self._host)
+        ]
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """Return node uuid → nodename, which are the same."""
+        return {uuid: uuid for uuid in self.get_available_nodes(refresh=refresh)}
+
+    def node_is_available(self, nodename: str) -> bool:
+        """Say whether there is such a machine, asking the source anew before saying no."""
+        return nodename in (self._known or {}) or nodename in self._refresh()
+
+    def is_node_deleted(self, nodename: str) -> bool:
+        """Say whether the source lists no such machine any more, of this host or another."""
+        try:
+            return nodename not in self._refresh()
+        except exceptions.VirtDriverNotReady as error:
+            LOG.warning("%s", error)
+            return False
+
+    # Resources
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Return zeros: a machine is had as a whole, and only Placement counts it.
+
+        Raises ComputeHostNotFound if there is no such machine.
+        """
+        node = self._node(nodename)
+        return {
+            "uuid": node.uuid,
+            "hypervisor_hostname": node.uuid,
+            "hypervisor_type": "ironic",
+            "hypervisor_version": 1,
+            "vcpus": 0,
+            "vcpus_used": 0,
+            "memory_mb": 0,
+            "memory_mb_used": 0,
+            "local_gb": 0,
+            "local_gb_used": 0,
+            "disk_available_least": 0,
+            "cpu_info": "",
+            "numa_topology": None,
+            "supported_instances": [[node.cpu_arch, "baremetal", "hvm"]] if node.cpu_arch else [],
+            "stats": {},
+        }
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report one of the machine's class, and its traits.
+
+        One that can't be had is reserved. Raises NoResourceClass if the machine has no class, and
+        ComputeHostNotFound if there is no such machine.
+        """
+        node = self._node(nodename)
+        if node.resource_class is None:
+            raise exceptions.NoResourceClass(node=nodename)
+        provider_tree.update_inventory(
+            nodename, inventory(node.resource_class, self._is_reserved(node))
+        )
+        self._update_traits(provider_tree, node)
+
+    def list_instances(self) -> list[str]:
+        """Return the uuids of the instances of this host that have a machine; they are nameless."""
+        return self.list_instance_uuids()
+
+    def list_instance_uuids(self) -> list[str]:
+        """Return the uuids of the instances of this host that have a machine."""
+        here = self.virtapi.instances_of_host(self._host)
+        nodes = (self._known or {}).values()
+        return [uuid for node in nodes if (uuid := node.instance_uuid) is not None and uuid in here]
+
+    def get_host_ip_addr(self) -> str:
+        """Return the configured `my_ip`."""
+        return self.conf.my_ip
+
+    def _refresh(self) -> dict[str, Node]:
+        found = {node.uuid: node for node in self._source.nodes()}
+        with self._lock:
+            self._known = found
+        return found
+
+    def _node(self, nodename: str) -> Node:
+        """Return what was known at the last refresh: one question serves all nodes' updates."""
+        known = self._known if self._known is not None else self._refresh()
+        if nodename not in known:
+            raise exceptions.ComputeHostNotFound(host=nodename)
+        return known[nodename]
+
+    def _is_reserved(self, node: Node) -> bool:
+        if node.is_used:
+            return not self.conf.workarounds.skip_reserve_in_use_ironic_nodes
+        return node.is_unavailable
+
+    def _update_traits(self, tree: "ProviderTree", node: Node) -> None:
+        """Add the machine's traits, and remove those it had before.
+
+        These are remembered until the tree is seen without them: an update may not get through.
+        """
+        with self._lock:
+            reported = self._reported.get(node.uuid, set())
+            left = (reported - set(node.traits)) & tree.data(node.uuid).traits
+            self._reported[node.uuid] = set(node.traits) | left
+        tree.add_traits(node.uuid, *node.traits)
+        tree.remove_traits(node.uuid, *left)
+
+
+def _configured_source(conf: cfg.ConfigOpts) -> NodeSource:
+    if conf.ironic.node_source == "openstack":
+        return BareMetalAPI(conf)
+    return InventoryFile(conf.ironic.inventory_file)
+
+
+def _heir(peers: Collection[str], node_uuid: str) -> str:
+    """Return which of the peers a free node falls to; few change hands when peers come or go."""
+    return max(peers, key=lambda peer: hashlib.sha256(f"{peer} {node_uuid}".encode()).digest())

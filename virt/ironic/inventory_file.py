@@ -1,0 +1,179 @@
+"""Bare metal machines listed in a YAML file, which may change at any time::
+
+nodes:
+  - uuid: 1be26c0b-03f2-4d2e-ae87-c02d7f33c123
+    name: rack1-07
+    resource_class: baremetal.gold
+    traits: [HW_CPU_X86_VMX, CUSTOM_RAID]
+  - uuid: 5b0ba5b8-ff7b-4dfb-8d51-d1bdf7b1a9fe
+    resource_class: baremetal.gold
+    maintenance: true
+    power_state: power off
+    provision_state: active
+    instance_uuid: c0ffee00-7a3b-4e16-8cd1-5dd2a1ae5d1c
+"""
+
+import logging
+import re
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import os_traits
+import yaml
+
+from compute import exceptions
+from virt.ironic.node import Node
+
+LOG = logging.getLogger(__name__)
+
+# The one in C, where there is one: a list of thousands takes seconds otherwise.
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CUSTOM_TRAIT = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
+
+
+class _Loader(_SafeLoader):
+    """Refuses keys that occur twice, of which YAML would forget the first, and all its machines."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {key.value!r} occurs twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+        return super().construct_mapping(node, deep=deep)
+
+
+class InventoryFile:
+    """Reads the file anew whenever it is asked; parses it only if it changed.
+
+    Once there has been a good list, a file that is gone or wrong is logged, and the last good list
+    holds: the machines are still there.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._text: str | None = None
+        self._nodes: list[Node] | None = None
+        self._complaint: str | None = None
+
+    def nodes(self) -> list[Node]:
+        """Return the machines. Raises InvalidConfiguration if there never was a good list."""
+        with self._lock:
+            try:
+                self._read()
+            except ValueError as error:
+                complaint = f"{self._path}: {error}"
+                if self._nodes is None:
+                    raise exceptions.InvalidConfiguration(complaint) from error
+                if complaint != self._complaint:
+                    LOG.error("%s. The last good list of nodes stays in force.", complaint)
+                self._complaint = complaint
+            return list(self._nodes or ())
+
+    def _read(self) -> None:
+        """Take over what the file says, if it makes sense. Raises ValueError."""
+        try:
+            text = Path(self._path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(error.strerror or str(error)) from error
+        if text != self._text:
+            self._nodes = parse_nodes(text)
+            self._text = text
+        if self._complaint is not None:
+            LOG.info("%s is good again", self._path)
+        self._complaint = None
+
+
+def parse_nodes(text: str) -> list[Node]:
+    """Return the machines a file lists.
+
+    Raises ValueError naming the place: line and column, or the entry by number and uuid.
+    """
+    try:
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a safe one)
+    except yaml.YAMLError as error:
+        message = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
+        raise ValueError(f"is not YAML: {message}") from error
+    entries = document.get("nodes") if isinstance(document, Mapping) else None
+    if not isinstance(entries, list) or set(document) != {"nodes"}:
+        raise ValueError("is not a mapping with the key `nodes`, and only that, to a list")
+    nodes: dict[str, tuple[int, Node]] = {}
+    for number, entry in enumerate(entries, start=1):
+        node = _node(number, entry)
+        if node.uuid in nodes:
+            raise ValueError(f"nodes {nodes[node.uuid][0]} and {number} both have uuid {node.uuid}")
+        nodes[node.uuid] = number, node
+    return [node for _number, node in nodes.values()]
+
+
+def _node(number: int, entry: Any) -> Node:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"node {number} is not a mapping: {entry!r}")
+    named = f"node {number} ({entry['uuid']})" if "uuid" in entry else f"node {number}"
+    if "uuid" not in entry:
+        raise ValueError(f"{named} has no uuid")
+    for key in entry:
+        if key not in _READERS:
+            raise ValueError(
+                f"{named} has the unknown key {key!r}; known are {', '.join(_READERS)}"
+            )
+    values = {}
+    for key, value in entry.items():
+        try:
+            values[key] = _READERS[key](value)
+        except ValueError as error:
+            raise ValueError(f"{named}: {key} {error}: {value!r}") from None
+    return Node(**values)
+
+
+def _uuid(value: Any) -> str:
+    try:
+        return str(uuid.UUID(value))
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError("is not a uuid") from None
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        # `power_state: off` is the boolean false in YAML.
+        raise ValueError("is not a string (write it in quotes)")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is neither true nor false")
+    return value
+
+
+def _traits(value: Any) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise ValueError("is not a list")
+    standard = os_traits.get_traits()
+    for trait in value:
+        if trait not in standard and not _CUSTOM_TRAIT.fullmatch(str(trait)):
+            raise ValueError(f"has {trait!r}, which is neither a standard nor a custom trait")
+    return frozenset(value)
+
+
+def _or_nothing(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "uuid": _uuid,
+    "name": _or_nothing(_string),
+    "resource_class": _or_nothing(_string),
+    "traits": _traits,
+    "maintenance": _flag,
+    "power_state": _or_nothing(_string),
+    "provision_state": _or_nothing(_string),
+    "instance_uuid": _or_nothing(_uuid),
+    "cpu_arch": _or_nothing(_string),
+}
