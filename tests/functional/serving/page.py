@@ -1,0 +1,32 @@
+"""The files that the deployment page shows."""
+
+import textwrap
+from pathlib import Path
+
+PAGE = Path(__file__).parents[3] / "doc" / "deployment.rst"
+
+
+def file_shown(path):
+    """The content of the file that the page shows under this path."""
+    _, found, rest = PAGE.read_text().partition(f"``{path}``::\n")
+    assert found, f"the page shows no {path}"
+    return _block(rest)
+
+
+def command_shown(start):
+    """The arguments of the command that begins like this, continued lines joined."""
+    (line,) = [
+        line
+        for line in PAGE.read_text().replace("\\\n", " ").splitlines()
+        if line.strip().startswith(start)
+    ]
+    return line.split()
+
+
+def _block(text):
+    lines = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(" "):
+            break
+        lines.append(line)
+    return textwrap.dedent("\n".join(lines)).strip() + "\n"
