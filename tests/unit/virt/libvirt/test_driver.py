@@ -192,6 +192,8 @@ class TestVGPU:
         others = ["host1_0000:84:00.0", "host1:Open vSwitch agent", "host1_pci_of_mine"]
         for name in others:
             tree.new_child(name, "host1")
+        others.append(tree.data(tree.new_child("host1_pci_0000_99_00_0", others[0])).name)
+        for name in others:
             tree.update_inventory(name, {"CUSTOM_THING": record(1)})
         make_driver(devices__enabled_mdev_types=[TYPE]).update_provider_tree(tree, "host1")
         assert {tree.data(name).inventory["CUSTOM_THING"]["total"] for name in others} == {1}

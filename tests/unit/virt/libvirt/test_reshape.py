@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -252,6 +253,22 @@ class TestCells:
             "numa0": {"VCPU": 2, "MEMORY_MB": 2048},
             "numa1": {"VCPU": 1, "MEMORY_MB": 1024},
         }
+
+    def test_processors_of_which_only_some_are_somewhere_for_certain_go_where_there_is_room(
+        self, make_driver, tree, host
+    ):
+        partly = replace(floating(uuid(1)), vcpu_cpus=[frozenset({4}), frozenset()])
+        host.there = [partly]
+        allocations = {uuid(1): body({ROOT: {"VCPU": 2}})}
+        reshape(make_driver(**CELLS), tree, allocations)
+        assert by_name(tree, allocations)[uuid(1)] == {"numa0": {"VCPU": 2}}
+
+    def test_dedicated_processors_and_memory_of_one_guest_stay_together(self, make_driver, tree):
+        add(tree, ROOT, PCPU=4)
+        allocations = {uuid(1): body({ROOT: {"PCPU": 2, "MEMORY_MB": 1024}})}
+        sets = {"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "4-7"}
+        reshape(make_driver(**sets, **CELLS), tree, allocations)
+        assert by_name(tree, allocations)[uuid(1)] == {"numa1": {"PCPU": 2, "MEMORY_MB": 1024}}
 
     def test_a_migration_from_before_a_resize_goes_where_there_is_room(
         self, make_driver, tree, host, virtapi
