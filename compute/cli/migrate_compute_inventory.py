@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from compute import config, exceptions
-from compute.cell_database import CellDatabase, sqlite
-from compute.cell_database.memory import MemoryCellDatabase
+from compute.cell_database import CellDatabase
 from compute.cli import migration_report, placement_access
 from compute.cli.command_line import (
     INTERRUPTED,
@@ -25,6 +23,7 @@ from compute.cli.console import say, why
 from compute.cli.interruption import Interruption
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
+from compute.cli.records import records
 from compute.compute_node import ComputeNode
 from compute.manage.migration import Migrator, NodeReport, Result
 from compute.manage.nodes import CommandVirtAPI, NoSuchNode, nodes_of
@@ -112,7 +111,7 @@ def _overrides(asked: argparse.Namespace) -> config.Overrides:
 def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequence[str]) -> int:
     way = asked.way or DATABASE
     with contextlib.ExitStack() as stack:
-        cell = stack.enter_context(_records(conf))
+        cell = stack.enter_context(records(conf))
         driver = _driver(conf, cell)
         nodes = _nodes(conf, driver, cell, asked.node)
         adapter = stack.enter_context(
@@ -122,16 +121,6 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         migrator = Migrator(lambda: client_class(adapter, conf), driver, conf, asked.sync)
         interruption = stack.enter_context(Interruption())
         return _show(asked, conf, nodes, _reports(asked, migrator, nodes, interruption))
-
-
-@contextlib.contextmanager
-def _records(conf: cfg.ConfigOpts) -> Iterator[CellDatabase]:
-    """The records of the service, if it ever ran here; they aren't made otherwise."""
-    if not os.path.exists(os.path.join(conf.state_path, sqlite.FILE_NAME)):
-        yield MemoryCellDatabase()
-        return
-    with contextlib.closing(sqlite.open_in(conf.state_path)) as cell:
-        yield cell
 
 
 def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:

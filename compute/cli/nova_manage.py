@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 
+from compute.cli.audit import audit
 from compute.cli.command_line import (
     INTERRUPTED,
     INVALID,
@@ -19,11 +20,16 @@ from compute.cli.command_line import (
     InvalidInput,
 )
 from compute.cli.console import say
+from compute.cli.heal_allocations import heal_allocations
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
+from compute.cli.sync_aggregates import sync_aggregates
 
 CATEGORIES: Mapping[str, Mapping[str, Command]] = {
     "placement": {
+        "audit": audit,
+        "heal_allocations": heal_allocations,
         "migrate_compute_inventory": migrate_compute_inventory,
+        "sync_aggregates": sync_aggregates,
     }
 }
 

@@ -43,6 +43,8 @@ class Site:
         self.state.mkdir()
         self.file = folder / "berth-compute.conf"
         self._capture = capture
+        # the others are made with it
+        self._synced = not url.startswith("sqlite")
         self.configure()
 
     def configure(self, driver="fake.MediumFakeDriver", more=""):
@@ -66,12 +68,14 @@ class Site:
 
     def adapter(self):
         """A service of its own on the database."""
+        synced, self._synced = self._synced, True
         return PlacementDirect.configured(
             files=[],
             environ=False,
             overrides={
                 ("placement_database", "connection"): self.url,
-                ("placement_database", "sync_on_startup"): True,
+                ("placement_database", "sync_on_startup"): not synced,
+                ("placement_database", "sqlite_synchronous"): False,
             },
         )
 

@@ -1,0 +1,206 @@
+"""`nova-manage placement heal_allocations`: instances get their allocations (compute.md §7.2)."""
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions
+from compute.cell_database import CellDatabase
+from compute.cli import network_access, placement_access
+from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
+from compute.cli.console import say, why
+from compute.cli.placement_access import PlacementUnusable
+from compute.cli.progress import Bar
+from compute.cli.records import records
+from compute.context import admin_context
+from compute.instances import Instance
+from compute.manage.heal import Healer, Healing, Step
+from compute.report import SchedulerReportClient
+
+MORE_LEFT = 1
+NO_NODE = 2
+NOT_WRITTEN = 3
+NOTHING_CHANGED = 4
+PORTS_UNREADABLE = 5
+PORTS_NOT_WRITTEN = 6
+PORTS_NOT_SET_BACK = 7
+UNSUPPORTED = 8
+
+#: of instances that never got a host
+CELL0 = "00000000-0000-0000-0000-000000000000"
+BATCH = 50
+
+EXIT_CODES = """\
+exit codes:
+    0  allocations of at least one instance were written
+    1  --max-count instances were written, and there may be more
+    2  an instance's node has no record
+    3  allocations can't be read or written, or placement can't be reached
+    4  nothing was changed: nothing to do, or --dry-run
+    5  ports can't be read
+    6  ports can't be updated; those that were are set back
+    7  ports can't be set back
+    8  an instance with virtual GPUs or a device profile: not supported
+  127  bad usage or configuration
+  130  interrupted
+  255  a defect of this program
+"""
+
+CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((exceptions.ComputeHostNotFound,), NO_NODE),
+    ((exceptions.UnableToQueryPorts,), PORTS_UNREADABLE),
+    ((exceptions.UnableToUpdatePorts,), PORTS_NOT_WRITTEN),
+    ((exceptions.UnableToRollbackPortUpdates,), PORTS_NOT_SET_BACK),
+    (
+        (
+            exceptions.HealvGPUAllocationNotSupported,
+            exceptions.HealDeviceProfileAllocationNotSupported,
+        ),
+        UNSUPPORTED,
+    ),
+    (
+        (
+            PlacementUnusable,
+            exceptions.AllocationCreateFailed,
+            exceptions.AllocationUpdateFailed,
+            exceptions.ConsumerAllocationRetrievalFailed,
+            exceptions.PlacementAPIConnectFailure,
+            ClientException,
+        ),
+        NOT_WRITTEN,
+    ),
+)
+FAILURES = tuple(kind for kinds, _ in CODES for kind in kinds)
+
+
+def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
+    """Create allocations that instances lack, and correct those of another project or user."""
+    asked = _parser().parse_args(arguments)
+    limit = _limit(asked)
+    conf = load_configuration(config_arguments)
+    try:
+        with (
+            records(conf) as cell,
+            placement_access.opened(
+                conf, config_arguments, asked.way, read_only=asked.dry_run
+            ) as adapter,
+        ):
+            instances = _instances(asked, cell)
+            if instances is None:
+                print("No cells to process.")
+                return NOTHING_CHANGED
+            client = SchedulerReportClient(adapter, conf)
+            healer = Healer(client, admin_context(), cell, network_access.ports(conf))
+            return _heal(asked, healer, instances, limit)
+    except FAILURES as error:
+        say(PROGRAM, why(error))
+        return next(code for kinds, code in CODES if isinstance(error, kinds))
+
+
+def _parser() -> argparse.ArgumentParser:
+    options = parser("heal_allocations", heal_allocations.__doc__ or "", EXIT_CODES)
+    options.add_argument("--max-count", metavar="N", help="write at most so many instances")
+    options.add_argument("--instance", metavar="UUID", help="this instance alone")
+    options.add_argument("--cell", metavar="UUID", help="instances of this cell alone")
+    options.add_argument(
+        "--skip-port-allocations", action="store_true", help="leave the ports' resources out"
+    )
+    options.add_argument("--dry-run", action="store_true", help="write nothing; tell what would be")
+    options.add_argument(
+        "--force",
+        action="store_true",
+        help="with --instance: replace what it has by what its flavor says",
+    )
+    options.add_argument("--verbose", action="store_true", help="tell of each instance")
+    placement_access.add_options(options)
+    return options
+
+
+def _limit(asked: argparse.Namespace) -> int | None:
+    """How many instances to write; None for all. Raises InvalidInput for options that don't go."""
+    if asked.instance and asked.cell:
+        raise InvalidInput("--instance and --cell can't go together.")
+    if asked.force and not asked.instance:
+        raise InvalidInput("--force needs --instance.")
+    if asked.max_count is None:
+        return None
+    if not (asked.max_count.isdecimal() and int(asked.max_count)):
+        raise InvalidInput("Must supply a positive integer for --max-count.")
+    return None if asked.instance else int(asked.max_count)
+
+
+def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] | None:
+    """The instances to look at, oldest first; None if there is no cell at all."""
+    if asked.instance:
+        found = cell.instances.by_uuid(asked.instance)
+        if found is None:
+            raise InvalidInput(f"Instance {asked.instance} could not be found.")
+        return [found]
+    mapped = {mapping.host: mapping.cell_uuid for mapping in cell.host_mappings.all()}
+    cells = set(mapped.values()) - {CELL0}
+    if asked.cell and asked.cell not in cells:
+        raise InvalidInput(f"Cell {asked.cell} could not be found.")
+    instances = cell.instances.all()
+    if asked.cell:
+        instances = [i for i in instances if mapped.get(i.host or "") == asked.cell]
+    if not cells and not instances:
+        return None
+    return sorted(instances, key=lambda instance: (instance.created_at, instance.id or 0))
+
+
+def _heal(
+    asked: argparse.Namespace, healer: Healer, instances: Sequence[Instance], limit: int | None
+) -> int:
+    written = 0
+    with Bar("instances", len(instances)) as bar:
+        for batch in _batches(instances):
+            if asked.verbose:
+                print(f"Found {len(batch)} candidate instances.")
+            for instance in batch:
+                healing = healer.plan(
+                    instance, asked.force, with_ports=not asked.skip_port_allocations
+                )
+                written += _done(asked, healer, healing)
+                bar.advance()
+                if written == limit:
+                    print(f"Max count reached. Processed {written} instances.")
+                    return MORE_LEFT
+    print(f"Processed {written} instances.")
+    return OK if written else NOTHING_CHANGED
+
+
+def _batches(instances: Iterable[Instance]) -> Iterator[list[Instance]]:
+    left = iter(instances)
+    while batch := list(itertools.islice(left, BATCH)):
+        yield batch
+
+
+def _done(asked: argparse.Namespace, healer: Healer, healing: Healing) -> bool:
+    """Do what an instance needs and tell of it; return whether anything was written."""
+    uuid = healing.instance.uuid
+    if not healing.writes:
+        if asked.verbose:
+            print(_unhealed(healing))
+        return False
+    verb = "Create" if healing.step is Step.CREATE else "Update"
+    if asked.dry_run:
+        content = json.dumps(healing.payload, sort_keys=True)
+        print(f"[dry-run] {verb} allocations for instance {uuid}: {content}")
+        return False
+    healer.apply(healing)
+    if asked.verbose:
+        print(f"Successfully {verb.lower()}d allocations for instance {uuid}.")
+    return True
+
+
+def _unhealed(healing: Healing) -> str:
+    uuid = healing.instance.uuid
+    if healing.step is Step.NOT_ON_A_HOST:
+        return f"Instance {uuid} is not on a host."
+    if healing.step is Step.IN_TRANSITION:
+        state = healing.instance.task_state
+        return f"Instance {uuid} is undergoing a task state transition: {state}"
+    return f"The allocation of instance {uuid} is up-to-date. Nothing to be healed."

@@ -1,0 +1,228 @@
+"""`audit`, the scenarios M10–M12 of compute.md §9.5, on each kind of database."""
+
+from uuid import uuid4
+
+import pytest
+
+from compute.instances import BUILDING, Instance
+from compute.migration_record import CONFIRMED, Migration
+from tests.functional.compute.manage.site import FLAVOR, HOST
+from virt.fake import MediumFakeDriver
+
+
+@pytest.fixture
+def root(site):
+    """The provider of the host's node, whose service has run once."""
+    return site.start_service_once(MediumFakeDriver)
+
+
+def guest(site, root, **fields):
+    """An instance of the host that holds what its flavor says; more fields may say otherwise."""
+    instance = Instance(**({"host": HOST, "node": HOST, "vm_state": "active"} | fields))
+    with site.cell() as cell:
+        cell.instances.create(instance)
+    with site.placement() as outsider:
+        outsider.allocate({root: FLAVOR}, consumer=instance.uuid)
+    return instance.uuid
+
+
+def leftover(site, *providers, resources=FLAVOR):
+    with site.placement() as outsider:
+        return outsider.allocate(dict.fromkeys(providers, resources))
+
+
+def held(site, consumer):
+    with site.placement() as outsider:
+        return outsider.allocations(consumer)
+
+
+class TestM10ALeftover:
+    def test_m10_it_is_told_and_left(self, site, root):
+        guest(site, root)
+        consumer = leftover(site, root)
+        ended = site.run("audit")
+        assert ended.code == 3
+        first, details, last = ended.out.splitlines()
+        assert first == (
+            f"Allocations for consumer UUID {consumer} on Resource Provider {root} can be "
+            'deleted: {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}'
+        )
+        assert details == (
+            f"  provider {HOST}, kind unknown, host unknown, last change unknown: "
+            "no instance or migration of this uuid is in the records"
+        )
+        assert last == "Processed 1 allocation."
+        assert held(site, consumer) == {root: FLAVOR}
+
+    def test_m10_it_is_deleted_on_request_and_then_nothing_is_found(self, site, root):
+        kept = guest(site, root)
+        consumer = leftover(site, root)
+        ended = site.run("audit", "--delete")
+        assert ended.code == 4
+        assert (
+            f"Deleted allocations for consumer UUID {consumer} on Resource Provider {root}"
+            in ended.out
+        )
+        assert "Processed 1 allocation." in ended.out
+        assert (held(site, consumer), held(site, kept)) == ({}, {root: FLAVOR})
+        assert site.run("audit").code == 0
+
+
+@pytest.mark.parametrize("provider", [str(uuid4()), "no-uuid"])
+def test_m11_an_unknown_provider_is_127(site, root, provider):
+    ended = site.run("audit", "--resource_provider", provider)
+    assert (ended.code, ended.out) == (127, "")
+    assert ended.err == f"nova-manage: Resource provider with UUID {provider} does not exist.\n"
+
+
+def test_m12_only_the_orphaned_provider_s_part_is_removed(site, root):
+    # it holds something that isn't audited elsewhere
+    with site.placement() as outsider:
+        other = outsider.provider(inventory={"CUSTOM_LICENSE": {"total": 5}})
+        consumer = outsider.allocate({root: FLAVOR, other: {"CUSTOM_LICENSE": 1}})
+    assert site.run("audit", "--delete").code == 4
+    assert held(site, consumer) == {other: {"CUSTOM_LICENSE": 1}}
+
+
+class TestWhoIsNoOrphan:
+    def test_an_instance_on_its_way_to_the_host(self, site, root):
+        guest(site, root, host=None, node=None, vm_state=BUILDING)
+        assert site.run("audit").code == 0
+
+    def test_a_migration_under_way_and_its_instance(self, site, root):
+        instance = guest(site, root, host="host2", node="host2")
+        migration = Migration(instance, source_compute="host2", source_node="host2")
+        migration.dest_compute = migration.dest_node = HOST
+        with site.cell() as cell:
+            cell.migrations.create(migration)
+        with site.placement() as outsider:
+            outsider.allocate({root: FLAVOR}, consumer=migration.uuid)
+        assert site.run("audit").code == 0
+
+    def test_a_consumer_of_what_no_instance_holds(self, site):
+        with site.placement() as outsider:
+            provider = outsider.provider(inventory={"CUSTOM_LICENSE": {"total": 5}})
+            outsider.allocate({provider: {"CUSTOM_LICENSE": 1}})
+        assert site.run("audit").code == 0
+
+    def test_an_instance_of_any_host_on_a_sharing_provider(self, site, root):
+        instance = guest(site, root)
+        with site.placement() as outsider:
+            pool = outsider.provider(
+                inventory={"DISK_GB": {"total": 500}}, traits=["MISC_SHARES_VIA_AGGREGATE"]
+            )
+            outsider.allocate({root: {"VCPU": 1}, pool: {"DISK_GB": 5}}, consumer=instance)
+        assert site.run("audit").code == 0
+
+
+class TestReasons:
+    def reason(self, site):
+        (found,) = site.run("audit", "--json").json["allocations"]
+        return found["kind"], found["host"], found["reason"]
+
+    def test_a_deleted_instance(self, site, root):
+        guest(site, root, deleted=True)
+        assert self.reason(site) == ("instance", HOST, "the instance is deleted")
+
+    def test_an_instance_elsewhere(self, site, root):
+        guest(site, root, host="host2", node="node2")
+        assert self.reason(site) == ("instance", "host2", "the instance is on host2 (node2)")
+
+    def test_a_migration_that_is_over(self, site, root):
+        migration = Migration(str(uuid4()), status=CONFIRMED, source_compute=HOST)
+        with site.cell() as cell:
+            cell.migrations.create(migration)
+        with site.placement() as outsider:
+            outsider.allocate({root: FLAVOR}, consumer=migration.uuid)
+        assert self.reason(site) == ("migration", HOST, "the migration is confirmed")
+
+
+class TestANodeTheRecordsDoNotKnow:
+    """Another host's, as far as anybody can tell here."""
+
+    @pytest.fixture
+    def elsewhere(self, site, root):
+        with site.placement() as outsider:
+            provider = outsider.provider("host2", inventory={"VCPU": {"total": 8}})
+        return provider, leftover(site, provider, resources={"VCPU": 1})
+
+    def test_its_consumers_are_told_and_not_deleted(self, site, elsewhere):
+        provider, consumer = elsewhere
+        ended = site.run("audit", "--delete")
+        assert (ended.code, held(site, consumer)) == (3, {provider: {"VCPU": 1}})
+        assert "neither the consumer nor the provider's node is in the records" in ended.out
+
+    def test_they_are_deleted_if_the_provider_is_named(self, site, elsewhere):
+        provider, consumer = elsewhere
+        assert site.run("audit", "--delete", "--resource_provider", provider).code == 4
+        assert held(site, consumer) == {}
+
+
+class TestTheJournal:
+    def test_what_is_deleted_can_be_put_back(self, site, root):
+        consumer = leftover(site, root)
+        journal = site.folder / "journal"
+        with site.placement() as outsider:
+            before = outsider.call("GET", f"/allocations/{consumer}")
+        site.run("audit", "--delete", "--journal", str(journal))
+        ended = site.run("audit", "--undo", str(journal))
+        assert (ended.code, "Restored allocations" in ended.out) == (0, True)
+        with site.placement() as outsider:
+            after = outsider.call("GET", f"/allocations/{consumer}")
+        for body in (before, after):
+            del body["consumer_generation"], body["allocations"][root]["generation"]
+        assert after == before
+
+    def test_a_part_is_put_back_beside_the_others(self, site, root):
+        with site.placement() as outsider:
+            other = outsider.provider(inventory={"CUSTOM_LICENSE": {"total": 5}})
+            consumer = outsider.allocate({root: FLAVOR, other: {"CUSTOM_LICENSE": 1}})
+        journal = site.folder / "journal"
+        site.run("audit", "--delete", "--journal", str(journal))
+        site.run("audit", "--undo", str(journal))
+        assert held(site, consumer) == {root: FLAVOR, other: {"CUSTOM_LICENSE": 1}}
+
+    def test_putting_back_twice_changes_nothing(self, site, root):
+        leftover(site, root)
+        journal = site.folder / "journal"
+        site.run("audit", "--delete", "--journal", str(journal))
+        site.run("audit", "--undo", str(journal))
+        before = site.everything()
+        ended = site.run("audit", "--undo", str(journal))
+        assert (ended.code, "There are allocations already" in ended.out) == (0, True)
+        assert site.everything() == before
+
+    def test_what_has_no_room_any_more_is_1(self, site, root):
+        leftover(site, root, resources={"DISK_GB": 1028})
+        journal = site.folder / "journal"
+        site.run("audit", "--delete", "--journal", str(journal))
+        leftover(site, root, resources={"DISK_GB": 1})
+        ended = site.run("audit", "--undo", str(journal))
+        assert (ended.code, "Unable to allocate inventory" in ended.err) == (1, True)
+
+    @pytest.mark.parametrize("content", ["{}\n", "no journal\n", "[1]\n"])
+    def test_what_is_no_journal_is_127(self, sqlite_site, content):
+        sqlite_site.start_service_once(MediumFakeDriver)
+        path = sqlite_site.folder / "journal"
+        path.write_text(content)
+        assert sqlite_site.run("audit", "--undo", str(path)).code == 127
+
+    def test_without_a_journal_that_can_be_written_nothing_is_deleted(self, site, root):
+        consumer = leftover(site, root)
+        ended = site.run("audit", "--delete", "--journal", str(site.folder / "no" / "journal"))
+        assert (ended.code, held(site, consumer)) == (127, {root: FLAVOR})
+
+
+def test_a_consumer_that_changes_while_it_is_judged_is_not_deleted(site, root, monkeypatch):
+    consumer = leftover(site, root)
+    judge = "compute.manage.audit.Auditor.still_orphan"
+
+    def changed_meanwhile(auditor, orphan):
+        with site.placement() as outsider:
+            outsider.allocate({root: FLAVOR | {"VCPU": 3}}, consumer=consumer)
+        return True
+
+    monkeypatch.setattr(judge, changed_meanwhile)
+    ended = site.run("audit", "--delete")
+    assert (ended.code, "consumer generation conflict" in ended.err) == (1, True)
+    assert held(site, consumer) == {root: FLAVOR | {"VCPU": 3}}
