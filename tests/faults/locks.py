@@ -21,5 +21,6 @@ def waiting(url: str) -> int:
     return ask(url, _WAITING[url.partition(":")[0]])[0][0]
 
 
-def wait_until_somebody_waits(url: str) -> None:
-    eventually(lambda: waiting(url) > 0, lambda: "nobody waits for a lock")
+def wait_until_somebody_waits(url: str, count: int = 1) -> None:
+    """Wait until so many transactions do."""
+    eventually(lambda: waiting(url) >= count, lambda: f"{waiting(url)} wait for a lock")

@@ -16,10 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-HEADERS = {
-    "x-auth-token": "admin",
-    "x-roles": "admin,service",
-}
 #: seconds for a process to start, for an answer, and for a state to come about
 PATIENCE = 60
 
@@ -59,18 +55,30 @@ class Client:
         self.path = path
         self.patience = patience
 
+    def connect(self) -> Connection:
+        """A connection of one's own."""
+        return Connection(self.path, self.patience)
+
     def request(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Answer:
-        headers = HEADERS | {"openstack-api-version": f"placement {version}"}
+        headers = self.headers(version)
         if body is not None:
             headers["content-type"] = "application/json"
             body = json.dumps(body)
-        with contextlib.closing(Connection(self.path, self.patience)) as connection:
+        with contextlib.closing(self.connect()) as connection:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
             content = response.read()
         if response.headers.get_content_type() == "application/json" and content:
             return Answer(response.status, json.loads(content))
         return Answer(response.status, content.decode())
+
+    def headers(self, version: str = "1.39") -> dict[str, str]:
+        """Of an administrator's request that may also reshape."""
+        return {
+            "x-auth-token": "admin",
+            "x-roles": "admin,service",
+            "openstack-api-version": f"placement {version}",
+        }
 
     def get(self, path: str) -> Answer:
         return self.request("GET", path)

@@ -1,0 +1,75 @@
+"""Many clients of one provider: what is there is given out, and nobody errs (DESIGN D3)."""
+
+import collections
+import threading
+
+import pytest
+
+from tests.faults.running import running
+from tests.faults.tables import broken_rules
+from tests.functional.placement.cloud import ROOT, holding, numbered, stock
+
+CLIENTS = 64
+TURNS = 3
+PATH = f"/resource_providers/{ROOT}"
+
+
+@pytest.fixture
+def service(database_url):
+    with running(database_url) as service:
+        assert service.post("/resource_providers", {"name": "root", "uuid": ROOT}).status == 200
+        yield service
+
+
+def everybody(job):
+    """Let all clients work at once; a count of what they were answered."""
+    answers: collections.Counter = collections.Counter()
+    ready, lock = threading.Barrier(CLIENTS), threading.Lock()
+
+    def run(number):
+        ready.wait()
+        for answer in job(number):
+            with lock:
+                answers[answer.status, answer.code] += 1
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def claimed(total):
+    """The answers to all claims of one client each, of which so many have room."""
+    refused = CLIENTS * TURNS - total
+    return {(204, None): total} | ({(409, "placement.undefined_code"): refused} if refused else {})
+
+
+def test_new_consumers_get_all_there_is_and_no_more(service, database_url):
+    room = CLIENTS * TURNS - 50
+    assert service.put(f"{PATH}/inventories", stock(0, VCPU=room)).status == 200
+
+    def claim(number):
+        for turn in range(TURNS):
+            consumer = numbered("c", number * TURNS + turn)
+            wanted = holding({ROOT: {"VCPU": 1}}, project=f"p{turn}", user=f"u{number % 4}")
+            yield service.put(f"/allocations/{consumer}", wanted)
+
+    assert everybody(claim) == claimed(room)
+    assert service.get(f"{PATH}/usages").body["usages"] == {"VCPU": room}
+    assert broken_rules(database_url) == {}
+
+
+def test_consumers_that_grow_while_others_do_are_never_told_of_a_conflict(service, database_url):
+    room = CLIENTS * TURNS
+    assert service.put(f"{PATH}/inventories", stock(0, VCPU=room)).status == 200
+
+    def grow(number):
+        for turn in range(TURNS):
+            wanted = holding({ROOT: {"VCPU": turn + 1}}, generation=turn or None)
+            yield service.put(f"/allocations/{numbered('c', number)}", wanted)
+
+    assert everybody(grow) == claimed(room)
+    after = service.get(f"{PATH}/usages").body
+    assert after == {"usages": {"VCPU": room}, "resource_provider_generation": 1 + room}

@@ -1,0 +1,92 @@
+"""SQLite's own faults: its single lock held by another program, and a disk that is full."""
+
+import concurrent.futures
+import contextlib
+import resource
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.running import running
+from tests.functional.placement.cloud import NEW, ROOT, holding, stock
+
+#: bytes that may still be written when the disk is said to be full
+LEFT = 40_000
+#: seconds the lock is held: longer than a write takes, not than anybody would wait
+HELD = 0.5
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "placement.db"
+
+
+@pytest.fixture
+def service(file):
+    with running(f"sqlite:///{file}") as service:
+        assert service.post("/resource_providers", {"name": "root", "uuid": ROOT}).status == 200
+        path = f"/resource_providers/{ROOT}/inventories"
+        assert service.put(path, stock(0, VCPU=4)).status == 200
+        yield service
+
+
+def claim(service):
+    return service.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
+
+
+def test_a_write_waits_for_another_program_and_readers_do_not(service, file):
+    with (
+        concurrent.futures.ThreadPoolExecutor() as beside,
+        contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        answer = beside.submit(claim, service)
+        time.sleep(HELD)
+        assert service.get(f"/resource_providers/{ROOT}").status == 200
+        assert service.get("/allocation_candidates?resources=VCPU:1").status == 200
+        assert not answer.done()
+        other.execute("ROLLBACK")
+        assert answer.result().status == 204
+
+
+@contextlib.contextmanager
+def full(service, file):
+    """No file of the workers can grow by more than what is LEFT."""
+    files = [file, Path(f"{file}-wal")]
+    size = max(file.stat().st_size for file in files if file.exists())
+    pids = service.workers()
+    unlimited = resource.prlimit(pids[0], resource.RLIMIT_FSIZE)
+    for pid in pids:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size + LEFT, unlimited[1]))
+    try:
+        yield
+    finally:
+        for pid in pids:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+def fill_up(service):
+    """Create providers until one is refused; that answer, and how many were created."""
+    for number in range(1000):
+        answer = service.post("/resource_providers", {"name": f"{number:0200}"})
+        if answer.status != 200:
+            return answer, number
+    raise AssertionError("1000 providers found room")
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_half_stored(service, file):
+    workers = service.workers()
+    with full(service, file):
+        answer, created = fill_up(service)
+        assert answer.status in (503, 507)
+        found = service.get("/resource_providers")
+        assert (found.status, len(found.body["resource_providers"])) == (200, 1 + created)
+        assert service.get("/allocation_candidates?resources=VCPU:1").status == 200
+
+    assert claim(service).status == 204
+    assert len(service.get("/resource_providers").body["resource_providers"]) == 1 + created
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert service.workers() == workers
