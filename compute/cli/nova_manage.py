@@ -20,16 +20,20 @@ from compute.cli.command_line import (
     InvalidInput,
 )
 from compute.cli.console import say
+from compute.cli.consumers import consumers
 from compute.cli.heal_allocations import heal_allocations
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
+from compute.cli.tree import tree
 
 CATEGORIES: Mapping[str, Mapping[str, Command]] = {
     "placement": {
         "audit": audit,
+        "consumers": consumers,
         "heal_allocations": heal_allocations,
         "migrate_compute_inventory": migrate_compute_inventory,
         "sync_aggregates": sync_aggregates,
+        "tree": tree,
     }
 }
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
+from uuid import UUID
 
 from compute import exceptions
 from compute.context import RequestContext
@@ -89,14 +91,25 @@ def find_roots(
     Sorted by the roots' names. Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed
     and ClientException.
     """
-    rows = all_providers(client, context)
     if name_or_uuid is None:
+        rows = all_providers(client, context)
         roots = [row for row in rows if row["uuid"] == row["root_provider_uuid"]]
         return [row["uuid"] for row in sorted(roots, key=lambda row: row["name"])]
-    for row in rows:
-        if name_or_uuid in (row["uuid"], row["name"]):
+    queries = [f"?name={quote(name_or_uuid, safe='')}"]
+    if _is_uuid(name_or_uuid):
+        queries.insert(0, f"?uuid={name_or_uuid}")
+    for query in queries:
+        for row in all_providers(client, context, query):
             return [row["root_provider_uuid"]]
     raise exceptions.ResourceProviderNotFound(name_or_uuid=name_or_uuid)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def all_providers(

@@ -11,7 +11,7 @@ from compute.compute_node import ComputeNode
 from compute.context import RequestContext
 from compute.instances import Flavor, Instance, MigrationContext
 from compute.migration_record import Migration
-from compute.resource_tracker.usage import moving_key
+from compute.resource_tracker.node_records import moving_key
 from compute.resource_tracker.written_allocations import WrittenAllocations
 
 LOG = logging.getLogger(__name__)

@@ -27,11 +27,25 @@ from compute.service_record import Service
 LOG = logging.getLogger(__name__)
 
 
+_MOVING = "moving "
+
+
+def moving_key(uuid: str) -> str:
+    """The key of what an instance holds as a migration, beside what it holds as itself."""
+    return f"{_MOVING}{uuid}"
+
+
+def instance_of_key(key: str) -> str:
+    """The instance's uuid, from either of its keys."""
+    return key.removeprefix(_MOVING)
+
+
 @dataclass
 class NodeState:
     """What the tracker knows of a node beside its record; guarded by the node's lock.
 
-    `instances` and `migrations` are what is counted, by the instance's uuid. `mark` is that of the
+    `instances` and `migrations` are what is counted, by the instance's uuid; `numa`, `pci_taken` and
+    `assigned` what is held, by that or by `moving_key` of it. `mark` is that of the
     cell database when `records`, the instances and migrations there, were read.
     """
 

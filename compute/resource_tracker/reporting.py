@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Set
 
-from compute import exceptions
+from compute import exceptions, pci_placement_translator
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
 from compute.instance_resources import PCI_DEVICE
@@ -16,8 +16,9 @@ from compute.provider_config import (
 )
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
-from compute.resource_tracker.node_records import NodeRecords
+from compute.resource_tracker.node_records import NodeRecords, instance_of_key
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
+from compute.resource_tracker.reshape import Allocations
 from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
@@ -64,11 +65,12 @@ class Reporting(NodeRecords):
         )
         tree.update_traits(nodename, self._get_traits(context, nodename, tree))
         self._add_pci_devices(tree, node)
+        allocations = self._report_pci_devices(
+            context, tree, node, reshaped.after if reshaped else None
+        )
         self._merge_provider_configs(self.provider_configs, tree)
         self.provider_tree = self._state(nodename).tree = tree
-        self.reportclient.update_from_provider_tree(
-            context, tree, allocations=reshaped.after if reshaped else None
-        )
+        self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
 
     def _get_traits(self, context: RequestContext, nodename: str, tree: ProviderTree) -> set[str]:
         """Return the root's traits: the driver's and outsiders', corrected by ours."""
@@ -120,6 +122,55 @@ class Reporting(NodeRecords):
             return
         record = {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
         tree.update_inventory(nodename, {**tree.data(nodename).inventory, PCI_DEVICE: record})
+
+    def _report_pci_devices(
+        self,
+        context: RequestContext,
+        tree: ProviderTree,
+        node: ComputeNode,
+        allocations: Allocations | None,
+    ) -> Allocations | None:
+        """Report devices on providers of their own, if asked to (§6.11).
+
+        Returns the allocations to write: those of the reshape that goes on, or, where holders of
+        devices had to be given theirs, all of the node's.
+        """
+        nodename = node.hypervisor_hostname
+        if not self.conf.pci.report_in_placement:
+            pci_placement_translator.refuse_if_reported(tree, nodename)
+            return allocations
+        pci_placement_translator.check_specs(self.conf.pci.device_spec)
+        gathered = allocations
+        if gathered is None:
+            gathered = self.reportclient.get_allocations_for_provider_tree(context, nodename)
+        changed = pci_placement_translator.report(
+            tree,
+            nodename,
+            self._state(nodename).pci_devices,
+            self._holders_of_devices(tree, nodename, gathered),
+            gathered,
+        )
+        return gathered if changed else allocations
+
+    def _holders_of_devices(
+        self, tree: ProviderTree, nodename: str, allocations: Allocations
+    ) -> dict[str, set[str]]:
+        """Return consumer → addresses of the devices it has.
+
+        While an instance moves away, its migration holds what it has here.
+        """
+        state = self._state(nodename)
+        here = set(tree.get_provider_uuids(nodename))
+        holders: dict[str, set[str]] = {}
+        for key, addresses in state.pci_taken.items():
+            instance = instance_of_key(key)
+            migration = state.migrations.get(instance)
+            consumers = [instance] if migration is None else [migration.uuid, instance]
+            for consumer in consumers:
+                if here & set(allocations.get(consumer, {}).get("allocations", ())):
+                    holders.setdefault(consumer, set()).update(addresses)
+                    break
+        return holders
 
     def _merge_provider_configs(self, configs: dict[str, Provider], tree: ProviderSubTree) -> None:
         """Add to the node's providers what the operator's files give them (§4.8).

@@ -11,7 +11,7 @@ from compute.instances import Flavor, Instance, allows_resource_removal
 from compute.migration_record import Migration
 from compute.provider_tree import Resource
 from compute.resource_tracker import root_inventory
-from compute.resource_tracker.node_records import NodeState
+from compute.resource_tracker.node_records import NodeState, moving_key
 from compute.resource_tracker.reporting import Reporting
 
 LOG = logging.getLogger(__name__)
@@ -227,11 +227,6 @@ class UsageTracking(Reporting):
 
 def _taken(state: NodeState) -> set[str]:
     return set().union(*state.pci_taken.values())
-
-
-def moving_key(uuid: str) -> str:
-    """The key of what an instance holds as a migration, beside what it holds as itself."""
-    return f"moving {uuid}"
 
 
 def _is_moving(instance: Instance, migration: Migration) -> bool:

@@ -2,15 +2,16 @@
 
 import pytest
 
+from compute.cli.command_line import InvalidInput
 from compute.cli.nova_manage import main
 
 
-def audit(arguments):
+def audit(arguments, config_arguments):
     """Find what is left over.
 
     The rest of the text is not for the listing.
     """
-    return len(arguments)
+    return len(arguments) + 10 * len(config_arguments)
 
 
 CATEGORIES = {"placement": {"audit": audit}}
@@ -18,6 +19,37 @@ CATEGORIES = {"placement": {"audit": audit}}
 
 def test_a_command_gets_its_arguments_and_its_answer_is_the_exit_code():
     assert main(["placement", "audit", "--verbose", "x"], CATEGORIES) == 2
+
+
+def test_options_before_the_category_are_the_configuration_s():
+    argv = ["--config-file", "a", "--config-dir", "b", "--debug", "placement", "audit", "x"]
+    assert main(argv, CATEGORIES) == 31
+
+
+def ending(error):
+    """A category with one command, which ends so."""
+
+    def ends(arguments, config_arguments):
+        raise error
+
+    return {"placement": {"ends": ends}}
+
+
+def test_input_that_can_t_be_used_is_127_and_one_line(capsys):
+    assert main(["placement", "ends"], ending(InvalidInput("no\nsuch thing"))) == 127
+    assert capsys.readouterr().err == "nova-manage: no such thing\n"
+
+
+def test_an_interruption_is_130_and_one_line(capsys):
+    assert main(["placement", "ends"], ending(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err == "nova-manage: interrupted\n"
+
+
+def test_an_exception_nobody_expected_is_255_with_its_traceback(capsys):
+    assert main(["placement", "ends"], ending(ZeroDivisionError("why"))) == 255
+    shown = capsys.readouterr().err
+    assert shown.startswith("Traceback")
+    assert shown.endswith("ZeroDivisionError: why\n")
 
 
 def test_a_category_alone_lists_its_commands(capsys):

@@ -1,0 +1,111 @@
+"""What `tree` and `consumers` have in common: which providers, from where, and how it ends."""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions
+from compute.cell_database import CellDatabase
+from compute.cli import placement_access
+from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
+from compute.cli.console import say, why
+from compute.cli.placement_access import PlacementUnusable
+from compute.cli.records import records
+from compute.context import admin_context
+from compute.instances import Instance
+from compute.manage.picture import ProviderPicture, find_roots, read_tree
+from compute.migration_record import Migration
+from compute.report import SchedulerReportClient
+
+FAILED = 1
+NO_PROVIDER = 2
+
+EXIT_CODES = """\
+exit codes:
+    0  done
+    1  placement can't be reached or read
+    2  there is no such provider
+  127  bad usage or configuration
+  130  interrupted
+  255  a defect of this program
+"""
+
+#: the providers of one tree, parents first
+Tree = list[ProviderPicture]
+
+
+def options(command: str, description: str) -> argparse.ArgumentParser:
+    """The options both have."""
+    made = parser(command, description, EXIT_CODES)
+    which = made.add_mutually_exclusive_group()
+    which.add_argument("--node", metavar="NAME", help="the tree of this compute node")
+    which.add_argument(
+        "--provider", metavar="NAME|UUID", help="the tree that this provider is part of"
+    )
+    made.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    placement_access.add_options(made)
+    return made
+
+
+def look(
+    asked: argparse.Namespace,
+    config_arguments: Sequence[str],
+    show: Callable[[Iterator[Tree], CellDatabase], None],
+) -> int:
+    """Read the trees asked for, one by one, and have them shown; return the exit code."""
+    conf = load_configuration(config_arguments)
+    context = admin_context()
+    try:
+        with (
+            records(conf) as cell,
+            placement_access.opened(conf, config_arguments, asked.way, read_only=True) as adapter,
+        ):
+            client = SchedulerReportClient(adapter, conf)
+            roots = find_roots(client, context, asked.node or asked.provider)
+            show((read_tree(client, context, root) for root in roots), cell)
+    except exceptions.ResourceProviderNotFound as error:
+        say(PROGRAM, error)
+        return NO_PROVIDER
+    except (
+        PlacementUnusable,
+        exceptions.ResourceProviderRetrievalFailed,
+        exceptions.ResourceProviderAllocationRetrievalFailed,
+        ClientException,
+    ) as error:
+        say(PROGRAM, why(error))
+        return FAILED
+    return OK
+
+
+class WhoIsWho:
+    """What consumers are, as far as the records of this host know."""
+
+    def __init__(self, cell: CellDatabase) -> None:
+        self._cell = cell
+
+    def record(self, consumer: str) -> Instance | Migration | None:
+        """The consumer's record."""
+        return self._cell.instances.by_uuid(
+            consumer, include_deleted=True
+        ) or self._cell.migrations.by_uuid(consumer)
+
+    def described(self, consumer: str) -> str | None:
+        """`instance on host1`, or the like; None for one that isn't in the records."""
+        record = self.record(consumer)
+        if record is None:
+            return None
+        if isinstance(record, Migration):
+            return f"{record.status} migration of {record.instance_uuid}"
+        if record.deleted:
+            return "deleted instance"
+        return f"instance on {record.host}" if record.host else "instance on no host"
+
+    def kind_and_host(self, consumer: str) -> tuple[str, str | None]:
+        """`instance`, `migration` or `unknown`, and the host it is on or comes from."""
+        record = self.record(consumer)
+        if record is None:
+            return "unknown", None
+        if isinstance(record, Migration):
+            return "migration", record.source_compute
+        return "instance", record.host

@@ -1,0 +1,233 @@
+"""PCI devices as providers below their node's root, with `[pci]report_in_placement` (§6.11).
+
+One provider for each device, or for each physical function with its virtual ones, called
+`<node>_<ADDRESS>`; the trait COMPUTE_MANAGED_PCI_DEVICE tells them from others. Devices come from
+the driver as compute.pci_devices describes them, with the tags `resource_class` and `traits` (names
+with commas). Those in a `physical_network` are not reported here: drivers have providers for them.
+"""
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import os_resource_classes
+import os_traits
+
+from compute import exceptions
+from compute.pci_devices import Device
+from compute.provider_tree import ProviderTree
+
+LOG = logging.getLogger(__name__)
+
+MANAGED = "COMPUTE_MANAGED_PCI_DEVICE"
+
+_CUSTOM = "CUSTOM_"
+_NETWORK = "physical_network"
+_TAG_TRAITS = {"one_time_use": "HW_PCI_ONE_TIME_USE", "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
+
+
+@dataclass
+class DeviceProvider:
+    """The provider of a device, or of a physical function's virtual ones."""
+
+    name: str
+    resource_class: str
+    traits: frozenset[str]
+    addresses: list[str] = field(default_factory=list)
+
+
+def check_specs(texts: Iterable[str]) -> None:
+    """Refuse values of `[pci]device_spec` that name devices by their interface.
+
+    Raises PlacementPciException. Interfaces of physical networks are fine, see above.
+    """
+    for text in texts:
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise exceptions.PlacementPciException(
+                error=f"[pci]device_spec {text!r}: {error}"
+            ) from error
+        for spec in found if isinstance(found, list) else [found]:
+            if isinstance(spec, dict) and "devname" in spec and not spec.get(_NETWORK):
+                raise exceptions.PlacementPciException(
+                    error=f"[pci]device_spec {text!r} has a devname, which can't be reported"
+                )
+
+
+def refuse_if_reported(tree: ProviderTree, nodename: str) -> None:
+    """Raise PlacementPciException if an earlier run reported devices: there is no way back."""
+    if names := sorted(_managed(tree, nodename)):
+        raise exceptions.PlacementPciException(
+            error="[pci]report_in_placement is off, but was on before: there are the resource "
+            f"providers {', '.join(names)}"
+        )
+
+
+def report(
+    tree: ProviderTree,
+    nodename: str,
+    devices: Sequence[Device],
+    holders: Mapping[str, Collection[str]],
+    allocations: dict[str, dict[str, Any]],
+) -> bool:
+    """Report the node's devices, and let their holders have allocations of them.
+
+    :param holders: consumer uuid → addresses of the devices it has
+    :param allocations: those of the node's consumers; edited in place. A holder that isn't among
+        them has none at all, and gets none
+    :return: whether allocations changed, and have to be written together with the tree
+    :raises PlacementPciException: devices that can't be reported as they are configured
+
+    A provider without devices is removed; as long as somebody holds some of it, it keeps the total
+    that takes.
+    """
+    wanted = device_providers(nodename, devices)
+    for provider in wanted:
+        if not tree.exists(provider.name):
+            tree.new_child(provider.name, nodename)
+    uuids = {provider.name: tree.data(provider.name).uuid for provider in wanted}
+    managed = {**_managed(tree, nodename), **uuids}
+    changed = _heal(wanted, managed, holders, allocations)
+    for provider in wanted:
+        used = _used(allocations, uuids[provider.name])[provider.resource_class]
+        total = max(len(provider.addresses), used)
+        tree.update_inventory(provider.name, {provider.resource_class: _record(total)})
+        tree.add_traits(provider.name, *provider.traits)
+    for name in managed.keys() - uuids.keys():
+        if used_here := _used(allocations, managed[name]):
+            LOG.warning("PCI devices of resource provider %s are gone, but in use", name)
+            tree.update_inventory(
+                name, {resource: _record(amount) for resource, amount in used_here.items()}
+            )
+        else:
+            tree.remove(name)
+    return changed
+
+
+def device_providers(nodename: str, devices: Sequence[Device]) -> list[DeviceProvider]:
+    """Return the providers the devices need. Raises PlacementPciException."""
+    providers: dict[str, DeviceProvider] = {}
+    reported = [device for device in devices if not device.get(_NETWORK)]
+    _refuse_dependent(reported)
+    for device in reported:
+        address = device["address"]
+        top = device["parent_addr"] if device["dev_type"] == "type-VF" else address
+        one = DeviceProvider(f"{nodename}_{top.upper()}", _class(device), _traits(device))
+        known = providers.setdefault(top, one)
+        if known.resource_class != one.resource_class:
+            raise exceptions.PlacementPciMixedResourceClassException(
+                new_rc=one.resource_class,
+                new_dev=address,
+                current_rc=known.resource_class,
+                current_devs=", ".join(known.addresses),
+            )
+        if known.traits != one.traits:
+            raise exceptions.PlacementPciMixedTraitsException(
+                new_traits=", ".join(sorted(one.traits)),
+                new_dev=address,
+                current_traits=", ".join(sorted(known.traits)),
+                current_devs=", ".join(known.addresses),
+            )
+        known.addresses.append(address)
+    return list(providers.values())
+
+
+def _refuse_dependent(devices: Iterable[Device]) -> None:
+    functions: dict[str, list[str]] = {}
+    for device in devices:
+        if device["dev_type"] == "type-VF":
+            functions.setdefault(device["parent_addr"], []).append(device["address"])
+    for device in devices:
+        if device["dev_type"] != "type-VF" and device["address"] in functions:
+            raise exceptions.PlacementPciDependentDeviceException(
+                parent_dev=device["address"],
+                children_devs=", ".join(functions[device["address"]]),
+            )
+
+
+def _class(device: Device) -> str:
+    tag = device.get("resource_class")
+    if not tag:
+        tag = f"{_CUSTOM}PCI_{device['vendor_id']}_{device['product_id']}"
+    name = _normalised(tag)
+    return name if name in os_resource_classes.STANDARDS else _custom(name)
+
+
+def _traits(device: Device) -> frozenset[str]:
+    names = [_normalised(name) for name in str(device.get("traits") or "").split(",") if name]
+    known, _ = os_traits.check_traits(names)
+    marks = [trait for tag, trait in _TAG_TRAITS.items() if _is_true(device.get(tag))]
+    return frozenset(
+        [MANAGED, *marks, *(name if name in known else _custom(name) for name in names)]
+    )
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[^A-Z0-9_]", "_", name.strip().upper())
+
+
+def _custom(name: str) -> str:
+    return name if name.startswith(_CUSTOM) else _CUSTOM + name
+
+
+def _is_true(tag: Any) -> bool:
+    return str(tag).lower() in ("true", "yes", "1", "on")
+
+
+def _managed(tree: ProviderTree, nodename: str) -> dict[str, str]:
+    """Return name → uuid of the providers of devices the node has in the tree."""
+    below = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)[1:])
+    return {one.name: one.uuid for one in below if MANAGED in one.traits}
+
+
+def _heal(
+    wanted: Sequence[DeviceProvider],
+    managed: Mapping[str, str],
+    holders: Mapping[str, Collection[str]],
+    allocations: dict[str, dict[str, Any]],
+) -> bool:
+    """Make each holder's allocations of devices those of the devices it has."""
+    changed = False
+    for consumer, addresses in sorted(holders.items()):
+        if not addresses or consumer not in allocations:
+            continue
+        records = allocations[consumer]["allocations"]
+        should = {
+            managed[one.name]: {one.resource_class: count}
+            for one in wanted
+            if (count := len(set(addresses).intersection(one.addresses)))
+        }
+        if not should:
+            continue
+        # What it holds of devices that are gone stays until it is gone itself.
+        for uuid in (managed[one.name] for one in wanted):
+            if records.get(uuid, {}).get("resources", {}) == should.get(uuid, {}):
+                continue
+            changed = True
+            records.pop(uuid, None)
+            if uuid in should:
+                records[uuid] = {"resources": should[uuid]}
+    return changed
+
+
+def _used(allocations: Mapping[str, Mapping[str, Any]], provider_uuid: str) -> Counter[str]:
+    used: Counter[str] = Counter()
+    for body in allocations.values():
+        used.update(body["allocations"].get(provider_uuid, {}).get("resources", {}))
+    return used
+
+
+def _record(total: int) -> dict[str, Any]:
+    return {
+        "total": total,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": total,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
