@@ -48,9 +48,8 @@ def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:
             stream.add(
                 {
                     "uuid": consumer,
-                    "kind": kind if record else "unknown",
-                    "host": getattr(record, "host", None)
-                    or getattr(record, "source_compute", None),
+                    "kind": kind,
+                    "host": host,
                     "allocations": {
                         provider.uuid: {"name": provider.name, "resources": dict(held)}
                         for provider, held in parts
