@@ -44,9 +44,9 @@ def instance_of_key(key: str) -> str:
 class NodeState:
     """What the tracker knows of a node beside its record; guarded by the node's lock.
 
-    `instances` and `migrations` are what is counted, by the instance's uuid; `numa`, `pci_taken` and
-    `assigned` what is held, by that or by `moving_key` of it. `mark` is that of the
-    cell database when `records`, the instances and migrations there, were read.
+    `instances` and `migrations` are what is counted, by the instance's uuid; `numa`, `pci_taken`
+    and `assigned` what is held, by that or by `moving_key` of it. `mark` is that of the cell
+    database when `records`, the instances and migrations there, were read.
     """
 
     instances: dict[str, Instance] = field(default_factory=dict)

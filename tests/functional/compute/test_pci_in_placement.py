@@ -1,0 +1,90 @@
+"""PCI devices in placement, through tracker, client and service (compute.md §6.11)."""
+
+import json
+from functools import partial
+
+import pytest
+
+from compute import exceptions
+from compute.instances import Instance
+from tests.unit.virt.libvirt.hosts import KnownHost
+from virt.libvirt import LibvirtDriver
+from virt.pci_device import PciDevice
+
+GPUS = [PciDevice(f"0000:8{n}:00.0", "10de", "1db6", 0) for n in (4, 5)]
+CLASS = "CUSTOM_GPU"
+
+
+@pytest.fixture
+def known(host):
+    return KnownHost(hostname=host.name, pci_devices=GPUS)
+
+
+@pytest.fixture
+def start(host, known):
+    def start(*specs, on=True):
+        host.conf.set_override("report_in_placement", on, "pci")
+        host.conf.set_override("device_spec", [json.dumps(spec) for spec in specs], "pci")
+        host.start(partial(LibvirtDriver, host_info=known))
+        return host
+
+    return start
+
+
+SPEC = {"vendor_id": "10de", "resource_class": "gpu", "traits": "fast"}
+
+
+def devices_of(outsider, host):
+    """address → uuid of the provider"""
+    found = outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
+    return {
+        row["name"].removeprefix(f"{host.name}_").lower(): row["uuid"]
+        for row in found["resource_providers"]
+        if row["uuid"] != host.uuid
+    }
+
+
+def test_each_device_is_a_child_of_the_root(host, start, outsider):
+    start(SPEC)
+    found = devices_of(outsider, host)
+    assert set(found) == {device.address for device in GPUS}
+    for uuid in found.values():
+        assert outsider.totals(uuid) == {CLASS: 1}
+        assert outsider.traits(uuid) == {"CUSTOM_FAST", "COMPUTE_MANAGED_PCI_DEVICE"}
+    sent = len(host.adapter.writes)
+    assert (host.update().failures, host.adapter.writes[sent:]) == ({}, [])
+
+
+def test_devices_of_an_instance_are_allocated_at_any_update(host, start, outsider):
+    start(SPEC)
+    instance = Instance(host=host.name, node=host.name, pci_devices=[{"address": GPUS[1].address}])
+    host.cell.instances.create(instance)
+    outsider.allocate({host.uuid: {"VCPU": 1}}, instance.uuid)
+    assert host.update().failures == {}
+    device = devices_of(outsider, host)[GPUS[1].address]
+    assert outsider.allocations(instance.uuid) == {host.uuid: {"VCPU": 1}, device: {CLASS: 1}}
+    sent = len(host.adapter.writes)
+    assert (host.update().failures, host.adapter.writes[sent:]) == ({}, [])
+
+
+def test_a_device_that_vanished_stays_while_it_is_allocated(host, start, outsider, known):
+    start(SPEC)
+    device = devices_of(outsider, host)[GPUS[1].address]
+    consumer = outsider.allocate({device: {CLASS: 1}})
+    known.change(pci_devices=GPUS[:1])
+    assert host.update().failures == {}
+    assert outsider.totals(device) == {CLASS: 1}
+    outsider.call("DELETE", f"/allocations/{consumer}")
+    assert host.update().failures == {}
+    assert not outsider.exists(device)
+
+
+def test_switched_off_later_it_ends_the_start(start):
+    start(SPEC)
+    with pytest.raises(exceptions.PlacementPciException, match="report_in_placement"):
+        start(SPEC, on=False)
+
+
+def test_devices_named_by_their_interface_end_the_start(start):
+    with pytest.raises(exceptions.PlacementPciException, match="devname"):
+        start({"devname": "ens1"})
