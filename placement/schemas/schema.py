@@ -63,16 +63,22 @@ def _told(
     """The errors of values in descending order of their places.
 
     Of all errors the one that is nearest to the top is told, and of those the one at the last
-    place (`jsonschema.exceptions.relevance`); so when a value itself is wrong, those before it
-    needn't be looked at.
+    place (`jsonschema.exceptions.relevance`). So after an error only nearer ones matter, and when
+    a value itself is wrong, none.
     """
+    has_none_nearer: Callable[[Any], bool] | None = None
+    nearest = 0
     for place, value in places:
+        if has_none_nearer is not None and has_none_nearer(value):
+            continue
         errors = list(validator.descend(value, wanted, path=place, **position))
         # found out before they are handed up, where their paths grow
-        is_itself_wrong = any(len(error.path) == 1 for error in errors)
+        nearest = min((len(error.path) for error in errors), default=nearest)
         yield from errors
-        if is_itself_wrong:
+        if nearest == 1:
             return
+        if errors:
+            has_none_nearer = _quick_check_down_to(wanted, nearest - 2, validator.format_checker)
 
 
 _Validator = jsonschema.validators.extend(
@@ -113,6 +119,35 @@ def _as_python_reads_it(source: Any) -> Any:
 
 def _loose_end(pattern: str) -> str:
     return pattern.replace("$", r"\n?$")
+
+
+_checks: dict[tuple[int, int, int], tuple[Any, Callable[[Any], bool]]] = {}
+
+
+def _quick_check_down_to(
+    source: Json, depth: int, checker: jsonschema.FormatChecker
+) -> Callable[[Any], bool]:
+    """A quick check of values without what is deeper in them; made once for each schema."""
+    key = id(source), depth, id(checker)
+    if key not in _checks:
+        # the schema is kept, so that no other one gets its id
+        _checks[key] = source, _quick_check(_down_to(source, depth), checker)
+    return _checks[key][1]
+
+
+def _down_to(source: Any, depth: int) -> Any:
+    """The schema without demands on what is deeper in a value; 0 leaves the value itself."""
+    if depth < 0 or not isinstance(source, dict):
+        return True
+    read = dict(source)
+    for keyword in ("properties", "patternProperties"):
+        if keyword in source:
+            read[keyword] = {
+                name: _down_to(wanted, depth - 1) for name, wanted in source[keyword].items()
+            }
+    if "items" in source:
+        read["items"] = _down_to(source["items"], depth - 1)
+    return read
 
 
 class Schema:

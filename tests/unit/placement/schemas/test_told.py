@@ -1,0 +1,44 @@
+"""Of many errors the same one is told as jsonschema tells, in the same words."""
+
+import itertools
+
+import jsonschema
+import pytest
+from jsonschema.exceptions import best_match
+
+from placement.schemas.schema import Schema
+
+RECORD = {
+    "type": "object",
+    "properties": {
+        "total": {"type": "integer"},
+        "more": {"type": "array", "items": {"minimum": 1}},
+    },
+    "additionalProperties": False,
+}
+SHAPES = {
+    "an object": {"type": "object", "patternProperties": {"^[A-Z]$": RECORD}},
+    "a list": {"type": "array", "items": RECORD},
+    "a list of lists": {"type": "array", "items": {"type": "array", "items": RECORD}},
+}
+#: right, wrong itself, and wrong ever deeper
+RECORDS = [{"total": 1}, 5, {"x": 1}, {"total": "1"}, {"more": [1, 0]}, {"total": "1", "more": [0]}]
+
+
+def filled(shape, records):
+    match shape:
+        case "an object":
+            return dict(zip("BAC", records, strict=True))
+        case "a list":
+            return list(records)
+    return [[records[0]], list(records[1:])]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_error_nearest_to_the_top_and_last_is_told(shape):
+    schema, plain = Schema(SHAPES[shape]), jsonschema.Draft202012Validator(SHAPES[shape])
+    for records in itertools.product(RECORDS, repeat=3):
+        value = filled(shape, records)
+        error = best_match(plain.iter_errors(value))
+
+        assert schema.why_not(value) == (None if error is None else str(error))
