@@ -32,6 +32,7 @@ def create_inventory(
         slot = (node.id, class_id)
         if inventories.exists(connection, slot):
             raise InventoryExists(resource_class=resource_class, uuid=uuid)
+        resource_classes.keep(connection, [class_id])
         inventories.insert(connection, {slot: inventory})
         return _finish(connection, node)
 
@@ -57,6 +58,7 @@ def replace_inventories(
         ids = resource_classes.ids_of(connection, stock)
         slots = {(node.id, ids[name]): inventory for name, inventory in stock.items()}
         _refuse_in_use(inventories.in_use(connection, [node.id], keeping=slots), uuid)
+        resource_classes.keep(connection, ids.values())
         inventories.replace(connection, [node.id], slots)
         return _finish(connection, node)
 

@@ -10,7 +10,15 @@ from placement.errors import (
     ProviderHasChildren,
     ProviderInUse,
 )
-from placement.storage import aggregates, allocations, changes, inventories, providers, traits
+from placement.storage import (
+    aggregates,
+    allocations,
+    changes,
+    cluster,
+    inventories,
+    providers,
+    traits,
+)
 from placement.storage.changes import Kind
 from placement.storage.engine import Connection, Database
 from placement.storage.tables import utcnow
@@ -34,6 +42,8 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
     def create(connection: Connection) -> Provider:
         parent = _parent_of_new(connection, uuid, name, parent_uuid)
         _refuse_taken(providers.taken(connection, uuid, name), uuid, name)
+        if parent is not None:
+            cluster.hold_trees(connection, [parent.root_id])
         provider_id = providers.insert(connection, uuid, name, parent)
         changes.record(connection, [provider_id], Kind.ROW)
         root_uuid = uuid if parent is None else providers.uuid_of(connection, parent.root_id)
@@ -117,6 +127,7 @@ def _plan_move(
     """The new parent and the ids that move along; raises ObjectRefused if they can't."""
     parent = None if parent_uuid is None else _existing_parent(connection, parent_uuid)
     roots = {node.root_id} | ({parent.root_id} if parent else set())
+    cluster.hold_trees(connection, roots)
     nodes = providers.lock_trees(connection, roots)
     below = tree.subtree(nodes.values(), node.id)
     reason = tree.why_not_move(node, parent, below, may_reparent)

@@ -64,6 +64,7 @@ def reshape(
                 )
         claimants.save(connection, entries)
         _refuse_in_use(connection, stocks, nodes, new)
+        classes.keep(connection, {class_id for _, class_id in new})
         inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)
         providers.bump_by(connection, _steps(stocks, nodes, entries))
         _record(connection, stocks, nodes, _touched(claimants, entries))

@@ -54,6 +54,7 @@ def delete_resource_class(database: Database, name: str) -> None:
         found = resource_classes.get(connection, name, lock=True)
         if found.standard:
             raise StandardNameFixed(f"Cannot delete standard resource class {name}.")
+        resource_classes.keep(connection, [found.id])
         if resource_classes.in_use(connection, found.id):
             raise ResourceClassInUse(name=name)
         resource_classes.delete(connection, found.id)

@@ -359,6 +359,8 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
         )
 
 
+#: set in the `info` of connections to a node of a Galera cluster
+CLUSTER = "cluster"
 #: before which statements a node of a Galera cluster waits for the others: SELECT and BEGIN, UPDATE
 #: and DELETE, INSERT, SHOW
 _GALERA_WAITS = 1 | 2 | 4 | 8
@@ -377,5 +379,6 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings) -> None:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
             if any(value == "ON" for _, value in cursor.fetchall()):
+                record.info[CLUSTER] = True
                 # each transaction begins with all that was committed on any node of the cluster
                 cursor.execute(f"SET SESSION wsrep_sync_wait = {_GALERA_WAITS}")

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import ResourceClassNotFound
+from placement.storage import cluster
 from placement.storage.engine import Connection
 from placement.storage.tables import inventories, resource_classes, utcnow
 
@@ -84,6 +85,11 @@ def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
     if row is None:
         raise ResourceClassNotFound(name=name)
     return ResourceClass(*row)
+
+
+def keep(connection: Connection, ids: Iterable[int]) -> None:
+    """Let no other node of a cluster use or delete the custom ones of these classes meanwhile."""
+    cluster.hold_classes(connection, {i for i in ids if i >= FIRST_CUSTOM_CLASS_ID})
 
 
 def exists(connection: Connection, name: str) -> bool:

@@ -1,0 +1,94 @@
+"""Rules that span rows hold across nodes, whose row locks are their own (DESIGN D3)."""
+
+import concurrent.futures
+
+import pytest
+
+from tests.functional.placement.cloud import expect, holding, numbered, stock
+from tests.functional.placement.service import Service
+
+ROUNDS = 15
+
+
+@pytest.fixture
+def services(urls):
+    """A service on each node."""
+    return [Service(url) for url in urls]
+
+
+@pytest.fixture
+def race(services):
+    """Sends two requests at once by way of two nodes; the statuses."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+
+        def race(*requests):
+            running = [
+                pool.submit(service.request, *request)
+                for service, request in zip(services, requests, strict=False)
+            ]
+            return [answer.result().status_code for answer in running]
+
+        yield race
+
+
+def provider(service, number, **more):
+    uuid = numbered("a", number)
+    expect(service.post("/resource_providers", {"name": uuid, "uuid": uuid, **more}), 200)
+    return uuid
+
+
+def test_two_trees_do_not_become_each_others_children(services, race):
+    for turn in range(ROUNDS):
+        one, two = provider(services[0], 2 * turn), provider(services[0], 2 * turn + 1)
+        statuses = race(
+            ("PUT", f"/resource_providers/{one}", {"name": one, "parent_provider_uuid": two}),
+            ("PUT", f"/resource_providers/{two}", {"name": two, "parent_provider_uuid": one}),
+        )
+        assert sorted(statuses) == [200, 400]
+
+
+def test_a_class_in_use_is_not_deleted(services, race):
+    for turn in range(ROUNDS):
+        name, uuid = f"CUSTOM_C{turn}", provider(services[0], turn)
+        expect(services[0].put(f"/resource_classes/{name}"), 201)
+        deleted, used = race(
+            ("DELETE", f"/resource_classes/{name}"),
+            ("PUT", f"/resource_providers/{uuid}/inventories", stock(0, **{name: 1})),
+        )
+        assert (deleted, used) in [(204, 400), (409, 200)]
+
+
+def test_a_trait_in_use_is_not_deleted(services, race):
+    for turn in range(ROUNDS):
+        name, uuid = f"CUSTOM_T{turn}", provider(services[0], turn)
+        expect(services[0].put(f"/traits/{name}"), 201)
+        deleted, used = race(
+            ("DELETE", f"/traits/{name}"),
+            (
+                "PUT",
+                f"/resource_providers/{uuid}/traits",
+                {"traits": [name], "resource_provider_generation": 0},
+            ),
+        )
+        assert (deleted, used) in [(204, 400), (409, 200)]
+
+
+def test_a_provider_that_somebody_holds_is_not_deleted(services, race):
+    for turn in range(ROUNDS):
+        uuid = provider(services[0], turn)
+        expect(services[0].put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=1)), 200)
+        deleted, held = race(
+            ("DELETE", f"/resource_providers/{uuid}"),
+            ("PUT", f"/allocations/{numbered('c', turn)}", holding({uuid: {"VCPU": 1}})),
+        )
+        assert (deleted, held) in [(204, 400), (409, 204)]
+
+
+def test_a_provider_with_children_is_not_deleted(services, race):
+    for turn in range(ROUNDS):
+        uuid, child = provider(services[0], 2 * turn), numbered("a", 2 * turn + 1)
+        body = {"name": child, "uuid": child, "parent_provider_uuid": uuid}
+        deleted, made = race(
+            ("DELETE", f"/resource_providers/{uuid}"), ("POST", "/resource_providers", body)
+        )
+        assert (deleted, made) in [(204, 400), (409, 200)]
