@@ -1,10 +1,13 @@
 """`placement-manage`: the database from the command line (rest-api.md 7.3)."""
 
-import argparse
+import contextlib
+import logging
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import prettytable
+from oslo_config import cfg
 from oslo_log import log as oslo_log
 
 from placement import config
@@ -14,84 +17,99 @@ from placement.cli.version import VERSION
 from placement.storage import schema
 from placement.storage.engine import Database, DatabaseSettings
 
+PROGRAM = "placement-manage"
 BATCH = 50
 BAD_COUNT = 127
 SOMETHING_LEFT = 1
 SOMETHING_FAILED = 2
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    options = argparse.ArgumentParser(prog="placement-manage")
-    options.add_argument("--version", action="version", version=VERSION)
-    options.add_argument("--config-file", action="append", default=[], metavar="PATH")
-    options.add_argument("--config-dir", action="append", default=[], metavar="DIR")
-    options.add_argument("--debug", "-d", action="store_true", help="log at DEBUG")
-    categories = options.add_subparsers(dest="category", title="commands")
+def add_commands(categories: Any) -> None:
+    """Add ours to the command line, which has oslo.config's and oslo.log's options already."""
     db = categories.add_parser("db", help="manage the database")
-    db.set_defaults(help=db.print_help)
-    commands = db.add_subparsers(dest="command", title="database commands")
-    commands.add_parser("version", help="show the schema's revision").set_defaults(run=_version)
-    commands.add_parser("sync", help="bring the schema up to date").set_defaults(run=_sync)
-    stamp = commands.add_parser("stamp", help="set the revision without changing the schema")
-    stamp.add_argument("revision", help="a revision of the schema, or head")
+    db.set_defaults(run=None, help=db.print_help)
+    commands = db.add_subparsers(description="database commands")
+    sync = commands.add_parser("sync", help="Sync the database to the current version.")
+    sync.set_defaults(run=_sync)
+    version = commands.add_parser("version", help="Report the current database version.")
+    version.set_defaults(run=_version)
+    stamp = commands.add_parser("stamp", help="Stamp the revision table with the given version.")
+    stamp.add_argument("version", help="a revision of the schema, or head")
     stamp.set_defaults(run=_stamp)
-    online = commands.add_parser("online_data_migrations", help="fill in what old data lacks")
-    online.add_argument("--max-count", metavar="N", help="rows to look at, at most")
+    online = commands.add_parser(
+        "online_data_migrations",
+        help="Run the online data migrations.",
+        description="Run the online data migrations.",
+    )
+    online.add_argument(
+        "--max-count", metavar="<number>", help="Maximum number of objects to consider"
+    )
     online.set_defaults(run=_online_data_migrations)
-    return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code."""
-    options = parser()
-    arguments = options.parse_args(argv)
-    if arguments.category is None:
-        options.print_help()
-        return 1
-    if arguments.command is None:
-        arguments.help()
-        return 0
-    argv = [f"--config-file={path}" for path in arguments.config_file]
-    argv += [f"--config-dir={path}" for path in arguments.config_dir]
-    argv += ["--debug"] if arguments.debug else []
-    with told("placement-manage"):
-        conf = config.load(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    conf.register_cli_opt(cfg.SubCommandOpt("command", title="commands", handler=add_commands))
+    with told(PROGRAM):
+        if not _read(conf, given):
+            return 1 if not given else 0
         # standard output is for what was asked for
         conf.set_default("use_stderr", True)
         oslo_log.setup(conf, config.PROJECT)
+        if not conf.debug:
+            # scripts of operators read both outputs
+            logging.getLogger("alembic").setLevel(logging.WARNING)
         database = Database(DatabaseSettings.of(conf.placement_database))
         incomplete = online_migrations.IncompleteOwner(
             conf.placement.incomplete_consumer_project_id,
             conf.placement.incomplete_consumer_user_id,
         )
         try:
-            return arguments.run(arguments, database, incomplete)
+            return conf.command.run(conf.command, database, incomplete)
         finally:
             database.close()
+
+
+def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
+    """Read command line and files. False if help was shown instead: no command was given."""
+    if not argv:
+        with contextlib.suppress(SystemExit):
+            conf(["--help"], project=config.PROJECT, prog=PROGRAM)
+        return False
+    try:
+        conf(argv, project=config.PROJECT, prog=PROGRAM, version=VERSION)
+    except cfg.RequiredOptError:
+        # help needs no database
+        if conf.command.run is not None:
+            raise
+    if conf.command.run is None:
+        conf.command.help()
+        return False
+    return True
 
 
 Incomplete = online_migrations.IncompleteOwner
 
 
-def _version(arguments: argparse.Namespace, database: Database, incomplete: Incomplete) -> int:
+def _version(arguments: Any, database: Database, incomplete: Incomplete) -> int:
     print(schema.reference_revision(database))
     return 0
 
 
-def _sync(arguments: argparse.Namespace, database: Database, incomplete: Incomplete) -> int:
+def _sync(arguments: Any, database: Database, incomplete: Incomplete) -> int:
     schema.sync(database)
     return 0
 
 
-def _stamp(arguments: argparse.Namespace, database: Database, incomplete: Incomplete) -> int:
-    schema.stamp(database, arguments.revision)
+def _stamp(arguments: Any, database: Database, incomplete: Incomplete) -> int:
+    schema.stamp(database, arguments.version)
     return 0
 
 
-def _online_data_migrations(
-    arguments: argparse.Namespace, database: Database, incomplete: Incomplete
-) -> int:
+def _online_data_migrations(arguments: Any, database: Database, incomplete: Incomplete) -> int:
     limit = None
     if arguments.max_count is not None:
         limit = int(arguments.max_count) if arguments.max_count.isdecimal() else 0

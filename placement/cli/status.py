@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     upgradecheck.register_cli_options(conf, checks)
     arguments = list(sys.argv[1:] if argv is None else argv)
     with told("placement-status"):
-        conf(arguments, project=config.PROJECT, prog=config.PROGRAM)
+        conf(arguments, project=config.PROJECT, prog="placement-status")
     return upgradecheck.run(conf)
 
 

@@ -56,6 +56,38 @@ def test_db_alone_shows_help_and_the_code_is_0(run):
     assert (code, out.startswith("usage: placement-manage db")) == (0, True)
 
 
+def test_help_needs_no_database(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION", raising=False)
+    assert [run()[0], run("--help")[0], run("db")[0], run("db", "sync", "-h")[0]] == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--debug"],
+        ["-d"],
+        ["--nodebug"],
+        ["--use-json"],
+        ["--log-file", "manage.log"],
+        ["--log-dir", "."],
+        ["--log-date-format", "%H:%M"],
+    ],
+)
+def test_logging_options_are_those_of_all_commands(synced, run, monkeypatch, tmp_path, options):
+    monkeypatch.chdir(tmp_path)
+    assert run(*options, "db", "version")[:2] == (0, f"{REFERENCE_HEAD}\n")
+
+
+def test_a_command_that_works_says_nothing_on_the_side(synced, run):
+    assert run("db", "version") == (0, f"{REFERENCE_HEAD}\n", "")
+    assert run("db", "sync") == (0, "", "")
+
+
+def test_options_come_before_the_command(synced, run):
+    assert run("db", "version", "--debug")[0] == 2
+
+
 @pytest.mark.parametrize("arguments", [["nonsense"], ["db", "nonsense"], ["db", "stamp"]])
 def test_bad_arguments_are_usage_errors(run, arguments):
     code, out, err = run(*arguments)

@@ -119,3 +119,9 @@ def test_bad_arguments_are_usage_errors(path):
     with pytest.raises(SystemExit) as end:
         status.main(["nonsense"])
     assert end.value.code == 2
+
+
+def test_usage_names_the_command(path, capsys):
+    with pytest.raises(SystemExit):
+        status.main(["upgrade"])
+    assert "usage: placement-status upgrade [-h] [--json] check" in capsys.readouterr().err
