@@ -72,15 +72,7 @@ class LibvirtDriver(ComputeDriver):
 
     def init_host(self, host: str) -> None:
         """Refuse options that contradict each other. The hypervisor need not be there yet."""
-        configured_cpus(self.conf)
-        parse_device_specs(self.conf.pci.device_spec)
-        checked_classes(self.conf)
-        try:
-            check_renames(self.conf.berth.renamed_resource_classes)
-        except ValueError as error:
-            raise exceptions.InvalidConfiguration(
-                f"[berth]renamed_resource_classes: {error}"
-            ) from error
+        check_options(self.conf)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the one node, whose name stays what it was at the first time.
@@ -198,6 +190,19 @@ class LibvirtDriver(ComputeDriver):
             }
             for device, spec in offered(facts.pci_devices, specs)
         ]
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """Raise InvalidConfiguration if options contradict each other, whatever the host has."""
+    configured_cpus(conf)
+    parse_device_specs(conf.pci.device_spec)
+    checked_classes(conf)
+    try:
+        check_renames(conf.berth.renamed_resource_classes)
+    except ValueError as error:
+        raise exceptions.InvalidConfiguration(
+            f"[berth]renamed_resource_classes: {error}"
+        ) from error
 
 
 @contextlib.contextmanager

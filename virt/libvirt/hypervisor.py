@@ -121,8 +121,10 @@ class Hypervisor:
                 return question(self._connection)
             except self._libvirt.libvirtError as error:
                 self._connection = None
+                # Some of libvirt's messages come on several lines.
+                reason = " ".join(str(error).split())
                 raise exceptions.VirtDriverNotReady(
-                    f"The hypervisor at {self.uri} can't be asked: {error}"
+                    f"The hypervisor at {self.uri} can't be asked: {reason}"
                 ) from error
 
 

@@ -1,12 +1,13 @@
 """Which providers a host should have, with which inventory (compute.md §6.5, §6.6, §6.8)."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
 
 from compute import exceptions
-from virt.inventory import Inventory, cell_inventories, record
+from virt.inventory import Inventory, cell_inventories, hugepages_class, record
 from virt.libvirt.cpu_sets import CpuSets
 from virt.libvirt.facts import HostFacts
 from virt.reshape import numa
@@ -15,7 +16,8 @@ from virt.sriov import PhysicalFunction
 #: Name of a provider → ratio of VCPU, MEMORY_MB and DISK_GB there.
 Ratios = Callable[[str], Mapping[str, float]]
 
-PCPU_RATIO = 1.0
+#: of what can't be given out twice
+FIXED_RATIO = 1.0
 
 _RESERVED_BY = {
     "VCPU": "reserved_host_cpus",
@@ -67,6 +69,7 @@ def flat(
         "VCPU": len(cpus.shared),
         "PCPU": len(cpus.dedicated),
         "DISK_GB": disk_gb,
+        **hugepages(facts),
     }
     return Layout(_inventory(totals, reserved, ratios(nodename)), [])
 
@@ -86,18 +89,26 @@ def modelled(
             "MEMORY_MB": cell.memory_mb,
             "VCPU": len(cell.cpus & cpus.shared),
             "PCPU": len(cell.cpus & cpus.dedicated),
+            **{hugepages_class(size): pages for size, pages in cell.hugepages.items()},
         }
         for cell in facts.cells
     ]
-    inventories = cell_inventories(
-        totals, reserved, [{**ratios(name), "PCPU": PCPU_RATIO} for name in names]
-    )
+    fixed = dict.fromkeys(["PCPU", *hugepages(facts)], FIXED_RATIO)
+    inventories = cell_inventories(totals, reserved, [{**ratios(name), **fixed} for name in names])
     cells = [
         numa.Provider(name, nodename, inventory)
         for name, inventory in zip(names, inventories, strict=True)
         if inventory
     ]
     return Layout(_inventory({"DISK_GB": disk_gb}, reserved, ratios(nodename)), cells)
+
+
+def hugepages(facts: HostFacts) -> dict[str, int]:
+    """Return class → how many huge pages of that size the whole host has."""
+    pages: Counter[str] = Counter()
+    for cell in facts.cells:
+        pages.update({hugepages_class(size): count for size, count in cell.hugepages.items()})
+    return dict(pages)
 
 
 def card_parents(
@@ -121,7 +132,7 @@ def _inventory(
     totals: Mapping[str, int], reserved: Mapping[str, int], ratios: Mapping[str, float]
 ) -> Inventory:
     return {
-        name: record(total, reserved.get(name, 0), ratios.get(name, PCPU_RATIO))
+        name: record(total, reserved.get(name, 0), ratios.get(name, FIXED_RATIO))
         for name, total in totals.items()
         if total
     }

@@ -66,7 +66,7 @@ class NodeUpdate:
         memory_encryption.update_memory_encryption(tree, nodename, slots, allocations)
         if pool is not None:
             shared_storage.move_disk(tree, nodename, pool, allocations)
-        self._arrange(is_ours, cards, wanted)
+        self._arrange(is_ours, cards, wanted, now)
 
         vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations)
         memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
@@ -127,7 +127,11 @@ class NodeUpdate:
         )
 
     def _arrange(
-        self, is_ours: numa.Ownership, cards: CardProviders, wanted: layout.Layout
+        self,
+        is_ours: numa.Ownership,
+        cards: CardProviders,
+        wanted: layout.Layout,
+        now: Mapping[str, Inventory],
     ) -> None:
         parents = layout.card_parents(self.nodename, cards.functions, wanted.cells)
         card_providers = cards.wanted(parents)
@@ -135,10 +139,7 @@ class NodeUpdate:
         places = KnownPlaces(
             self.consumers,
             self.allocations or {},
-            present={
-                name: self.tree.data(name).uuid
-                for name in numa.inventories_now(self.tree, self.nodename, is_ours)
-            },
+            present={name: self.tree.data(name).uuid for name in now},
             wanted={self.nodename: wanted.root} | {one.name: one.inventory for one in providers},
             cell_names={
                 cell.id: name
@@ -158,8 +159,22 @@ class NodeUpdate:
             is_ours,
             self.allocations,
             places,
-            _MOVING,
+            (*_MOVING, *self._moving_hugepages(now)),
         )
+
+    def _moving_hugepages(self, now: Mapping[str, Inventory]) -> list[str]:
+        """Return the classes of huge pages that go from the root to cells, or back.
+
+        Cells get and lose pages at any time: that is no move.
+        """
+        modelled = self.conf.berth.numa_in_placement
+        leaving = {
+            resource_class
+            for name, inventory in now.items()
+            for resource_class in inventory
+            if (name == self.nodename) == modelled
+        }
+        return sorted(leaving & layout.hugepages(self.facts).keys())
 
     def _update_traits(self) -> None:
         """Set the processor's traits; those of memory encryption are on providers of their own."""
