@@ -44,6 +44,7 @@
     │       ├── InvalidInventory        no inventory to take from
     │       ├── ConstraintViolated      min_unit, max_unit, step_size
     │       └── CapacityExceeded
+    ├── BodyTooLong                 413
     ├── UnsupportedMediaType        415
     ├── DatabaseUnavailable         503
     │   └── OutcomeUnknown          the connection broke while a change was stored
@@ -198,6 +199,11 @@ class MethodNotAllowed(PlacementError):
 
 class NotAcceptable(PlacementError):
     status, title = 406, "Not Acceptable"
+
+
+class BodyTooLong(PlacementError):
+    status, title = 413, "Request Entity Too Large"
+    text = "No body may be longer than {longest} bytes ([berth]max_body_size)."
 
 
 class UnsupportedMediaType(PlacementError):

@@ -19,6 +19,7 @@ from oslo_log import log as oslo_log
 from placement import config
 from placement.app import open_database
 from placement.cli.failure import FAILED, told
+from placement.cli.worker import patient_for
 from placement.http.environ import WSGIApplication
 from placement.wsgi import load
 
@@ -73,6 +74,13 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--unix-socket", metavar="PATH", help="serve on a socket file instead")
     options.add_argument("--workers", type=int, default=1, help="worker processes")
     options.add_argument("--threads", type=int, default=4, help="threads of a worker")
+    options.add_argument(
+        "--client-timeout",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="how long a client may take to send a request, and to go on reading its answer",
+    )
     options.add_argument("--config-file", action="append", default=[], metavar="PATH")
     options.add_argument("--config-dir", action="append", default=[], metavar="DIR")
     options.add_argument(
@@ -164,7 +172,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "bind": bind,
         "workers": arguments.workers,
         "threads": arguments.threads,
-        "worker_class": "gthread",
+        "worker_class": patient_for(arguments.client_timeout),
         "proc_name": "placement-api",
         "graceful_timeout": 30,
         # searches name many aggregates in their query

@@ -23,4 +23,11 @@ OPTIONS = [
         "`placement.requestcost`: its duration in milliseconds and its number of SQL statements. "
         "JSON logs have them anyway.",
     ),
+    cfg.IntOpt(
+        "max_body_size",
+        default=32 * 1024 * 1024,
+        min=1024,
+        help="The longest body of a request, in bytes; a longer one is refused with 413. The "
+        "default takes a reshape that moves some 100,000 consumers.",
+    ),
 ]

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import flask
-from werkzeug.exceptions import ClientDisconnected
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from werkzeug.routing import Map, MapAdapter, Rule
 
 from placement import microversions
 from placement.errors import (
+    BodyTooLong,
     MethodNotAllowed,
     NoSuchRoute,
     NotFound,
@@ -32,6 +33,8 @@ class Placement(flask.Flask):
         self.services = services
         # what nobody expected is for the fault wrapper around this application
         self.config["PROPAGATE_EXCEPTIONS"] = True
+        # werkzeug reads no further, whether the length was told or not
+        self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size
         # methods are told apart here, not by werkzeug, which would add HEAD and OPTIONS
         self.url_map = Map(strict_slashes=True, merge_slashes=False)
         for path, endpoints in routes.items():
@@ -41,6 +44,7 @@ class Placement(flask.Flask):
         self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
         self.register_error_handler(ClientDisconnected, _answer_cut_off)
+        self.register_error_handler(RequestEntityTooLarge, self._answer_too_long)
         self.after_request(_name_version)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,6 +74,9 @@ class Placement(flask.Flask):
             return endpoint.handler(call, **place)
 
         return view
+
+    def _answer_too_long(self, error: RequestEntityTooLarge) -> flask.Response:
+        return _answer_error(BodyTooLong(longest=self.config["MAX_CONTENT_LENGTH"]))
 
 
 def _routed_path(path: str) -> str:

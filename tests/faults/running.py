@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,6 +100,7 @@ NO_ANSWER = (OSError, http.client.HTTPException)
 class RunningService(Client):
     """`placement-api` on a database, in processes of its own.
 
+    :param arguments: of the command
     :param options: by the names of their environment variables, without the `OS_`
     :param code: Python that each process of the service runs first
     """
@@ -110,6 +111,7 @@ class RunningService(Client):
         folder: Path,
         workers: int = 2,
         threads: int = 4,
+        arguments: Sequence[str] = (),
         code: str | None = None,
         **options: str,
     ) -> None:
@@ -132,7 +134,7 @@ class RunningService(Client):
         }
         environ |= {f"OS_{name}": value for name, value in options.items()}
         command = [sys.executable, "-m", "placement.cli.serve", f"--unix-socket={self.path}"]
-        command += [f"--workers={workers}", f"--threads={threads}"]
+        command += [f"--workers={workers}", f"--threads={threads}", *arguments]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command,

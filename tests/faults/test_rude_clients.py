@@ -1,0 +1,129 @@
+"""Clients that send slowly or without end don't keep others waiting, nor fill the memory."""
+
+import contextlib
+import json
+import threading
+
+import pytest
+
+from tests.faults.running import NO_ANSWER, running
+
+THREADS = 2
+#: seconds that a client may take for a request
+PATIENT = 2
+LONGEST_BODY = 10_000
+
+
+@pytest.fixture
+def database_kind():
+    """One is enough: it isn't asked before a request is there."""
+    return "sqlite"
+
+
+@pytest.fixture
+def service(database_url):
+    options = {"BERTH__MAX_BODY_SIZE": str(LONGEST_BODY)}
+    arguments = [f"--client-timeout={PATIENT}"]
+    with running(
+        database_url, workers=1, threads=THREADS, arguments=arguments, **options
+    ) as service:
+        yield service
+
+
+def head(*lines):
+    return "\r\n".join(["POST /resource_providers HTTP/1.1", "Host: x", *lines, ""]).encode()
+
+
+OPENINGS = {
+    "in the headers": head("X-Endless: "),
+    "in the body": head(
+        "X-Auth-Token: admin", "Content-Type: application/json", "Content-Length: 9999", "", ""
+    ),
+}
+
+
+@contextlib.contextmanager
+def dripping(service, opening, count):
+    """Clients that have begun a request and send a byte of it now and then, as long as they can."""
+    stop = threading.Event()
+
+    def drip(sock):
+        with contextlib.suppress(OSError):
+            while not stop.wait(0.1):
+                sock.sendall(b" ")
+
+    with contextlib.ExitStack() as stack:
+        threads = []
+        for _ in range(count):
+            connection = stack.enter_context(contextlib.closing(service.connect()))
+            connection.connect()
+            connection.sock.sendall(opening)
+            threads.append(threading.Thread(target=drip, args=(connection.sock,)))
+            threads[-1].start()
+        try:
+            yield threads
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+
+@pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
+def test_slow_clients_are_cut_off_and_others_get_their_turn(service, opening):
+    with dripping(service, opening, 2 * THREADS) as slow:
+        assert service.get("/resource_providers").status == 200
+        # each meets a closed connection by and by
+        for thread in slow:
+            thread.join(service.patience)
+        assert not any(thread.is_alive() for thread in slow)
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(service):
+    for number in range(600):
+        body = {"name": f"{number:0200}"}
+        assert service.post("/resource_providers", body).status == 200
+    with contextlib.ExitStack() as stack:
+        for _ in range(THREADS):
+            connection = stack.enter_context(contextlib.closing(service.connect()))
+            connection.request("GET", "/resource_providers", headers=service.headers())
+        assert service.get("/").status == 200
+
+
+def test_a_body_that_is_too_long_by_its_own_account_is_not_read(service):
+    with contextlib.closing(service.connect()) as connection:
+        connection.putrequest("POST", "/resource_providers")
+        for name, value in service.headers().items():
+            connection.putheader(name, value)
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", str(10**12))
+        connection.endheaders()
+        response = connection.getresponse()
+        (error,) = json.loads(response.read())["errors"]
+    assert (response.status, error["title"]) == (413, "Request Entity Too Large")
+    assert str(LONGEST_BODY) in error["detail"]
+
+
+def test_a_body_without_end_is_not_read_to_its_end(service):
+    sent = [0]
+
+    def endless():
+        while True:
+            sent[0] += 1000
+            yield b" " * 1000
+
+    with contextlib.closing(service.connect()) as connection:
+        headers = service.headers() | {"content-type": "application/json"}
+        with contextlib.suppress(*NO_ANSWER):
+            connection.request("POST", "/resource_providers", endless(), headers)
+    # beyond it are the buffers between the two
+    assert sent[0] < LONGEST_BODY + 2_000_000
+    assert service.get("/resource_providers").status == 200
+
+
+def test_the_longest_body_allowed_is_read(service):
+    body = {"name": "n" * 200, "uuid": "a0000000-0000-4000-8000-000000000001"}
+    text = json.dumps(body)
+    with contextlib.closing(service.connect()) as connection:
+        headers = service.headers() | {"content-type": "application/json"}
+        connection.request("POST", "/resource_providers", text.ljust(LONGEST_BODY), headers)
+        assert connection.getresponse().status == 200
