@@ -19,6 +19,18 @@ def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict
     }
 
 
+#: Beginning of the classes of huge pages: `CUSTOM_HUGEPAGES_2MB`, `CUSTOM_HUGEPAGES_1GB`.
+HUGEPAGES = "CUSTOM_HUGEPAGES_"
+
+
+def hugepages_class(size_kb: int) -> str:
+    """Return the class of the huge pages of a size: one of it is one page."""
+    for unit, factor in (("GB", 1024 * 1024), ("MB", 1024)):
+        if size_kb % factor == 0:
+            return f"{HUGEPAGES}{size_kb // factor}{unit}"
+    return f"{HUGEPAGES}{size_kb}KB"
+
+
 def split(amount: int, weights: Sequence[int]) -> list[int]:
     """Divide `amount` in proportion to `weights`, in whole numbers that add up to it.
 

@@ -99,12 +99,14 @@ class CardProviders:
         self.present: dict[str, str] = {}
         #: names of providers in the tree whose cards are gone
         self.gone: list[str] = []
-        for name in _with_virtual_functions(tree, nodename):
+        having = set(_with_virtual_functions(tree, nodename))
+        for name in self._parent_of:
             card = next((one.name for one in functions if self._is_of(name, one.name)), None)
-            if card is None:
-                self.gone.append(name)
-            else:
+            if card is not None:
+                # It may be bare: a service that ended too early made it and had no time to fill it.
                 self.present[name] = card
+            elif name in having:
+                self.gone.append(name)
 
     def wanted(self, parents: Mapping[str, str]) -> dict[str, Provider]:
         """Return card → the provider it should have, given the name of the one above it."""

@@ -47,7 +47,7 @@ OPTIONS = [
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",
-        help="Directory the host driver reads as sysfs (processors, NUMA nodes).",
+        help="Directory the host driver reads as sysfs (processors, NUMA nodes, devices).",
     ),
     cfg.StrOpt(
         "procfs_root",

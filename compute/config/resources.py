@@ -47,7 +47,7 @@ OPTIONS = [
         "instances_path",
         default="$state_path/instances",
         help="Directory of the guests' disks, and of the image cache in `_base`. The libvirt "
-        "driver reports the size of its file system as DISK_GB.",
+        "and host drivers report the size of its file system as DISK_GB.",
     ),
     cfg.IntOpt(
         "update_resources_interval",

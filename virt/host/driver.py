@@ -1,18 +1,20 @@
 """A driver that reports the Linux machine it runs on. It starts no guests itself."""
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from compute import exceptions
 from virt.driver import ComputeDriver
-from virt.host.cpu_traits import cpu_traits
-from virt.host.facts import HostFactsError, HostInfo, NumaNode, disk_space
-from virt.inventory import Inventory, cell_inventories, record
-from virt.reshape import numa
+from virt.host.devices import read_devices
+from virt.host.facts import HostInfo, NumaNode, disk_space
+from virt.libvirt.consumers import Consumers
+from virt.libvirt.cpu_sets import CpuSets, configured_cpus, cpu_sets
+from virt.libvirt.driver import check_options, understood
+from virt.libvirt.facts import Guest, HostFacts
+from virt.libvirt.node_update import NodeUpdate
 from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
 
 
 class HostDriver(ComputeDriver):
-    """One node, named like the host, with this machine's processors, memory, disk and CPU traits.
+    """One node, named like the host, with what the kernel says of this machine.
 
-    By default everything is on the root provider. With `[berth]numa_in_placement`, VCPU and
-    MEMORY_MB are on one child per NUMA node; changing the option, or the machine's NUMA layout,
-    takes a reshape (compute.md §6.6). Facts that can't be read are an InvalidConfiguration.
+    It reports, and moves, the same things in the same places as the libvirt driver, by the same
+    options, with the file system of `instances_path` as the disk. Facts that can't be read are an
+    InvalidConfiguration that names the file, and in a reshape a ReshapeFailed. Of guests it knows
+    nothing: in a reshape they go wherever there is room.
     """
 
     def __init__(
@@ -36,8 +39,9 @@ class HostDriver(ComputeDriver):
         self._nodes: list[str] = []
 
     def init_host(self, host: str) -> None:
-        """Take the host's name for the node, and see that the machine can be read."""
+        """Take the host's name for the node, and see that machine and options make sense."""
         self._nodes = [host]
+        check_options(self.conf)
         self.get_available_resource(host)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
@@ -65,25 +69,25 @@ class HostDriver(ComputeDriver):
         """
         if nodename not in self._nodes:
             raise exceptions.ComputeHostNotFound(host=nodename)
-        with _facts_needed():
-            memory, disk = self._host_info.memory(), disk_space(self.conf.state_path)
-            processor, cells = self._host_info.processor(), self._host_info.numa_nodes()
+        with understood():
+            facts, memory = self._facts(nodename), self._host_info.memory()
+            cpus = self._cpus(facts)
         return {
-            "vcpus": sum(len(cell.cpus) for cell in cells),
+            "vcpus": len(cpus.shared | cpus.dedicated),
             "vcpus_used": 0,
-            "memory_mb": memory.total_mb,
+            "memory_mb": facts.memory_mb,
             "memory_mb_used": max(0, memory.total_mb - memory.available_mb),
-            "local_gb": disk.total_gb,
-            "local_gb_used": disk.total_gb - disk.free_gb,
-            "disk_available_least": disk.free_gb,
+            "local_gb": facts.disk.total_gb,
+            "local_gb_used": facts.disk.total_gb - facts.disk.free_gb,
+            "disk_available_least": facts.disk.free_gb,
             "cpu_info": json.dumps(
                 {
-                    "vendor": processor.vendor,
-                    "model": processor.model,
-                    "features": sorted(processor.features),
+                    "vendor": facts.processor.vendor,
+                    "model": facts.processor.model,
+                    "features": sorted(facts.processor.features),
                 }
             ),
-            "numa_topology": json.dumps({"cells": [_cell_facts(cell) for cell in cells]}),
+            "numa_topology": json.dumps({"cells": [_cell_facts(cell) for cell in facts.cells]}),
             "hypervisor_type": "host",
             "hypervisor_version": 1,
             "hypervisor_hostname": nodename,
@@ -98,73 +102,62 @@ class HostDriver(ComputeDriver):
         allocations: Allocations | None = None,
     ) -> None:
         """Report this machine (contract: ComputeDriver.update_provider_tree)."""
-        is_ours = numa.Ownership(nodename)
-        now = numa.inventories_now(provider_tree, nodename, is_ours)
-        with _facts_needed():
-            cells = self._cells(nodename, now) if self.conf.berth.numa_in_placement else []
-            root_inventory = self._root_inventory(nodename, now)
-            traits = cpu_traits(self._host_info.processor(), self._host_info.hyperthreading())
-        numa.arrange(provider_tree, nodename, root_inventory, cells, is_ours, allocations)
-        provider_tree.add_traits(nodename, *(name for name, has in traits.items() if has))
-        provider_tree.remove_traits(nodename, *(name for name, has in traits.items() if not has))
+        with understood(reshaping=allocations is not None):
+            facts = self._facts(nodename)
+            NodeUpdate(
+                tree=provider_tree,
+                nodename=nodename,
+                allocations=allocations,
+                facts=facts,
+                cpus=self._cpus(facts),
+                consumers=Consumers(_NoGuests(facts), self.virtapi, facts),
+                conf=self.conf,
+                ratios_from=self._get_allocation_ratios,
+                reserved_disk_gb=self._get_reserved_host_disk_gb_from_config(),
+            ).run()
 
-    def _root_inventory(self, nodename: str, now: Mapping[str, Inventory]) -> Inventory:
-        totals = {"DISK_GB": disk_space(self.conf.state_path).total_gb}
-        if not self.conf.berth.numa_in_placement:
-            totals["VCPU"] = len(self._host_info.online_cpus())
-            totals["MEMORY_MB"] = self._host_info.memory().total_mb
-        reserved = self._reserved(totals)
-        ratios = self._get_allocation_ratios(numa.inherited(now, nodename))
-        return {
-            name: record(total, reserved[name], ratios[name])
-            for name, total in totals.items()
-            if total
-        }
-
-    def _cells(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.Provider]:
-        """Return the providers of the NUMA nodes, without those that have nothing."""
-        nodes = self._host_info.numa_nodes()
-        names = [numa.cell_name(nodename, node.id) for node in nodes]
-        totals = [{"VCPU": len(node.cpus), "MEMORY_MB": node.memory_mb} for node in nodes]
-        whole = {name: sum(cell[name] for cell in totals) for name in numa.CELL_CLASSES}
-        inventories = cell_inventories(
-            totals,
-            self._reserved(whole),
-            [self._get_allocation_ratios(numa.inherited(now, name)) for name in names],
+    def _facts(self, nodename: str) -> HostFacts:
+        info = self._host_info
+        devices = read_devices(info.sysfs_root)
+        return HostFacts(
+            hostname=nodename,
+            hypervisor_type="host",
+            hypervisor_version=1,
+            architecture="",
+            processor=info.processor(),
+            hyperthreading=info.hyperthreading(),
+            memory_mb=info.memory().total_mb,
+            cells=info.numa_nodes(),
+            disk=disk_space(self.conf.instances_path),
+            creatable=devices.creatable,
+            mediated_devices=devices.mediated,
+            pci_devices=devices.pci,
+            encryption_slots=info.encryption_slots(),
         )
-        return [
-            numa.Provider(name, nodename, inventory)
-            for name, inventory in zip(names, inventories, strict=True)
-            if inventory
-        ]
 
-    def _reserved(self, totals: Mapping[str, int]) -> dict[str, int]:
-        """Return what is reserved for the host of each class in `totals`.
+    def _cpus(self, facts: HostFacts) -> CpuSets:
+        return cpu_sets(configured_cpus(self.conf), facts.online_cpus)
 
-        Raises InvalidConfiguration if that is more than there is: Placement would refuse it.
-        """
-        configured = {
-            "VCPU": ("reserved_host_cpus", self.conf.reserved_host_cpus),
-            "MEMORY_MB": ("reserved_host_memory_mb", self.conf.reserved_host_memory_mb),
-            "DISK_GB": ("reserved_host_disk_mb", self._get_reserved_host_disk_gb_from_config()),
-        }
-        for name, total in totals.items():
-            option, amount = configured[name]
-            if total and amount > total:
-                raise exceptions.InvalidConfiguration(
-                    f"{option} keeps {amount} {name} for the host, which has only {total}."
-                )
-        return {name: configured[name][1] for name in totals}
+
+class _NoGuests:
+    """Tells about a host whose guests aren't ours to know."""
+
+    def __init__(self, facts: HostFacts) -> None:
+        self._facts = facts
+
+    def facts(self) -> HostFacts:
+        return self._facts
+
+    def guests(self) -> Sequence[Guest]:
+        return ()
 
 
 def _cell_facts(cell: NumaNode) -> dict[str, Any]:
-    return {"id": cell.id, "cpus": sorted(cell.cpus), "memory_mb": cell.memory_mb}
-
-
-@contextlib.contextmanager
-def _facts_needed() -> Iterator[None]:
-    """Turn a HostFactsError into the refusal the compute service understands."""
-    try:
-        yield
-    except HostFactsError as error:
-        raise exceptions.InvalidConfiguration(f"Can't tell what this host has: {error}") from error
+    return {
+        "id": cell.id,
+        "cpus": sorted(cell.cpus),
+        "memory_mb": cell.memory_mb,
+        "hugepages": [
+            {"size_kb": size, "total": count} for size, count in sorted(cell.hugepages.items())
+        ],
+    }

@@ -6,14 +6,15 @@ directories are given, so that the same code reads a tree of files laid out by h
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 _T = TypeVar("_T")
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
+_HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
 _KIB_IN_MIB = 1024
@@ -47,11 +48,15 @@ class DiskSpace:
 
 @dataclass(frozen=True)
 class NumaNode:
-    """One NUMA node: its online processors and its memory in MiB; either may be nothing."""
+    """One NUMA node: its online processors and its memory in MiB; either may be nothing.
+
+    `hugepages` is size in KiB → how many pages are set aside of the memory.
+    """
 
     id: int
     cpus: frozenset[int]
     memory_mb: int
+    hugepages: Mapping[int, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class HostInfo:
         sysfs_root: str | os.PathLike[str] = "/sys",
         procfs_root: str | os.PathLike[str] = "/proc",
     ) -> None:
-        self._system = Path(sysfs_root) / "devices" / "system"
+        self.sysfs_root = Path(sysfs_root)
+        self._system = self.sysfs_root / "devices" / "system"
         self._procfs = Path(procfs_root)
 
     def online_cpus(self) -> frozenset[int]:
@@ -99,18 +105,27 @@ class HostInfo:
         online = self.online_cpus()
         directories = self._node_directories()
         if not directories:
-            return [NumaNode(0, online, self.memory().total_mb)]
+            pages = _hugepages(self.sysfs_root / "kernel" / "mm" / "hugepages")
+            return [NumaNode(0, online, self.memory().total_mb, pages)]
         nodes = {}
         unclaimed = online
         for number, directory in directories:
             cpus = _parsed(directory / "cpulist", parse_cpu_list) & unclaimed
             unclaimed -= cpus
-            nodes[number] = NumaNode(number, cpus, _parsed(directory / "meminfo", _node_memory_mb))
+            memory_mb = _parsed(directory / "meminfo", _node_memory_mb)
+            nodes[number] = NumaNode(number, cpus, memory_mb, _hugepages(directory / "hugepages"))
         claimed_mb = sum(node.memory_mb for node in nodes.values())
         unclaimed_mb = max(0, self.memory().total_mb - claimed_mb)
         first = nodes[directories[0][0]]
-        nodes[first.id] = NumaNode(first.id, first.cpus | unclaimed, first.memory_mb + unclaimed_mb)
+        nodes[first.id] = replace(
+            first, cpus=first.cpus | unclaimed, memory_mb=first.memory_mb + unclaimed_mb
+        )
         return list(nodes.values())
+
+    def encryption_slots(self) -> dict[str, int]:
+        """Return technology (`amd_sev`) → how many guests can use it, as the kernel counts them."""
+        path = self.sysfs_root / "fs" / "cgroup" / "misc.capacity"
+        return _parsed(path, _encryption_slots) if path.exists() else {}
 
     def processor(self) -> Processor:
         """Return what kind of processors there are."""
@@ -133,6 +148,19 @@ class HostInfo:
             raise HostFactsError(parent, error.strerror or str(error)) from error
         matches = ((_NODE_DIRECTORY.fullmatch(entry.name), entry) for entry in entries)
         return sorted((int(match[1]), entry) for match, entry in matches if match)
+
+
+def _hugepages(directory: Path) -> dict[int, int]:
+    """Return size in KiB → number of pages, for the sizes there are pages of."""
+    try:
+        entries = list(directory.iterdir())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise HostFactsError(directory, error.strerror or str(error)) from error
+    sizes = {int(match[1]): one for one in entries if (match := _HUGEPAGES.fullmatch(one.name))}
+    counts = {size: _parsed(sizes[size] / "nr_hugepages", whole_number) for size in sorted(sizes)}
+    return {size: count for size, count in counts.items() if count}
 
 
 def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
@@ -206,6 +234,24 @@ def _parsed(path: Path, parse: Callable[[str], _T]) -> _T:
         raise HostFactsError(path, error.strerror or str(error)) from error
     except ValueError as error:  # UnicodeDecodeError is one
         raise HostFactsError(path, str(error)) from error
+
+
+def whole_number(text: str, lowest: int = 0) -> int:
+    """Read a number of `lowest` or more. Raises ValueError."""
+    number = int(text)
+    if number < lowest:
+        raise ValueError(f"{number} is less than {lowest}")
+    return number
+
+
+def _encryption_slots(text: str) -> dict[str, int]:
+    kinds = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
+    slots = {}
+    for line in text.splitlines():
+        kind, _, amount = line.partition(" ")
+        if kind in kinds and amount.strip() != "max":
+            slots[kinds[kind]] = whole_number(amount)
+    return slots
 
 
 def _some_cpus(text: str) -> frozenset[int]:

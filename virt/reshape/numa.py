@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compute import exceptions
-from virt.inventory import Inventory
+from virt.inventory import HUGEPAGES, Inventory
 from virt.reshape.records import Allocations
 from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
 from virt.reshape.removal import remove_provider
@@ -172,4 +172,5 @@ def _relocate(
         uuid: set(classes).difference(inventories.get(name, ())) for name, uuid in uuids.items()
     }
     targets = [Target(uuids[name], name, inventory) for name, inventory in inventories.items()]
-    relocate(allocations, leaving, targets, _TOGETHER, known_by_uuid)
+    together = [name for name in classes if name in _TOGETHER or name.startswith(HUGEPAGES)]
+    relocate(allocations, leaving, targets, together, known_by_uuid)

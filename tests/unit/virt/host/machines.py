@@ -53,6 +53,49 @@ class Machine:
     def node_directory(self, node):
         return self.system / "node" / f"node{node}"
 
+    def set_hugepages(self, count, size_kb=2048, node=None):
+        """Set pages aside on a node; None is for machines without node directories."""
+        parent = self.sysfs / "kernel" / "mm" if node is None else self.node_directory(node)
+        self.write(parent / "hugepages" / f"hugepages-{size_kb}kB" / "nr_hugepages", f"{count}\n")
+
+    def pci_device(self, address):
+        return self.sysfs / "bus" / "pci" / "devices" / address
+
+    def add_pci_device(self, address, vendor="0x8086", product="0x1583", node=-1, interface=None):
+        directory = self.pci_device(address)
+        self.write(directory / "vendor", f"{vendor}\n")
+        self.write(directory / "device", f"{product}\n")
+        self.write(directory / "numa_node", f"{node}\n")
+        if interface:
+            (directory / "net" / interface).mkdir(parents=True)
+        return directory
+
+    def add_card(self, address, interface, total, present=0, node=-1):
+        """Add a card that can have `total` virtual functions, and has `present` of them."""
+        directory = self.add_pci_device(address, node=node, interface=interface)
+        self.write(directory / "sriov_totalvfs", f"{total}\n")
+        self.write(directory / "sriov_vf_device", "154c\n")
+        for number in range(present):
+            function = f"{address[:-4]}{number + 2:02x}.0"
+            self.add_pci_device(function, product="0x154c", node=node)
+            (directory / f"virtfn{number}").symlink_to(f"../{function}")
+            (self.pci_device(function) / "physfn").symlink_to(f"../{address}")
+        return directory
+
+    def add_gpu(self, address, available, mdevs=()):
+        """Add a GPU; `available` is type → how many more, `mdevs` is (uuid, type) of those made."""
+        device = self.add_pci_device(address, vendor="0x10de", product="0x1eb8")
+        for kind, count in available.items():
+            directory = device / "mdev_supported_types" / kind
+            self.write(directory / "available_instances", f"{count}\n")
+            (directory / "devices").mkdir()
+        for uuid, kind in mdevs:
+            (device / "mdev_supported_types" / kind / "devices" / uuid).mkdir()
+        bus = self.sysfs / "class" / "mdev_bus"
+        bus.mkdir(parents=True, exist_ok=True)
+        (bus / address).symlink_to(device)
+        return device
+
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

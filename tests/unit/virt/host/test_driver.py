@@ -68,6 +68,7 @@ def test_the_machines_totals_and_usage_are_reported(driver_on, tmp_path, disk_gb
         "id": 1,
         "cpus": [4, 5, 6, 7],
         "memory_mb": 8192,
+        "hugepages": [],
     }
 
 
