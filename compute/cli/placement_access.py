@@ -70,7 +70,8 @@ def opened(
     with contextlib.ExitStack() as stack:
         if read_only and url.get_backend_name() == "sqlite":
             url = stack.enter_context(_copy_of(url))
-        direct = _configured(url, config_arguments, stores_names=not read_only)
+            read_only = False
+        direct = _configured(url, config_arguments, read_only)
         adapter = stack.enter_context(direct)
         _check(adapter)
         yield adapter
@@ -114,20 +115,18 @@ def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
     return url
 
 
-def _configured(
-    url: sa.URL, config_arguments: Sequence[str], stores_names: bool
-) -> PlacementDirect:
+def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> PlacementDirect:
     # A command tells at once what a service would wait for.
     overrides: dict[tuple[str | None, str], Any] = {
         ("placement_database", "connection"): url.render_as_string(hide_password=False),
         ("placement_database", "max_retries"): 0,
     }
-    if not stores_names:
+    if read_only:
         overrides["placement_database", "sync_on_startup"] = False
     argv = [argument for argument in config_arguments if argument.startswith("--config-")]
     try:
         return PlacementDirect.configured(
-            argv, overrides=overrides, store_standard_names=stores_names
+            argv, overrides=overrides, store_standard_names=not read_only
         )
     except cfg.Error as error:
         raise InvalidInput(error) from error

@@ -1,13 +1,18 @@
 """Drivers the commands load by name; what they manage stands in files of the state path."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 from compute.exceptions import ReshapeFailed, VirtDriverNotReady
+from placement.direct import PlacementDirect
+from tests.functional.compute.outsider import Outsider
 from virt.fake import FakeNUMAReshapeDriver, FakeReshapeVGPUDriver, MediumFakeDriver
 from virt.fake.driver import node_uuid
 
 MDEVS, NODES = "mdevs.json", "nodes.json"
+CONTESTS, INTERRUPTS = "contests.json", "interrupts.json"
 
 
 def _read(conf, name, default):
@@ -67,3 +72,35 @@ class BrokenHost(MediumFakeDriver):
 
     def init_host(self, host):
         raise OSError("no hypervisor answers")
+
+
+class ContestedNodes(CellNodes):
+    """While it reshapes, somebody else writes the node's inventory, as often as a file says."""
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        path = Path(self.conf.state_path) / CONTESTS
+        left = json.loads(path.read_text())["left"]
+        if allocations is not None and left:
+            path.write_text(json.dumps({"left": left - 1}))
+            self._touch(nodename)
+
+    def _touch(self, nodename):
+        url = self.conf.placement_database.connection
+        overrides = {("placement_database", "connection"): url}
+        with PlacementDirect.configured(files=[], environ=False, overrides=overrides) as adapter:
+            outsider = Outsider(adapter)
+            outsider.set_inventory(node_uuid(nodename), outsider.inventory(node_uuid(nodename)))
+
+
+class InterruptedNodes(CellNodes):
+    """The operator presses Ctrl-C while the first node is reshaped, as often as a file says."""
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        path = Path(self.conf.state_path) / INTERRUPTS
+        times = json.loads(path.read_text())["times"]
+        if allocations is not None:
+            path.write_text(json.dumps({"times": 0}))
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
