@@ -70,7 +70,13 @@ class Reporting(NodeRecords):
         )
         self._merge_provider_configs(self.provider_configs, tree)
         self.provider_tree = self._state(nodename).tree = tree
-        self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
+        try:
+            self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
+        except exceptions.ResourceProviderSyncFailed as failure:
+            in_use = failure.__cause__
+            if self.conf.pci.report_in_placement and isinstance(in_use, exceptions.InventoryInUse):
+                raise exceptions.PlacementPciException(error=in_use) from failure
+            raise
 
     def _get_traits(self, context: RequestContext, nodename: str, tree: ProviderTree) -> set[str]:
         """Return the root's traits: the driver's and outsiders', corrected by ours."""

@@ -79,6 +79,13 @@ def test_a_device_that_vanished_stays_while_it_is_allocated(host, start, outside
     assert not outsider.exists(device)
 
 
+def test_another_class_for_a_device_in_use_is_refused_by_name(host, start, outsider):
+    start(SPEC)
+    outsider.allocate({devices_of(outsider, host)[GPUS[1].address]: {CLASS: 1}})
+    with pytest.raises(exceptions.PlacementPciException, match=CLASS):
+        start({**SPEC, "resource_class": "other"})
+
+
 def test_switched_off_later_it_ends_the_start(start):
     start(SPEC)
     with pytest.raises(exceptions.PlacementPciException, match="report_in_placement"):
