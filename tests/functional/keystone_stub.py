@@ -63,6 +63,10 @@ class Keystone(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def revoke(self, name):
+        """Know the token no more, as keystone does of revoked ones."""
+        del self.tokens[name]
+
     def options(self):
         """What [keystone_authtoken] must say to have tokens checked here."""
         return {
@@ -93,7 +97,7 @@ class _Answering(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.server.broken:
             self._answer(500, {})
-        elif self.path == "/v3/auth/tokens":
+        elif self.path.partition("?")[0] == "/v3/auth/tokens":
             self._validate()
         else:
             links = [{"rel": "self", "href": f"{self.server.url}/v3"}]

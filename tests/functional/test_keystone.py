@@ -4,15 +4,18 @@ With `BERTH_GABBI_REFERENCE=/path/to/python` the same is asked of the reference 
 """
 
 import contextlib
+import json
+import logging
 import os
 
 import pytest
 import requests
+from sqlalchemy.exc import OperationalError
 
-from placement import config
+from placement import config, wsgi
 from placement.app import create_app
 from tests.functional.conftest import WSGITransport
-from tests.functional.keystone_stub import HOUR, Keystone, token
+from tests.functional.keystone_stub import HOUR, SERVICE_PASSWORD, Keystone, token
 from tests.gabbi import services
 
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
@@ -58,16 +61,20 @@ class Client:
 @contextlib.contextmanager
 def ours(folder, options):
     """Our service in process, configured by a file as operators do it."""
+    with requests.Session() as session:
+        url = "http://placement.test"
+        session.mount(url, WSGITransport(create_app(file_of(folder, options))))
+        yield Client(session, url)
+
+
+def file_of(folder, options):
+    """The configuration, read from a file that says it."""
     lines = []
     for group, settings in options.items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in settings.items())]
     path = folder / "placement.conf"
     path.write_text("\n".join(lines))
-    with requests.Session() as session:
-        url = "http://placement.test"
-        conf = config.load(files=[str(path)], environ=False)
-        session.mount(url, WSGITransport(create_app(conf)))
-        yield Client(session, url)
+    return config.load(files=[str(path)], environ=False)
 
 
 @contextlib.contextmanager
@@ -265,6 +272,65 @@ def test_keystone_is_asked_once_for_a_token_in_use(placement, keystone):
     for _ in range(3):
         placement("/resource_providers", "admin")
     assert keystone.asked == ["admin"]
+
+
+def test_when_keystone_is_well_again_so_is_the_service(placement, keystone):
+    keystone.broken = True
+    before = placement("/resource_providers", "admin").status_code
+    keystone.broken = False
+    assert (before, placement("/resource_providers", "admin").status_code) == (503, 200)
+
+
+def test_a_token_revoked_before_its_first_use_is_refused(placement, keystone):
+    keystone.revoke("admin")
+    answer = placement("/resource_providers", "admin")
+    assert (answer.status_code, answer.json()) == (401, UNAUTHORIZED)
+
+
+def test_a_token_revoked_in_use_is_believed_as_long_as_answers_are_kept(placement, keystone):
+    before = placement("/resource_providers", "admin").status_code
+    keystone.revoke("admin")
+    assert (before, placement("/resource_providers", "admin").status_code) == (200, 200)
+
+
+def test_where_answers_are_not_kept_a_revoked_token_is_refused_at_once(tmp_path, keystone):
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options() | {"token_cache_time": "-1"}
+    with (theirs if REFERENCE else ours)(tmp_path, options) as placement:
+        before = placement("/resource_providers", "admin").status_code
+        keystone.revoke("admin")
+        assert (before, placement("/resource_providers", "admin").status_code) == (200, 401)
+
+
+# Secrets
+
+
+def test_tokens_and_passwords_are_not_logged_at_any_level(tmp_path, keystone, caplog):
+    secrets = {name: f"gAAAAAB{name}-0123456789" for name in ("admin", "service", "unknown")}
+    keystone.tokens |= {secrets[name]: keystone.tokens[name] for name in ("admin", "service")}
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options()
+    with caplog.at_level(logging.DEBUG), ours(tmp_path, options) as placement:
+        statuses = [
+            placement("/usages?project_id=q", given, x_service_token=secrets["service"]).status_code
+            for given in secrets.values()
+        ]
+    assert statuses == [200, 200, 401]
+    told = [json.dumps(str(vars(record))) + record.getMessage() for record in caplog.records]
+    found = [text for text in told if any(secret in text for secret in secrets.values())]
+    found += [text for text in told if SERVICE_PASSWORD in text]
+    assert (len(told) > 5, found) == (True, [])
+
+
+def test_option_values_are_logged_without_secrets(tmp_path, keystone, caplog):
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["placement_database"]["connection"] = "postgresql://placement:h1dden@127.0.0.1:1/p"
+    options["placement_database"]["max_retries"] = 0
+    options["keystone_authtoken"] = keystone.options()
+    with caplog.at_level(logging.DEBUG), pytest.raises(OperationalError):
+        wsgi.load(file_of(tmp_path, options))
+    assert "placement_database.connection" in caplog.text
+    assert [secret for secret in ("h1dden", SERVICE_PASSWORD) if secret in caplog.text] == []
 
 
 def test_the_environment_says_how_to_reach_keystone(tmp_path, keystone, monkeypatch):
