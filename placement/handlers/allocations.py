@@ -69,6 +69,15 @@ def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> di
     return body
 
 
+def replace(call: Call, consumer_uuid: str) -> flask.Response:
+    """PUT /allocations/{consumer_uuid}"""
+    call.authorize("placement:allocations:update")
+    if not uuids.is_uuid_like(consumer_uuid):
+        raise BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
+    # answers name the consumer as it is stored
+    return _replace(call, consumer_uuid=uuids.normalised(consumer_uuid))
+
+
 @worded(
     (
         ResourceClassNotFound,
@@ -78,13 +87,8 @@ def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> di
     _REFUSED,
     _LOST,
 )
-def replace(call: Call, consumer_uuid: str) -> flask.Response:
-    """PUT /allocations/{consumer_uuid}"""
-    call.authorize("placement:allocations:update")
-    if not uuids.is_uuid_like(consumer_uuid):
-        raise BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
-    body = call.read(schemas.REPLACE)
-    wanted = request_from(call, uuids.normalised(consumer_uuid), body)
+def _replace(call: Call, consumer_uuid: str) -> flask.Response:
+    wanted = request_from(call, consumer_uuid, call.read(schemas.REPLACE))
     operations.write_allocations(call.database, [wanted], tries(call))
     return call.reply()
 
