@@ -59,6 +59,12 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     return [(group or "DEFAULT", list(options)) for group, options in GROUPS]
 
 
+def set_library_defaults() -> None:
+    """Set our defaults of other libraries' options, as the `oslo.config.opts.defaults` entry point
+    wants it: for the whole process, which only writes a sample of the configuration."""
+    cors.set_defaults(**CORS_DEFAULTS)
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the service's options on `conf`; doing it twice does no harm."""
     for group, options in GROUPS:

@@ -1,6 +1,8 @@
 """A place to start servers in, and servers that end with the test."""
 
 import contextlib
+import gc
+import logging
 import os
 import sysconfig
 from pathlib import Path
@@ -61,3 +63,14 @@ def start_for_module(tmp_path_factory):
     """As `start`, but the servers serve all tests of the module."""
     with starting(tmp_path_factory.mktemp("servers")) as start:
         yield start
+
+
+@pytest.fixture
+def own_process():
+    """The entry points set logging and the garbage collector up for a process that only serves."""
+    root = logging.getLogger()
+    handlers, level, thresholds = root.handlers[:], root.level, gc.get_threshold()
+    yield
+    root.handlers[:], root.level = handlers, level
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
