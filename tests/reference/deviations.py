@@ -218,6 +218,12 @@ def _limits_beyond_64_bits(request: Request, picture: Picture) -> bool:
     return any(limit.isdecimal() and int(limit) > MAX_64_BIT for limit in limits)
 
 
+def _limits_first_by_no_number(request: Request, picture: Picture) -> bool:
+    query = request.path.partition("?")[2].replace(";", "&")
+    limits = parse_qs(query, keep_blank_values=True).get("limit", [])
+    return len(limits) > 1 and not limits[0].isdecimal()
+
+
 _NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
 
 #: section 1.12 of rest-api.md, and what else was found
@@ -256,4 +262,5 @@ DEVIATIONS = (
     ),
     Deviation("D3: a tree isn't loaded.", _is_served_by_a_shared_child, 500, 200),
     Deviation("D6: no limit is too large.", _limits_beyond_64_bits, 500, 200),
+    Deviation("D6: the first limit counts, so it must be one.", _limits_first_by_no_number),
 )
