@@ -1,4 +1,4 @@
-"""Options of group [libvirt]: the connection to the hypervisor."""
+"""Options of group [libvirt]: the connection to the hypervisor, and what only it has."""
 
 from oslo_config import cfg
 
@@ -9,5 +9,11 @@ OPTIONS = [
         "connection_uri",
         default="qemu:///system",
         help="Where the libvirt driver connects to, like qemu:///system or test:///default.",
+    ),
+    cfg.ListOpt(
+        "pmem_namespaces",
+        default=[],
+        help="Persistent memory for guests: `LABEL:namespace|namespace`, of one size each. "
+        "Reported as CUSTOM_PMEM_NAMESPACE_<LABEL>.",
     ),
 ]

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from virt.driver import ComputeDriver
 from virt.host.facts import HostFactsError
+from virt.libvirt import pmem
 from virt.libvirt.consumers import Consumers
 from virt.libvirt.cpu_sets import CpuSets, configured_cpus, cpu_sets
 from virt.libvirt.facts import HostFacts, HostInfo, MalformedXML
@@ -66,7 +67,7 @@ class LibvirtDriver(ComputeDriver):
     ) -> None:
         super().__init__(virtapi, conf)
         self._host_info = host_info or LibvirtHostInfo(
-            Hypervisor(conf.libvirt.connection_uri), conf.instances_path
+            Hypervisor(conf.libvirt.connection_uri), conf.instances_path, conf.berth.sysfs_root
         )
         self._node: str | None = None
 
@@ -197,6 +198,7 @@ def check_options(conf: cfg.ConfigOpts) -> None:
     configured_cpus(conf)
     parse_device_specs(conf.pci.device_spec)
     checked_classes(conf)
+    pmem.parse_labels(conf.libvirt.pmem_namespaces)
     try:
         check_renames(conf.berth.renamed_resource_classes)
     except ValueError as error:

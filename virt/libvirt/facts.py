@@ -36,7 +36,8 @@ class HostFacts:
 
     `creatable` is device → type → how many more mediated devices of it can be made, as long as no
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
-    can use it at once.
+    can use it at once. `pmem_namespaces` is the name of a namespace of persistent memory → its size
+    in bytes.
     """
 
     hostname: str
@@ -53,6 +54,7 @@ class HostFacts:
     mediated_devices: Sequence[MediatedDevice] = ()
     pci_devices: Sequence[PciDevice] = ()
     encryption_slots: Mapping[str, int] = field(default_factory=dict)
+    pmem_namespaces: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def online_cpus(self) -> frozenset[int]:

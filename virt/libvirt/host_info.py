@@ -10,17 +10,24 @@ from virt.libvirt.device_xml import parse_devices
 from virt.libvirt.facts import Guest, HostFacts
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
+from virt.libvirt.pmem import read_namespaces
 
 _GIB = 1024**3
 _IMAGE_CACHE = "_base"
 
 
 class LibvirtHostInfo:
-    """Reads everything anew at each call; `instances_path` is where guests' disks are."""
+    """Reads everything anew at each call.
 
-    def __init__(self, hypervisor: Hypervisor, instances_path: str) -> None:
+    `instances_path` is where guests' disks are, `sysfs_root` where persistent memory is looked for.
+    """
+
+    def __init__(
+        self, hypervisor: Hypervisor, instances_path: str, sysfs_root: str = "/sys"
+    ) -> None:
         self._hypervisor = hypervisor
         self._instances_path = instances_path
+        self._sysfs_root = sysfs_root
 
     def facts(self) -> HostFacts:
         """Return what the host is and has; errors as HostInfo says."""
@@ -46,6 +53,7 @@ class LibvirtHostInfo:
             encryption_slots=(
                 {} if encryption is None else capabilities.parse_encryption_slots(encryption)
             ),
+            pmem_namespaces=read_namespaces(self._sysfs_root),
         )
 
     def guests(self) -> list[Guest]:

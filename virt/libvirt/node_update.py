@@ -9,7 +9,7 @@ from oslo_config import cfg
 from compute import exceptions
 from virt.host.cpu_traits import cpu_traits
 from virt.inventory import Inventory
-from virt.libvirt import layout
+from virt.libvirt import layout, pmem
 from virt.libvirt.consumers import Consumers, KnownPlaces
 from virt.libvirt.cpu_sets import CpuSets
 from virt.libvirt.facts import HostFacts
@@ -22,7 +22,7 @@ from virt.reshape.resource_class import rename_classes
 from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
 
 if TYPE_CHECKING:
-    from compute.provider_tree import ProviderData, ProviderTree
+    from compute.provider_tree import ProviderData, ProviderTree, Resource
 
 _MOVING = (*numa.CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
 
@@ -56,6 +56,8 @@ class NodeUpdate:
         now = numa.inventories_now(tree, nodename, is_ours)
         pool = self._pool()
         wanted = self._layout(now, report_disk=pool is None)
+        namespaces = self._namespaces()
+        wanted.root.update(pmem.inventory(namespaces))
         found = gpus(self.facts, self.conf)
 
         vgpu.update_pgpus(
@@ -72,12 +74,18 @@ class NodeUpdate:
         memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
         for name in cards.gone:
             remove_provider(tree, name, allocations)
+        tree.update_resources(nodename, namespaces)
         self._update_traits()
 
     def _cards(self) -> CardProviders:
         specs = parse_device_specs(self.conf.pci.device_spec)
         functions = physical_functions(self.facts.pci_devices, specs)
         return CardProviders(self.tree, self.nodename, functions)
+
+    def _namespaces(self) -> "dict[str, set[Resource]]":
+        labels = pmem.parse_labels(self.conf.libvirt.pmem_namespaces)
+        root_uuid = self.tree.data(self.nodename).uuid
+        return pmem.resources(labels, self.facts.pmem_namespaces, root_uuid)
 
     def _pool(self) -> "ProviderData | None":
         """Return the provider that has the disk instead of the root, if there is one."""

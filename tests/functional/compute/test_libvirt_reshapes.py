@@ -7,7 +7,9 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
+from compute.instances import Instance
 from compute.migration_record import Migration
+from compute.provider_tree import Resource
 from tests.unit.virt.libvirt.hosts import (
     FACTS,
     GPUS,
@@ -450,6 +452,22 @@ class TestTrouble:
         known.change(cells=FACTS.cells[:1])
         with pytest.raises(exceptions.InvalidConfiguration, match="CPUs 4-7"):
             start(compute__cpu_dedicated_set="4-7")
+
+    def test_a_namespace_of_memory_that_vanished_under_a_guest_ends_the_service(
+        self, host, start, known
+    ):
+        known.change(pmem_namespaces={"ns0": 128, "ns1": 128})
+        start(libvirt__pmem_namespaces=["BIG:ns0|ns1"])
+        assigned = Resource(host.uuid, "CUSTOM_PMEM_NAMESPACE_BIG", "ns1")
+        host.cell.instances.create(Instance(host=host.name, node=host.name, resources=[assigned]))
+        start()
+        known.change(pmem_namespaces={"ns0": 128})
+        with pytest.raises(exceptions.InvalidConfiguration, match=r"pmem_namespaces.*ns1"):
+            start()
+        start(libvirt__pmem_namespaces=["BIG:ns0"])
+        (failure,) = host.outcome.failures.values()
+        assert isinstance(failure, exceptions.AssignedResourceNotFound)
+        assert "ns1" in str(failure)
 
     def test_r35_an_operators_own_child_is_untouched(self, flat, start, outsider):
         child = outsider.provider(

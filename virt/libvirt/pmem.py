@@ -1,0 +1,89 @@
+"""Persistent memory, of which each guest gets whole namespaces (compute.md §6.5)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from compute import exceptions
+from compute.provider_tree import Resource
+from virt.host.facts import HostFactsError
+from virt.inventory import Inventory, record
+
+OPTION = "[libvirt]pmem_namespaces"
+
+_LABEL = re.compile(r"[A-Z0-9_]{1,200}")
+_CLASS = "CUSTOM_PMEM_NAMESPACE_"
+
+
+def parse_labels(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read the values of the option, each `LABEL:namespace|namespace`.
+
+    Returns label → namespaces. Raises InvalidConfiguration naming the value, also if a label or a
+    namespace comes twice.
+    """
+    labels: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for text in texts:
+        label, separator, names = text.partition(":")
+        namespaces = [name.strip() for name in names.split("|")]
+        label = label.strip().upper()
+        if not separator or not _LABEL.fullmatch(label) or not all(namespaces):
+            raise exceptions.InvalidConfiguration(
+                f"{OPTION} {text!r} is not like LABEL:namespace|namespace."
+            )
+        twice = [name for name in namespaces if name in seen or namespaces.count(name) > 1]
+        if label in labels or twice:
+            raise exceptions.InvalidConfiguration(
+                f"{OPTION} {text!r}: {twice[0] if twice else label} is there twice."
+            )
+        labels[label] = namespaces
+        seen.update(namespaces)
+    return labels
+
+
+def read_namespaces(sysfs_root: str) -> dict[str, int]:
+    """Return name → size in bytes of the host's namespaces. Raises HostFactsError."""
+    found = {}
+    for directory in sorted(Path(sysfs_root, "bus", "nd", "devices").glob("namespace*")):
+        name, size = _content(directory / "alt_name"), _content(directory / "size")
+        if not size.isdigit():
+            raise HostFactsError(directory / "size", f"{size!r} is not a number")
+        if name and int(size):
+            found[name] = int(size)
+    return found
+
+
+def resources(
+    labels: Mapping[str, Sequence[str]], namespaces: Mapping[str, int], provider_uuid: str
+) -> dict[str, set[Resource]]:
+    """Return class → the namespaces that guests can be given of it.
+
+    Raises InvalidConfiguration for a namespace the host hasn't, and for one label on namespaces of
+    different sizes: guests couldn't tell what they get.
+    """
+    found: dict[str, set[Resource]] = {}
+    for label, names in labels.items():
+        absent = [name for name in names if name not in namespaces]
+        if absent:
+            raise exceptions.InvalidConfiguration(
+                f"{OPTION}: this host has no namespace {', '.join(absent)} ({label})."
+            )
+        if len({namespaces[name] for name in names}) > 1:
+            raise exceptions.InvalidConfiguration(
+                f"{OPTION}: the namespaces of {label} have different sizes."
+            )
+        found[_CLASS + label] = {Resource(provider_uuid, _CLASS + label, name) for name in names}
+    return found
+
+
+def inventory(found: Mapping[str, set[Resource]]) -> Inventory:
+    """Return the root's inventory of them."""
+    return {name: record(len(namespaces)) for name, namespaces in found.items()}
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise HostFactsError(path, reason) from error
