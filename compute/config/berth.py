@@ -54,4 +54,16 @@ OPTIONS = [
         default="/proc",
         help="Directory the host driver reads as procfs (memory, processor features).",
     ),
+    cfg.IntOpt(
+        "fake_nodes",
+        default=2000,
+        min=1,
+        help="How many nodes the driver fake.FakeLargeScaleDriver has.",
+    ),
+    cfg.IntOpt(
+        "fake_seed",
+        default=0,
+        help="What the nodes of fake.FakeLargeScaleDriver are like: the same number gives the "
+        "same nodes.",
+    ),
 ]

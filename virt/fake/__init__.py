@@ -1,13 +1,32 @@
 """Drivers without a hypervisor, for tests and rehearsals (compute.md §6.4)."""
 
 from virt.fake.driver import (
+    EphEncryptionDriver,
+    EphEncryptionDriverLUKS,
+    EphEncryptionDriverPLAIN,
     FakeDriver,
+    FakeDriverWithPciResources,
     FakeMultiNodeDriver,
     MediumFakeDriver,
     MediumFakeDriverWithNestedCustomResources,
+    PowerUpdateFakeDriver,
     PredictableNodeUUIDDriver,
+    RescueBFVDriver,
+    SameHostColdMigrateDriver,
     SmallFakeDriver,
 )
+from virt.fake.failing import (
+    FakeBuildAbortDriver,
+    FakeBuildAbortDriverWithNestedCustomResources,
+    FakeFinishMigrationFailDriver,
+    FakeLiveMigrateDriver,
+    FakeLiveMigrateDriverWithNestedCustomResources,
+    FakeRescheduleDriver,
+    FakeRescheduleDriverWithNestedCustomResources,
+    FakeUnshelveSpawnFailDriver,
+    FakeUnshelveSpawnFailDriverWithNestedCustomResources,
+)
+from virt.fake.large import FakeLargeScaleDriver
 from virt.fake.legacy import LegacyInventoryDriver, ResourceOnlyDriver
 from virt.fake.reshape import (
     FakeBadReshapeDriver,
@@ -16,23 +35,38 @@ from virt.fake.reshape import (
     FakeReshapeFailDriver,
     FakeReshapeVGPUDriver,
     FakeSharedStorageDriver,
-    PhysicalFunction,
 )
 
 __all__ = [
+    "EphEncryptionDriver",
+    "EphEncryptionDriverLUKS",
+    "EphEncryptionDriverPLAIN",
     "FakeBadReshapeDriver",
+    "FakeBuildAbortDriver",
+    "FakeBuildAbortDriverWithNestedCustomResources",
     "FakeDriver",
+    "FakeDriverWithPciResources",
+    "FakeFinishMigrationFailDriver",
+    "FakeLargeScaleDriver",
+    "FakeLiveMigrateDriver",
+    "FakeLiveMigrateDriverWithNestedCustomResources",
     "FakeMultiNodeDriver",
     "FakeNUMAReshapeDriver",
     "FakeRCRenameDriver",
+    "FakeRescheduleDriver",
+    "FakeRescheduleDriverWithNestedCustomResources",
     "FakeReshapeFailDriver",
     "FakeReshapeVGPUDriver",
     "FakeSharedStorageDriver",
+    "FakeUnshelveSpawnFailDriver",
+    "FakeUnshelveSpawnFailDriverWithNestedCustomResources",
     "LegacyInventoryDriver",
     "MediumFakeDriver",
     "MediumFakeDriverWithNestedCustomResources",
-    "PhysicalFunction",
+    "PowerUpdateFakeDriver",
     "PredictableNodeUUIDDriver",
+    "RescueBFVDriver",
     "ResourceOnlyDriver",
+    "SameHostColdMigrateDriver",
     "SmallFakeDriver",
 ]

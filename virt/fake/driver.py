@@ -65,14 +65,15 @@ class FakeDriver(ComputeDriver):
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         """Return the totals, all of it unused. Raises ComputeHostNotFound for another's node."""
-        if nodename not in self._nodes:
+        if not self.node_is_available(nodename):
             raise exceptions.ComputeHostNotFound(host=nodename)
+        totals = self._totals(nodename)
         return {
-            "vcpus": self.vcpus,
+            "vcpus": totals["VCPU"],
             "vcpus_used": 0,
-            "memory_mb": self.memory_mb,
+            "memory_mb": totals["MEMORY_MB"],
             "memory_mb_used": 0,
-            "local_gb": self.local_gb,
+            "local_gb": totals["DISK_GB"],
             "local_gb_used": 0,
             "disk_available_least": 0,
             "cpu_info": json.dumps({"arch": "x86_64", "vendor": "fake", "features": []}),
@@ -92,14 +93,18 @@ class FakeDriver(ComputeDriver):
     ) -> None:
         """Report VCPU, MEMORY_MB and DISK_GB on the root; traits stay as they are."""
         now = provider_tree.data(nodename).inventory
-        provider_tree.update_inventory(nodename, self._root_inventory(now))
+        provider_tree.update_inventory(nodename, self._root_inventory(now, nodename))
 
-    def _root_inventory(self, now: Inventory) -> Inventory:
-        """Return all the hypervisor has; ratios are kept from `now` where they should be."""
+    def _root_inventory(self, now: Inventory, nodename: str = "") -> Inventory:
+        """Return all the node has; ratios are kept from `now` where they should be."""
         ratios = self._get_allocation_ratios(now)
         reserved = self._reserved()
-        totals = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.local_gb}
+        totals = self._totals(nodename)
         return {name: record(total, reserved[name], ratios[name]) for name, total in totals.items()}
+
+    def _totals(self, nodename: str) -> dict[str, int]:
+        """Return class → total of a node; here, they are all alike."""
+        return {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.local_gb}
 
     def _reserved(self) -> dict[str, int]:
         return {
@@ -171,7 +176,79 @@ class MediumFakeDriverWithNestedCustomResources(MediumFakeDriver):
         provider_tree.update_inventory(child, self.child_resources)
 
 
-class PredictableNodeUUIDDriver(SmallFakeDriver):
+class SameHostColdMigrateDriver(MediumFakeDriver):
+    """Can resize a guest where it is."""
+
+    capabilities = {**FakeDriver.capabilities, "supports_migrate_to_same_host": True}
+
+
+class RescueBFVDriver(MediumFakeDriver):
+    """Can rescue guests that boot from volumes."""
+
+    capabilities = {**FakeDriver.capabilities, "supports_bfv_rescue": True}
+
+
+class EphEncryptionDriver(MediumFakeDriver):
+    """Can encrypt guests' local disks."""
+
+    capabilities = {**FakeDriver.capabilities, "supports_ephemeral_encryption": True}
+
+
+class EphEncryptionDriverLUKS(MediumFakeDriver):
+    """Can encrypt guests' local disks with LUKS."""
+
+    capabilities = {
+        **EphEncryptionDriver.capabilities,
+        "supports_ephemeral_encryption_luks": True,
+    }
+
+
+class EphEncryptionDriverPLAIN(MediumFakeDriver):
+    """Can encrypt guests' local disks plainly."""
+
+    capabilities = {
+        **EphEncryptionDriver.capabilities,
+        "supports_ephemeral_encryption_plain": True,
+    }
+
+
+class PowerUpdateFakeDriver(SmallFakeDriver):
+    """Is told when the power of a guest was switched by others, and believes it."""
+
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
+        super().__init__(virtapi, conf)
+        self._power: dict[str, str] = {}
+
+    def power_update_event(self, instance: Any, target_power_state: str) -> None:
+        """Take note of the guest's state, `POWER_ON` or `POWER_OFF`."""
+        self._power[instance.uuid] = target_power_state
+
+    def get_info(self, instance: Any) -> dict[str, str]:
+        """Return as state `shutdown` for a guest that was said to be off."""
+        found = super().get_info(instance)
+        off = self._power.get(instance.uuid) == "POWER_OFF"
+        return found | ({"state": "shutdown"} if off else {})
+
+
+class FakeDriverWithPciResources(SmallFakeDriver):
+    """Has three network cards, each with one virtual function; the first is in another network."""
+
+    cards = {
+        "0000:01:00": "physnet1",
+        "0000:02:00": "physnet2",
+        "0000:03:00": "physnet2",
+    }
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Add the cards and their functions."""
+        devices = [
+            device for slot, network in self.cards.items() for device in _card(slot, network)
+        ]
+        found = super().get_available_resource(nodename)
+        return found | {"pci_passthrough_devices": json.dumps(devices)}
+
+
+class NodesNamedByUUID(FakeDriver):
     """Its nodes' uuids follow from their names."""
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
@@ -183,8 +260,12 @@ class PredictableNodeUUIDDriver(SmallFakeDriver):
         return {node_uuid(node): node for node in self.get_available_nodes(refresh=refresh)}
 
 
-class FakeMultiNodeDriver(MediumFakeDriver):
-    """Manages several nodes, as ironic does, each with its own uuid that follows from its name."""
+class PredictableNodeUUIDDriver(NodesNamedByUUID, SmallFakeDriver):
+    """One node whose uuid follows from its name."""
+
+
+class FakeMultiNodeDriver(NodesNamedByUUID, MediumFakeDriver):
+    """Manages several nodes, as ironic does."""
 
     def __init__(
         self,
@@ -209,15 +290,30 @@ class FakeMultiNodeDriver(MediumFakeDriver):
         """Say whether the node was dropped for good."""
         return nodename in self._deleted
 
-    def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """Add the node's own uuid."""
-        return super().get_available_resource(nodename) | {"uuid": node_uuid(nodename)}
-
-    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """Return node uuid → nodename."""
-        return {node_uuid(node): node for node in self.get_available_nodes(refresh=refresh)}
-
 
 def node_uuid(nodename: str) -> str:
     """Return the uuid that follows from a node's name."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, nodename))
+
+
+def _card(slot: str, network: str) -> list[dict[str, Any]]:
+    """Return a card and its one virtual function as the compute service knows them."""
+    card = {
+        "address": f"{slot}.0",
+        "vendor_id": "8086",
+        "product_id": "1528",
+        "dev_type": "type-PF",
+        "parent_addr": None,
+        "numa_node": 0,
+        "label": "label_8086_1528",
+        "status": "available",
+        "physical_network": network,
+    }
+    function = card | {
+        "address": f"{slot}.1",
+        "product_id": "1515",
+        "dev_type": "type-VF",
+        "parent_addr": card["address"],
+        "label": "label_8086_1515",
+    }
+    return [card, function]

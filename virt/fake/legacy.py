@@ -27,8 +27,7 @@ class LegacyInventoryDriver(ResourceOnlyDriver):
 
     def get_inventory(self, nodename: str) -> Inventory:
         """Return the root's inventory without `allocation_ratio` and `reserved`."""
-        totals = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.local_gb}
         return {
             name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
-            for name, total in totals.items()
+            for name, total in self._totals(nodename).items()
         }

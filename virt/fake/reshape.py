@@ -5,20 +5,21 @@ old one, gives guests allocations, and starts the service again with the new one
 """
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from compute import exceptions
 from virt.fake.driver import MediumFakeDriver
-from virt.inventory import Inventory, cell_inventories, record
+from virt.fake.modelled import card_name, cells_and_cards
+from virt.inventory import Inventory, record
 from virt.reshape import numa
 from virt.reshape.records import Allocations
 from virt.reshape.resource_class import rename_classes
 from virt.reshape.shared_storage import move_disk
 from virt.reshape.vgpu import VGPU, update_pgpus
+from virt.sriov import SRIOV_NET_VF, PhysicalFunction
 from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
@@ -70,21 +71,12 @@ class FakeReshapeVGPUDriver(MediumFakeDriver):
         provider_tree.update_inventory(nodename, inventory)
 
 
-@dataclass(frozen=True)
-class PhysicalFunction:
-    """A network card that can be divided: its cell, its virtual functions, its network."""
-
-    cell: int
-    virtual_functions: int
-    physical_network: str
-
-
 class FakeNUMAReshapeDriver(MediumFakeDriver):
     """Everything on the root (`modelled=False`), then on NUMA cells (compute.md §6.6).
 
-    `cells` is cell → totals of VCPU and MEMORY_MB; `physical_functions` is interface → card, below
-    its cell. `guest_places` says where guests really are, if anybody knows: consumer uuid →
-    cell or interface → class → amount.
+    `cells` is cell → totals of VCPU and MEMORY_MB; `physical_functions` are cards, each below its
+    cell. `guest_places` says where guests really are, if anybody knows: consumer uuid → cell or
+    name of a card → class → amount.
     """
 
     def __init__(
@@ -93,7 +85,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
         conf: cfg.ConfigOpts,
         modelled: bool = True,
         cells: Mapping[int, Mapping[str, int]] | None = None,
-        physical_functions: Mapping[str, PhysicalFunction] | None = None,
+        physical_functions: Sequence[PhysicalFunction] = (),
         guest_places: Mapping[str, Mapping[int | str, Mapping[str, int]]] | None = None,
     ) -> None:
         super().__init__(virtapi, conf)
@@ -102,7 +94,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
         self.cells = dict({0: half, 1: half} if cells is None else cells)
         self.vcpus = sum(cell.get("VCPU", 0) for cell in self.cells.values())
         self.memory_mb = sum(cell.get("MEMORY_MB", 0) for cell in self.cells.values())
-        self.physical_functions = dict(physical_functions or {})
+        self.physical_functions = list(physical_functions)
         self.guest_places = dict(guest_places or {})
 
     def update_provider_tree(
@@ -114,11 +106,11 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
         """Report the root and, in the new form, the cells and the cards below them."""
         now = numa.inventories_now(provider_tree, nodename, self._ownership(nodename))
         root_inventory = self._root_inventory(numa.inherited(now, nodename))
-        functions = sum(pf.virtual_functions for pf in self.physical_functions.values())
+        functions = sum(len(card.virtual_functions) for card in self.physical_functions)
         if self.modelled:
             root_inventory = {"DISK_GB": root_inventory["DISK_GB"]}
         elif functions:
-            root_inventory["SRIOV_NET_VF"] = record(functions)
+            root_inventory[SRIOV_NET_VF] = record(functions)
         numa.arrange(
             provider_tree,
             nodename,
@@ -127,32 +119,23 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
             self._ownership(nodename),
             allocations,
             lambda consumer: self._known_places(nodename, consumer),
-            (*numa.CELL_CLASSES, "SRIOV_NET_VF"),
+            (*numa.CELL_CLASSES, SRIOV_NET_VF),
         )
 
     def _children(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.Provider]:
-        names = {cell: numa.cell_name(nodename, cell) for cell in self.cells}
-        inventories = cell_inventories(
-            list(self.cells.values()),
+        return cells_and_cards(
+            nodename,
+            self.cells,
+            self.physical_functions,
+            now,
             self._reserved(),
-            [self._get_allocation_ratios(numa.inherited(now, name)) for name in names.values()],
+            self._get_allocation_ratios,
         )
-        cells = [
-            numa.Provider(name, nodename, inventory)
-            for name, inventory in zip(names.values(), inventories, strict=True)
-        ]
-        return cells + [
-            numa.Provider(
-                f"{nodename}_{interface}",
-                names[pf.cell],
-                {"SRIOV_NET_VF": record(pf.virtual_functions)},
-                [f"CUSTOM_PHYSNET_{pf.physical_network.upper()}"],
-            )
-            for interface, pf in self.physical_functions.items()
-        ]
 
     def _ownership(self, nodename: str) -> numa.Ownership:
-        return numa.Ownership(nodename, [f"{nodename}_{name}" for name in self.physical_functions])
+        return numa.Ownership(
+            nodename, [card_name(nodename, card) for card in self.physical_functions]
+        )
 
     def _known_places(self, nodename: str, consumer: str) -> dict[str, Mapping[str, int]] | None:
         places = self.guest_places.get(consumer)

@@ -6,10 +6,13 @@ import pytest
 
 from tests.unit.virt.consumers import uuid
 from virt import fake
-from virt.fake import PhysicalFunction
+from virt.sriov import PhysicalFunction
 from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
 
-CARDS = {"ens1": PhysicalFunction(0, 4, "net0"), "ens2": PhysicalFunction(1, 4, "net1")}
+CARDS = [
+    PhysicalFunction("ens1", "net0", range(4), 0),
+    PhysicalFunction("ens2", "net1", range(4), 1),
+]
 GPUS = {"pci_0000_84_00_0": 2, "pci_0000_85_00_0": 2}
 
 
@@ -34,8 +37,25 @@ class TestOneForm(DriverContract):
             fake.FakeMultiNodeDriver,
             fake.LegacyInventoryDriver,
             fake.ResourceOnlyDriver,
+            fake.SameHostColdMigrateDriver,
+            fake.RescueBFVDriver,
+            fake.EphEncryptionDriver,
+            fake.EphEncryptionDriverLUKS,
+            fake.EphEncryptionDriverPLAIN,
+            fake.PowerUpdateFakeDriver,
+            fake.FakeDriverWithPciResources,
+            partial(fake.FakeLargeScaleDriver, nodes=8),
+            fake.FakeRescheduleDriver,
+            fake.FakeRescheduleDriverWithNestedCustomResources,
+            fake.FakeBuildAbortDriver,
+            fake.FakeBuildAbortDriverWithNestedCustomResources,
+            fake.FakeUnshelveSpawnFailDriver,
+            fake.FakeUnshelveSpawnFailDriverWithNestedCustomResources,
+            fake.FakeLiveMigrateDriver,
+            fake.FakeLiveMigrateDriverWithNestedCustomResources,
+            fake.FakeFinishMigrationFailDriver,
         ],
-        ids=lambda driver_class: driver_class.__name__,
+        ids=lambda one: one.func.__name__ if isinstance(one, partial) else one.__name__,
     )
     def scenario(self, request, maker):
         return Scenario(maker(request.param))
@@ -89,3 +109,13 @@ class TestSharedStorage(ReshapeContract):
             maker(fake.FakeSharedStorageDriver),
             old_driver=maker(fake.FakeSharedStorageDriver, shared=False),
         )
+
+
+BREAKING_IT = {"FakeBadReshapeDriver", "FakeReshapeFailDriver"}
+
+
+def test_every_fake_driver_is_looked_at():
+    with open(__file__, encoding="utf-8") as file:
+        text = file.read()
+
+    assert [name for name in fake.__all__ if f"fake.{name}" not in text] == sorted(BREAKING_IT)

@@ -1,3 +1,4 @@
+import json
 from types import SimpleNamespace
 from uuid import NAMESPACE_DNS, uuid5
 
@@ -29,6 +30,13 @@ def make(virtapi, conf):
         (fake.PredictableNodeUUIDDriver, (2, 8192, 1028)),
         (fake.LegacyInventoryDriver, (10, 8192, 1028)),
         (fake.ResourceOnlyDriver, (10, 8192, 1028)),
+        (fake.SameHostColdMigrateDriver, (10, 8192, 1028)),
+        (fake.RescueBFVDriver, (10, 8192, 1028)),
+        (fake.EphEncryptionDriver, (10, 8192, 1028)),
+        (fake.EphEncryptionDriverLUKS, (10, 8192, 1028)),
+        (fake.EphEncryptionDriverPLAIN, (10, 8192, 1028)),
+        (fake.PowerUpdateFakeDriver, (2, 8192, 1028)),
+        (fake.FakeDriverWithPciResources, (2, 8192, 1028)),
     ],
 )
 def test_each_driver_has_the_totals_of_the_specification(make, driver_class, totals):
@@ -191,3 +199,54 @@ def test_a_legacy_driver_reports_an_inventory_without_ratios_and_reserved_amount
 def test_a_resource_only_driver_reports_no_inventory_at_all(make, method):
     with pytest.raises(NotImplementedError):
         getattr(make(fake.ResourceOnlyDriver), method)("host1")
+
+
+@pytest.mark.parametrize(
+    ("driver_class", "more"),
+    [
+        (fake.SameHostColdMigrateDriver, {"COMPUTE_SAME_HOST_COLD_MIGRATE"}),
+        (fake.RescueBFVDriver, {"COMPUTE_RESCUE_BFV"}),
+        (fake.EphEncryptionDriver, {"COMPUTE_EPHEMERAL_ENCRYPTION"}),
+        (
+            fake.EphEncryptionDriverLUKS,
+            {"COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS"},
+        ),
+        (
+            fake.EphEncryptionDriverPLAIN,
+            {"COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN"},
+        ),
+    ],
+)
+def test_some_drivers_can_do_more_than_the_others(make, driver_class, more):
+    medium, able = (make(one).capabilities_as_traits() for one in (fake.FakeDriver, driver_class))
+
+    assert {trait for trait, can in able.items() if can and not medium.get(trait)} == more
+
+
+def test_a_power_update_is_believed(make):
+    driver = make(fake.PowerUpdateFakeDriver)
+    guest = SimpleNamespace(uuid="guest-uuid", name="guest")
+    driver.spawn(None, guest)
+
+    driver.power_update_event(guest, "POWER_OFF")
+    off = driver.get_info(guest)["state"]
+    driver.power_update_event(guest, "POWER_ON")
+
+    assert (off, driver.get_info(guest)["state"]) == ("shutdown", "running")
+
+
+def test_three_cards_have_a_function_each_and_the_first_is_in_a_network_of_its_own(make):
+    found = make(fake.FakeDriverWithPciResources).get_available_resource("host1")
+
+    devices = json.loads(found["pci_passthrough_devices"])
+    assert [
+        (one["address"], one["dev_type"], one["parent_addr"], one["physical_network"])
+        for one in devices
+    ] == [
+        ("0000:01:00.0", "type-PF", None, "physnet1"),
+        ("0000:01:00.1", "type-VF", "0000:01:00.0", "physnet1"),
+        ("0000:02:00.0", "type-PF", None, "physnet2"),
+        ("0000:02:00.1", "type-VF", "0000:02:00.0", "physnet2"),
+        ("0000:03:00.0", "type-PF", None, "physnet2"),
+        ("0000:03:00.1", "type-VF", "0000:03:00.0", "physnet2"),
+    ]

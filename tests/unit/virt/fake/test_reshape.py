@@ -4,8 +4,8 @@ from compute import exceptions
 from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, totals, uuid
 from virt import fake
-from virt.fake import PhysicalFunction
 from virt.inventory import record
+from virt.sriov import PhysicalFunction
 
 MEDIUM = {
     "VCPU": record(10, 0, 4.0),
@@ -75,7 +75,10 @@ def test_numa_cells_take_processors_and_memory(virtapi, conf, tree, reshape):
 
 
 def test_virtual_functions_move_to_the_cards_below_the_cells(virtapi, conf, tree, reshape):
-    cards = {"ens1": PhysicalFunction(0, 2, "net0"), "ens2": PhysicalFunction(1, 4, "net1")}
+    cards = [
+        PhysicalFunction("ens1", "net0", range(2), 0),
+        PhysicalFunction("ens2", "net1", range(4), 1),
+    ]
     allocations = {
         uuid(1): body({ROOT_UUID: HELD | {"SRIOV_NET_VF": 1}}),
         uuid(2): body({ROOT_UUID: HELD | {"SRIOV_NET_VF": 2}}),
@@ -108,7 +111,7 @@ def test_virtual_functions_move_to_the_cards_below_the_cells(virtapi, conf, tree
 
 
 def test_a_modelled_host_collapses_again(virtapi, conf, tree, reshape):
-    cards = {"ens1": PhysicalFunction(0, 2, "net0")}
+    cards = [PhysicalFunction("ens1", "net0", range(2), 0)]
     flat, modelled = (
         fake.FakeNUMAReshapeDriver(virtapi, conf, modelled=new, physical_functions=cards)
         for new in (False, True)
