@@ -17,6 +17,7 @@ from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
 from placement.storage import schema
+from placement.storage.dialects import DatabaseUnusable
 from placement.storage.engine import Database, DatabaseSettings
 
 LOG = logging.getLogger(__name__)
@@ -63,6 +64,11 @@ def open_database(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Da
     database.wait_until_reachable()
     if options.sync_on_startup:
         schema.sync(database)
+    elif schema.version(database) is None:
+        # Of a database of OpenStack Placement all could be read, and nothing written.
+        raise DatabaseUnusable(
+            "The database hasn't the schema of this service: run placement-manage db sync."
+        )
     if store_standard_names:
         schema.sync_standard_names(database)
     return database

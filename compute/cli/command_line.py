@@ -66,8 +66,17 @@ def load_configuration(
         conf = config.load(config_arguments, overrides=overrides)
     except (cfg.Error, ValueError, OSError) as error:
         raise InvalidInput(error) from error
-    conf.set_default("use_stderr", conf.debug)
     set_up_logging(conf, PROGRAM, brief=True)
-    # Else Python would write warnings to stderr all the same.
-    logging.getLogger().addHandler(logging.NullHandler())
+    if not conf.debug:
+        _keep_to_files(logging.getLogger())
     return conf
+
+
+def _keep_to_files(logger: logging.Logger) -> None:
+    """Take away the handlers that write to the terminal: it is for the command's own words."""
+    for handler in list(logger.handlers):
+        stream = isinstance(handler, logging.StreamHandler)
+        if stream and not isinstance(handler, logging.FileHandler):
+            logger.removeHandler(handler)
+    # Else Python would write warnings to stderr all the same.
+    logger.addHandler(logging.NullHandler())

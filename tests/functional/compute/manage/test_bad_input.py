@@ -1,6 +1,9 @@
 """What can go wrong: a defined exit code, one clear message, nothing half done."""
 
+import pathlib
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +12,7 @@ from tests.functional.compute.manage.site import DRIVERS, FLAVOR, HOST, INVENTOR
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
+REPOSITORY = pathlib.Path(__file__).parents[4]
 #: command → exit code when placement can't be used
 UNUSABLE = {
     "migrate_compute_inventory": 1,
@@ -61,6 +65,18 @@ class TestTheDatabase:
         assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
         assert "placement-manage db sync" in found.err
 
+    @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
+    def test_of_openstack_placement_that_was_never_taken_over(self, host, flags):
+        connection = sqlite3.connect(host.folder / "placement.db")
+        connection.execute("DROP TABLE berth_alembic_version")
+        connection.close()
+        found = host.run("migrate_compute_inventory", *flags)
+        assert (found.code, found.out) == (1, "")
+        assert found.err == (
+            "nova-manage: The placement database can't be used: The database hasn't the schema of "
+            "this service: run placement-manage db sync.\n"
+        )
+
     def test_that_is_something_else(self, host):
         (host.folder / "text.db").write_text("not a database, but long enough to be taken for one")
         host.url = f"sqlite:///{host.folder}/text.db"
@@ -107,6 +123,22 @@ class TestTheHost:
     def test_without_a_driver_is_5(self, host):
         host.configure(driver="")
         assert host.run("migrate_compute_inventory").code == 5
+
+
+def test_only_the_command_speaks_on_stderr_whatever_the_agent_logs_there(nodes):
+    nodes.write(NODES, {"nodes": ["node-a"], "failing": ["node-a"]})
+    text = nodes.file.read_text()
+    nodes.file.write_text(text.replace("[DEFAULT]", "[DEFAULT]\nuse_stderr = true"))
+    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={nodes.file}"]
+    found = subprocess.run(
+        [*command, "placement", "migrate_compute_inventory"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (found.returncode, found.stderr.count("\n")) == (3, 1)
 
 
 class TestADriverThat:
