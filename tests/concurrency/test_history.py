@@ -169,13 +169,13 @@ def test_an_order_never_turns_round_what_came_one_after_the_other():
     assert explain(reversed(calls), START).order == calls
 
 
-@pytest.mark.parametrize(("generation", "verdict"), [(241, Explained), (240, Unexplained)])
+@pytest.mark.parametrize(("generation", "verdict"), [(91, Explained), (90, Unexplained)])
 def test_many_calls_at_once_are_no_trouble(generation, verdict):
-    """Eight clients that claim and give back all the time: without memory, 8! orders each time."""
-    start = State.fresh(providers=1, consumers=8, total=100)
+    """Six clients that claim and give back all the time: without memory, 6! orders each time."""
+    start = State.fresh(providers=1, consumers=6, total=100)
     calls = []
-    for turn in range(30):
-        for client in range(8):
+    for turn in range(15):
+        for client in range(6):
             began = 10 * turn
             calls.append(Call(client, began, began + 4, take(client, None, (0, 1)), DONE))
             calls.append(Call(client, began + 5, began + 9, Release(client), DONE))

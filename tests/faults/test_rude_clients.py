@@ -1,8 +1,11 @@
 """Clients that send slowly or without end don't keep others waiting, nor fill the memory."""
 
+import concurrent.futures
 import contextlib
 import json
+import sqlite3
 import threading
+import time
 
 import pytest
 
@@ -87,6 +90,21 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(service):
             connection = stack.enter_context(contextlib.closing(service.connect()))
             connection.request("GET", "/resource_providers", headers=service.headers())
         assert service.get("/").status == 200
+
+
+def test_a_request_that_takes_long_to_answer_is_answered_still(service, database_url):
+    """The service waits longer for the database than for any client."""
+    file = database_url.removeprefix("sqlite:///")
+    with (
+        concurrent.futures.ThreadPoolExecutor() as beside,
+        contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        answer = beside.submit(service.put, "/traits/CUSTOM_LATE")
+        time.sleep(PATIENT + 2)
+        assert not answer.done()
+        other.execute("ROLLBACK")
+        assert answer.result().status == 201
 
 
 def test_a_body_that_is_too_long_by_its_own_account_is_not_read(service):
