@@ -101,9 +101,9 @@ def tree_of(outsider, host):
     }
 
 
-def migrating(host, outsider, instance, resources):
+def migrating(host, outsider, instance, resources, status="pre-migrating"):
     """A migration of the instance to another host; it holds the resources."""
-    migration = Migration(instance, source_compute=host.name, source_node=host.name)
+    migration = Migration(instance, status=status, source_compute=host.name, source_node=host.name)
     migration.dest_compute = migration.dest_node = "another"
     host.cell.migrations.create(migration)
     return outsider.allocate(resources, migration.uuid)
@@ -194,6 +194,7 @@ class TestPCPU:
             {flat.uuid: {"VCPU": 2, "MEMORY_MB": 512}, pool: {"DISK_GB": 5}, elsewhere: {"VCPU": 2}}
         )
         migration = migrating(flat, outsider, first, {flat.uuid: {"VCPU": 2}})
+        ended = migrating(flat, outsider, first, {flat.uuid: {"VCPU": 1}}, "completed")
         second = outsider.allocate({flat.uuid: {"VCPU": 1}})
         known.there = [pinned(first, [4, 5]), floating(second)]
         start(**self.OPTIONS)
@@ -203,6 +204,7 @@ class TestPCPU:
             elsewhere: {"VCPU": 2},
         }
         assert outsider.allocations(migration) == {flat.uuid: {"PCPU": 2}}
+        assert outsider.allocations(ended) == {flat.uuid: {"VCPU": 1}}
         assert outsider.allocations(second) == {flat.uuid: {"VCPU": 1}}
         assert outsider.totals(flat.uuid)["PCPU"] == 4
         reshapes = [flat.reshapes()]
