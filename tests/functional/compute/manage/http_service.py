@@ -1,12 +1,20 @@
 """Placement on a port of its own, as a service that runs beside the commands."""
 
 import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
 import threading
 
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from placement import config
 from placement.app import start
+
+REPOSITORY = pathlib.Path(__file__).parents[4]
 
 
 class Quiet(WSGIRequestHandler):
@@ -39,3 +47,44 @@ def serving(database_url, roles):
 def described(url):
     """Group [placement] of a configuration file."""
     return f"[placement]\nauth_type = admin_token\nendpoint = {url}\ntoken = admin\n"
+
+
+class Killable:
+    """A service in processes of their own: gunicorn replaces a worker that is killed."""
+
+    def __init__(self, database_url, folder):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        options = {
+            "OS_PLACEMENT_DATABASE__CONNECTION": database_url,
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+            "OS_API__AUTH_STRATEGY": "noauth2",
+            "OS_BERTH__NOAUTH2_ADMIN_ROLES": "admin,service",
+        }
+        with (folder / "service.log").open("w") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "gunicorn", "--workers", "1", "--log-level", "error"),
+                    *("--bind", f"fd://{self._listener.fileno()}"),
+                    "placement.wsgi.api:application",
+                ],
+                cwd=REPOSITORY,
+                env=inherited | options,
+                pass_fds=[self._listener.fileno()],
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill_a_worker(self):
+        """Kill whichever worker there is just now."""
+        pid = self._process.pid
+        for worker in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(worker), signal.SIGKILL)
+
+    def stop(self):
+        """End it and its workers."""
+        self._process.terminate()
+        self._process.wait()
+        self._listener.close()

@@ -1,0 +1,166 @@
+"""A migration that is killed, or whose service is: each consumer holds all of the old or the new.
+
+`BERTH_TEST_MANAGE_KILLS` says how many are killed in each test on each database. From 50 on there
+are 50 nodes with 10 consumers each, else a few.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from uuid import uuid4
+
+import pytest
+
+from tests.functional.compute.manage.drivers import NODES
+from tests.functional.compute.manage.http_service import REPOSITORY, Killable, described
+from tests.functional.compute.manage.site import DRIVERS, INVENTORY
+from virt.fake.driver import node_uuid
+
+KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
+NODENAMES = [f"node-{number:02}" for number in range(50 if KILLS >= 50 else 4)]
+GUESTS = 10
+HELD = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 20}
+#: the other form of a node, which the driver is to bring it to
+FORMS = ("CellNodes", "FlatNodes")
+#: seconds that one command may take
+PATIENCE = 300
+
+
+@pytest.fixture
+def nodes(site):
+    """Node → consumers, all of them on the root, on each kind of database."""
+    return populated(site)
+
+
+def populated(site):
+    """Make the nodes and their consumers."""
+    site.write(NODES, {"nodes": NODENAMES, "failing": []})
+    guests = {}
+    with site.placement() as outsider:
+        for name in NODENAMES:
+            root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
+            guests[name] = [str(uuid4()) for _ in range(GUESTS)]
+            body = {
+                "allocations": {root: {"resources": HELD}},
+                "project_id": "project",
+                "user_id": "user",
+                "consumer_generation": None,
+                "consumer_type": "INSTANCE",
+            }
+            outsider.call("POST", "/allocations", dict.fromkeys(guests[name], body))
+    return guests
+
+
+def form_of(outsider, root, consumer):
+    """Whether the consumer holds exactly the old (flat) or exactly the new (cells)."""
+    held = outsider.allocations(consumer)
+    total = sum((Counter(part) for part in held.values()), Counter())
+    assert total == HELD, f"{consumer} holds {held}"
+    if held == {root: HELD}:
+        return "FlatNodes"
+    assert held[root] == {"DISK_GB": HELD["DISK_GB"]}, f"{consumer} holds {held}"
+    return "CellNodes"
+
+
+def check(site, guests):
+    """Each node is whole: inventory and consumers have one form. Gives how many have which."""
+    forms = Counter()
+    with site.placement() as outsider:
+        for name, consumers in guests.items():
+            root = node_uuid(name)
+            found = {form_of(outsider, root, consumer) for consumer in consumers}
+            found.add("FlatNodes" if "VCPU" in outsider.totals(root) else "CellNodes")
+            assert len(found) == 1, f"{name} is half {found}"
+            forms.update(found)
+    return forms
+
+
+class Command:
+    """`migrate_compute_inventory` as a process of its own."""
+
+    def __init__(self, site, *flags):
+        command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={site.file}"]
+        self._process = subprocess.Popen(
+            [*command, "placement", "migrate_compute_inventory", *flags],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def wait_for_nodes(self, count):
+        """Wait until so many nodes are told of, or it has ended."""
+        for _ in range(count):
+            if not self._process.stdout.readline():
+                return
+
+    def kill(self):
+        self._process.send_signal(signal.SIGKILL)
+
+    def end(self):
+        """Wait for the end; its exit code."""
+        self._process.communicate(timeout=PATIENCE)
+        return self._process.returncode
+
+
+def look_around(site, guests, source, seconds):
+    """For a moment, see that consumers hold one or the other while the command runs."""
+    end = time.monotonic() + seconds
+    with site.placement() as outsider:
+        while time.monotonic() < end:
+            name = source.choice(NODENAMES)
+            form_of(outsider, node_uuid(name), source.choice(guests[name]))
+
+
+def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes):
+    source = random.Random()
+    form, died = FORMS[0], 0
+    for number in range(KILLS):
+        site.configure(f"{DRIVERS}.{form}")
+        command = Command(site)
+        command.wait_for_nodes(source.randrange(len(NODENAMES)))
+        look_around(site, nodes, source, source.uniform(0, 0.1))
+        command.kill()
+        died += command.end() == -signal.SIGKILL
+        done = check(site, nodes)[form]
+        print(f"kill {number + 1}: {done} of {len(NODENAMES)} nodes are {form}", flush=True)
+        if done == len(NODENAMES):
+            form = FORMS[1 - FORMS.index(form)]
+    site.configure(f"{DRIVERS}.{form}")
+    assert Command(site).end() == 0
+    assert check(site, nodes) == {form: len(NODENAMES)}
+    print(f"{died} of {KILLS} were killed at work")
+    assert died
+
+
+def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_completes(
+    sqlite_site, tmp_path
+):
+    site, nodes = sqlite_site, populated(sqlite_site)
+    source = random.Random()
+    service = Killable(site.url, tmp_path)
+    try:
+        form, failed = FORMS[0], 0
+        for number in range(KILLS):
+            site.configure(f"{DRIVERS}.{form}", described(service.url))
+            command = Command(site, "--http")
+            command.wait_for_nodes(source.randrange(len(NODENAMES)))
+            time.sleep(source.uniform(0, 0.1))
+            service.kill_a_worker()
+            code = command.end()
+            assert code in (0, 1, 3)
+            failed += code != 0
+            done = check(site, nodes)[form]
+            print(f"kill {number + 1}: {code}; {done} nodes are {form}", flush=True)
+            if done == len(NODENAMES):
+                form = FORMS[1 - FORMS.index(form)]
+        site.configure(f"{DRIVERS}.{form}", described(service.url))
+        assert Command(site, "--http").end() == 0
+        assert check(site, nodes) == {form: len(NODENAMES)}
+        print(f"{failed} of {KILLS} runs met a service that was killed")
+    finally:
+        service.stop()
