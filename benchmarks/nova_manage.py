@@ -1,0 +1,166 @@
+"""What `nova-manage placement migrate_compute_inventory` costs: time, statements, memory.
+
+    python -m benchmarks.nova_manage [--database postgresql] [--nodes 1000] [--consumers 20]
+
+Each node's VCPU and MEMORY_MB move from its root to two NUMA cells, with what the consumers hold.
+The service runs in this process, as the command has it, so that its work is part of the time.
+"""
+
+import argparse
+import contextlib
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+from keystoneauth1.adapter import Adapter
+from rich.console import Console
+from rich.table import Table
+
+from compute import config
+from compute.compute_node import ComputeNode
+from compute.manage.migration import Migrator, NodeReport, Result
+from compute.manage.rehearsal import RehearsalClient
+from compute.report import SchedulerReportClient
+from placement.direct import PlacementDirect
+from tests.databases.fixtures import COPIES
+from tests.databases.fresh import Databases, SQLiteFiles
+from tests.databases.keeper import join
+from virt.fake import FakeNUMAReshapeDriver
+from virt.fake.driver import node_uuid
+from virt.virtapi import NoopVirtAPI
+
+VERSION = {"OpenStack-API-Version": "placement 1.39"}
+#: figures are told for so many nodes at a time
+PARTS = 5
+
+
+class Statements:
+    """Counts the SQL statements of this process."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        sa.event.listen(sa.Engine, "before_cursor_execute", self._note)
+
+    def _note(self, *args: Any) -> None:
+        self.count += 1
+
+
+@contextlib.contextmanager
+def database(kind: str, folder: Path) -> Iterator[str]:
+    """The URL of an empty database of that kind."""
+    makers: Databases = (
+        SQLiteFiles(folder) if kind == "sqlite" else COPIES[kind](join(kind, folder / kind))
+    )
+    with makers.lent() as new:
+        yield new()
+
+
+def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
+    """Make the nodes' providers, and consumers on each."""
+    inventory = {
+        "VCPU": {"total": 64, "allocation_ratio": 4.0},
+        "MEMORY_MB": {"total": 262144},
+        "DISK_GB": {"total": 4000},
+    }
+    held = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 40}
+    for node in nodes:
+        root = {"name": node.hypervisor_hostname, "uuid": node.uuid}
+        send(placement, "POST", "/resource_providers", root)
+        stock = {"inventories": inventory, "resource_provider_generation": 0}
+        send(placement, "PUT", f"/resource_providers/{node.uuid}/inventories", stock)
+        body = {
+            "allocations": {node.uuid: {"resources": held}},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        everybody = {str(uuid4()): body for _ in range(consumers)}
+        send(placement, "POST", "/allocations", everybody)
+
+
+def send(placement: Adapter, method: str, url: str, body: Any) -> None:
+    """A request that has to succeed."""
+    answer = placement.request(url, method, json=body, headers=VERSION)
+    if answer.status_code >= 300:
+        raise RuntimeError(f"{method} {url}: {answer.text}")
+
+
+def memory() -> float:
+    """The most MiB that this process had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(
+    title: str,
+    nodes: list[ComputeNode],
+    work: Callable[[ComputeNode], NodeReport],
+    result: Result,
+    statements: Statements,
+) -> Table:
+    """Do the work for each node; a row for every so many of them."""
+    table = Table("nodes", "ms a node", "CPU ms a node", "statements a node", "MiB", title=title)
+    size = max(1, len(nodes) // PARTS)
+    for start in range(0, len(nodes), size):
+        part = nodes[start : start + size]
+        counted, wall, cpu = statements.count, time.perf_counter(), time.process_time()
+        for node in part:
+            report = work(node)
+            if report.result is not result:
+                raise RuntimeError(f"{node.hypervisor_hostname}: {report.result} {report.error}")
+        figures = (
+            (time.perf_counter() - wall) / len(part) * 1e3,
+            (time.process_time() - cpu) / len(part) * 1e3,
+            (statements.count - counted) / len(part),
+            memory(),
+        )
+        table.add_row(f"{start + 1} – {start + len(part)}", *(f"{f:.1f}" for f in figures))
+    return table
+
+
+def main() -> None:
+    """Rehearse the migration, do it, and do it again."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database", choices=("sqlite", *COPIES), default="sqlite")
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--consumers", type=int, default=20, help="on each node")
+    given = parser.parse_args()
+    conf = config.load(files=[], environ={})
+    driver = FakeNUMAReshapeDriver(
+        NoopVirtAPI(),
+        conf,
+        cells={cell: {"VCPU": 32, "MEMORY_MB": 131072} for cell in (0, 1)},
+    )
+    driver.local_gb = 4000
+    names = [f"node-{number:05}" for number in range(given.nodes)]
+    nodes = [ComputeNode(node_uuid(name), "host", name) for name in names]
+    statements = Statements()
+    console = Console()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(database(given.database, folder))
+        overrides: dict[tuple[str | None, str], Any] = {
+            ("placement_database", "connection"): url,
+            ("placement_database", "sync_on_startup"): True,
+        }
+        direct = PlacementDirect.configured(files=[], environ=False, overrides=overrides)
+        placement = stack.enter_context(direct)
+        fill(placement, nodes, given.consumers)
+        migrator = Migrator(lambda: SchedulerReportClient(placement, conf), driver, conf)
+        rehearser = Migrator(lambda: RehearsalClient(placement, conf), driver, conf)
+        console.print(f"{given.database}, {given.nodes} nodes, {given.consumers} consumers each")
+        for title, work, result in (
+            ("--dry-run", rehearser.rehearse, Result.WOULD_MIGRATE),
+            ("migration", migrator.migrate, Result.MIGRATED),
+            ("second run", migrator.migrate, Result.UNCHANGED),
+        ):
+            console.print(measure(title, nodes, work, result, statements))
+
+
+if __name__ == "__main__":
+    main()
