@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from placement.candidates import loading
 from placement.candidates.fingerprint import alike, fingerprint
 from placement.candidates.live import LiveSnapshot
+from placement.errors import DatabaseUnavailable
 from placement.storage import changes, snapshot_reads, tables
 from placement.storage.changes import Cursor, Kind
 from placement.storage.engine import Database, DatabaseSettings
@@ -465,6 +466,28 @@ def test_an_audit_that_meets_a_write_begins_again(cloud, database, clock):
 
     assert used(live) == 3
     assert live.loads == {"first use": 1}
+
+
+@pytest.mark.parametrize("failure", [DatabaseUnavailable(), RuntimeError("rows without end")])
+def test_an_audit_that_fails_is_logged_and_done_again_when_the_next_is_due(
+    cloud, database, clock, monkeypatch, caplog, failure
+):
+    live = LiveSnapshot(database, audit_interval=60, clock=clock, run=at_once)
+    live.current()
+    use(database, 3)
+    clock.now += 61
+
+    def fail(connection):
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot_reads, "fingerprint", fail)
+        assert used(live) == 0
+    assert str(failure) in caplog.text
+    clock.now += 61
+    live.current()
+
+    assert used(live) == 3
 
 
 def test_without_an_interval_nothing_is_audited(cloud, database, clock):
