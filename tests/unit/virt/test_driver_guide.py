@@ -1,0 +1,78 @@
+"""The code in doc/driver_guide.rst works."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from compute.provider_tree import ProviderTree
+from virt.driver import load_driver
+from virt.testing.scenario import OPERATORS_TRAIT
+from virt.virtapi import NoopVirtAPI
+
+ROOT = pathlib.Path(__file__).parents[3]
+GUIDE = (ROOT / "doc" / "driver_guide.rst").read_text(encoding="utf-8")
+BLOCK = re.compile(
+    r"^\.\. code-block:: python\n   :name: (?P<name>\S+)\n\n(?P<code>(?:(?: {4}.*)?\n)+)", re.M
+)
+FILES = {match["name"]: textwrap.dedent(match["code"]) for match in BLOCK.finditer(GUIDE)}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The directory with the guide's files, where Python finds modules."""
+    for name, code in FILES.items():
+        (tmp_path / name).write_text(code.rstrip() + "\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("card_driver", None)
+
+
+def test_the_guide_has_a_driver_and_its_tests():
+    assert sorted(FILES) == ["card_driver.py", "test_card_driver.py"]
+
+
+def test_the_examples_tests_pass(files):
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_card_driver.py"],
+        cwd=files,
+        env={**os.environ, "PYTHONPATH": f"{files}{os.pathsep}{ROOT}", "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert " passed" in run.stdout
+
+
+def test_the_example_is_found_by_its_path_and_reports(files, make_conf, tree: ProviderTree):
+    facts = {
+        "cpus": 4,
+        "memory_mb": 4096,
+        "cards": {"a": {"channels": 4, "fast": True}},
+        "guests": {},
+    }
+    (files / "cards.json").write_text(json.dumps(facts))
+    driver = load_driver(NoopVirtAPI(), "card_driver.CardDriver", make_conf())
+    driver.init_host("host1")
+
+    driver.update_provider_tree(tree, "host1")
+
+    card = tree.data("host1_card_a")
+    assert (card.inventory["CUSTOM_COMPRESSION_CHANNEL"]["total"], card.traits) == (
+        4,
+        {"CUSTOM_COMPRESSION_FAST"},
+    )
+
+
+def test_the_examples_lines_are_short_enough():
+    assert max(len(line) for code in FILES.values() for line in code.splitlines()) <= 100
+
+
+def test_what_the_guide_says_a_broken_driver_hears_is_what_it_hears():
+    assert f"trait {OPERATORS_TRAIT}, an operator's, is gone from provider host1" in GUIDE
