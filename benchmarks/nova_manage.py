@@ -143,6 +143,8 @@ def main() -> None:
     console = Console()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        # PostgreSQL's server isn't run by root
+        folder.chmod(0o755)
         url = stack.enter_context(database(given.database, folder))
         overrides: dict[tuple[str | None, str], Any] = {
             ("placement_database", "connection"): url,

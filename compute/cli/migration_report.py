@@ -71,7 +71,7 @@ class Text:
 
     def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
         """See Output."""
-        told = ", ".join(f"{number} {result}" for result, number in counts.items())
+        told = ", ".join(f"{number} × {result}" for result, number in counts.items())
         what = "Dry run, nothing was written. " if self._opening["dry_run"] else ""
         self._say(f"{what}Nodes of {self._opening['host']}: {told}.")
 

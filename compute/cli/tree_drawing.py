@@ -49,12 +49,10 @@ def draw(
 
 
 def _label(provider: ProviderPicture) -> Text:
-    new = provider.generation is None
-    return Text.assemble(
-        (provider.name, "bold"),
-        (f"  {provider.uuid}", "dim"),
-        ("  new" if new else f"  generation {provider.generation}", "dim"),
-    )
+    # Of one that isn't there yet the uuid may still be another in the end.
+    known = provider.generation is not None
+    about = f"  {provider.uuid}  generation {provider.generation}" if known else "  new"
+    return Text.assemble((provider.name, "bold"), (about, "dim"))
 
 
 def _draw_contents(
