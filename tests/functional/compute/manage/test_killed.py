@@ -4,6 +4,7 @@
 are 50 nodes with 10 consumers each, else a few.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -14,7 +15,9 @@ from collections import Counter
 from uuid import uuid4
 
 import pytest
+import sqlalchemy as sa
 
+from placement.storage import tables
 from tests.functional.compute.manage.drivers import NODES
 from tests.functional.compute.manage.http_service import REPOSITORY, Killable, described
 from tests.functional.compute.manage.site import DRIVERS, INVENTORY
@@ -55,9 +58,50 @@ def populated(site):
     return guests
 
 
-def form_of(outsider, root, consumer):
+def holdings(connection):
+    """Consumer → provider → class → amount, at one moment: it is one statement."""
+    rows = connection.execute(
+        sa.select(
+            tables.allocations.c.consumer_id,
+            tables.resource_providers.c.uuid,
+            tables.resource_classes.c.name,
+            tables.allocations.c.used,
+        )
+        .join(
+            tables.resource_providers,
+            tables.resource_providers.c.id == tables.allocations.c.resource_provider_id,
+        )
+        .join(
+            tables.resource_classes,
+            tables.resource_classes.c.id == tables.allocations.c.resource_class_id,
+        )
+    )
+    found = {}
+    for consumer, provider, name, used in rows:
+        found.setdefault(consumer, {}).setdefault(provider, {})[name] = used
+    return found
+
+
+def stocks(connection):
+    """The providers that have VCPU."""
+    return set(
+        connection.execute(
+            sa.select(tables.resource_providers.c.uuid)
+            .join(
+                tables.inventories,
+                tables.inventories.c.resource_provider_id == tables.resource_providers.c.id,
+            )
+            .join(
+                tables.resource_classes,
+                tables.resource_classes.c.id == tables.inventories.c.resource_class_id,
+            )
+            .where(tables.resource_classes.c.name == "VCPU")
+        ).scalars()
+    )
+
+
+def form_of(root, consumer, held):
     """Whether the consumer holds exactly the old (flat) or exactly the new (cells)."""
-    held = outsider.allocations(consumer)
     total = sum((Counter(part) for part in held.values()), Counter())
     assert total == HELD, f"{consumer} holds {held}"
     if held == {root: HELD}:
@@ -66,17 +110,36 @@ def form_of(outsider, root, consumer):
     return "CellNodes"
 
 
-def check(site, guests):
+def forms_of(connection, guests):
+    """Node → the form its consumers have, which must be one: they move together."""
+    held, found = holdings(connection), {}
+    for name, consumers in guests.items():
+        forms = {form_of(node_uuid(name), each, held.get(each, {})) for each in consumers}
+        assert len(forms) == 1, f"{name} is half {forms}"
+        found[name] = forms.pop()
+    return found
+
+
+def check(database, guests):
     """Each node is whole: inventory and consumers have one form. Gives how many have which."""
-    forms = Counter()
-    with site.placement() as outsider:
-        for name, consumers in guests.items():
-            root = node_uuid(name)
-            found = {form_of(outsider, root, consumer) for consumer in consumers}
-            found.add("FlatNodes" if "VCPU" in outsider.totals(root) else "CellNodes")
-            assert len(found) == 1, f"{name} is half {found}"
-            forms.update(found)
-    return forms
+    with database.connect() as connection:
+        forms, with_processors = forms_of(connection, guests), stocks(connection)
+    for name, form in forms.items():
+        assert (node_uuid(name) in with_processors) == (form == "FlatNodes"), f"{name} is half"
+    return Counter(forms.values())
+
+
+@pytest.fixture
+def watch():
+    """Opens databases to look at, beside whoever writes."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(site):
+            engine = sa.create_engine(site.url.replace("mysql:", "mysql+pymysql:"))
+            stack.callback(engine.dispose)
+            return engine
+
+        yield opened
 
 
 class Command:
@@ -107,41 +170,41 @@ class Command:
         return self._process.returncode
 
 
-def look_around(site, guests, source, seconds):
-    """For a moment, see that consumers hold one or the other while the command runs."""
+def look_around(database, guests, seconds):
+    """For a moment, see that at each moment each node is whole while the command runs."""
     end = time.monotonic() + seconds
-    with site.placement() as outsider:
+    with database.connect() as connection:
         while time.monotonic() < end:
-            name = source.choice(NODENAMES)
-            form_of(outsider, node_uuid(name), source.choice(guests[name]))
+            forms_of(connection, guests)
+            connection.rollback()
 
 
-def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes):
-    source = random.Random()
+def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes, watch):
+    source, database = random.Random(), watch(site)
     form, died = FORMS[0], 0
     for number in range(KILLS):
         site.configure(f"{DRIVERS}.{form}")
         command = Command(site)
         command.wait_for_nodes(source.randrange(len(NODENAMES)))
-        look_around(site, nodes, source, source.uniform(0, 0.1))
+        look_around(database, nodes, source.uniform(0, 0.1))
         command.kill()
         died += command.end() == -signal.SIGKILL
-        done = check(site, nodes)[form]
+        done = check(database, nodes)[form]
         print(f"kill {number + 1}: {done} of {len(NODENAMES)} nodes are {form}", flush=True)
         if done == len(NODENAMES):
             form = FORMS[1 - FORMS.index(form)]
     site.configure(f"{DRIVERS}.{form}")
     assert Command(site).end() == 0
-    assert check(site, nodes) == {form: len(NODENAMES)}
+    assert check(database, nodes) == {form: len(NODENAMES)}
     print(f"{died} of {KILLS} were killed at work")
     assert died
 
 
 def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_completes(
-    sqlite_site, tmp_path
+    sqlite_site, tmp_path, watch
 ):
     site, nodes = sqlite_site, populated(sqlite_site)
-    source = random.Random()
+    source, database = random.Random(), watch(site)
     service = Killable(site.url, tmp_path)
     try:
         form, failed = FORMS[0], 0
@@ -154,13 +217,13 @@ def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_complete
             code = command.end()
             assert code in (0, 1, 3)
             failed += code != 0
-            done = check(site, nodes)[form]
+            done = check(database, nodes)[form]
             print(f"kill {number + 1}: {code}; {done} nodes are {form}", flush=True)
             if done == len(NODENAMES):
                 form = FORMS[1 - FORMS.index(form)]
         site.configure(f"{DRIVERS}.{form}", described(service.url))
         assert Command(site, "--http").end() == 0
-        assert check(site, nodes) == {form: len(NODENAMES)}
+        assert check(database, nodes) == {form: len(NODENAMES)}
         print(f"{failed} of {KILLS} runs met a service that was killed")
     finally:
         service.stop()
