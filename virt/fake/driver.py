@@ -49,7 +49,7 @@ class FakeDriver(ComputeDriver):
 
     def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
         super().__init__(virtapi, conf)
-        self._nodes: list[str] = []
+        self._nodes: dict[str, None] = {}
         self._instances: dict[str, Any] = {}
 
     def init_host(self, host: str) -> None:
@@ -57,7 +57,7 @@ class FakeDriver(ComputeDriver):
         self._set_nodes([host])
 
     def _set_nodes(self, nodes: Iterable[str]) -> None:
-        self._nodes = list(nodes)
+        self._nodes = dict.fromkeys(nodes)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the nodes of init_host, or those set since."""
@@ -65,7 +65,7 @@ class FakeDriver(ComputeDriver):
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         """Return the totals, all of it unused. Raises ComputeHostNotFound for another's node."""
-        if not self.node_is_available(nodename):
+        if nodename not in self._nodes:
             raise exceptions.ComputeHostNotFound(host=nodename)
         totals = self._totals(nodename)
         return {
@@ -282,7 +282,7 @@ class FakeMultiNodeDriver(NodesNamedByUUID, MediumFakeDriver):
 
     def drop_node(self, nodename: str, deleted: bool) -> None:
         """Let a node vanish from the list: for good (`deleted`), or only out of sight."""
-        self._nodes.remove(nodename)
+        del self._nodes[nodename]
         if deleted:
             self._deleted.add(nodename)
 
