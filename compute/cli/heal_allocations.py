@@ -81,6 +81,7 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
     asked = _parser().parse_args(arguments)
     limit = _limit(asked)
     conf = load_configuration(config_arguments)
+    ports = network_access.ports(conf)
     try:
         with (
             records(conf) as cell,
@@ -93,7 +94,7 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
                 print("No cells to process.")
                 return NOTHING_CHANGED
             client = SchedulerReportClient(adapter, conf)
-            healer = Healer(client, admin_context(), cell, network_access.ports(conf))
+            healer = Healer(client, admin_context(), cell, ports)
             return _heal(asked, healer, instances, limit)
     except FAILURES as error:
         say(PROGRAM, why(error))

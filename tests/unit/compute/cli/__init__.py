@@ -1,0 +1,1 @@
+"""What the commands of the compute side are made of."""
