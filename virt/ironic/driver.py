@@ -4,6 +4,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
@@ -13,6 +14,7 @@ from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.inventory_file import InventoryFile
 from virt.ironic.node import Node, NodeSource, inventory
+from virt.ironic.reported_traits import ReportedTraits
 from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
 LOG = logging.getLogger(__name__)
+
+# Directory below the state path.
+_TRAITS = "ironic_traits"
 
 
 class IronicDriver(ComputeDriver):
@@ -39,8 +44,7 @@ class IronicDriver(ComputeDriver):
         self._host: str = conf.host
         self._lock = threading.Lock()
         self._known: dict[str, Node] | None = None
-        # Traits that providers have because their node had them, by uuid.
-        self._reported: dict[str, set[str]] = {}
+        self._reported = ReportedTraits(Path(conf.state_path) / _TRAITS)
 
     def init_host(self, host: str) -> None:
         """Look at the machines. A source that can't be asked yet is waited for later.
@@ -85,10 +89,13 @@ class IronicDriver(ComputeDriver):
     def is_node_deleted(self, nodename: str) -> bool:
         """Say whether the source lists no such machine any more, of this host or another."""
         try:
-            return nodename not in self._refresh()
+            deleted = nodename not in self._refresh()
         except exceptions.VirtDriverNotReady as error:
             LOG.warning("%s", error)
             return False
+        if deleted:
+            self._reported.set(nodename, ())
+        return deleted
 
     # Resources
 
@@ -172,10 +179,9 @@ class IronicDriver(ComputeDriver):
 
         These are remembered until the tree is seen without them: an update may not get through.
         """
-        with self._lock:
-            reported = self._reported.get(node.uuid, set())
-            left = (reported - set(node.traits)) & tree.data(node.uuid).traits
-            self._reported[node.uuid] = set(node.traits) | left
+        gone = self._reported.of(node.uuid) - set(node.traits)
+        left = gone & tree.data(node.uuid).traits
+        self._reported.set(node.uuid, {*node.traits, *left})
         tree.add_traits(node.uuid, *node.traits)
         tree.remove_traits(node.uuid, *left)
 

@@ -157,6 +157,16 @@ def test_a_restart_finds_the_machines_as_they_were(host, rack, outsider):
     assert all(outsider.totals(uuid) == {GOLD: 1} for uuid in uuids)
 
 
+def test_a_trait_that_goes_while_the_service_is_down_goes_from_placement(host, rack, outsider):
+    uuid = rack.add(traits=["CUSTOM_RAID"])
+    host.start(IronicDriver)
+    outsider.set_traits(uuid, outsider.traits(uuid) | {"CUSTOM_OPERATORS"})
+    rack.change(uuid, traits=[])
+    host.start(IronicDriver)
+    traits = outsider.traits(uuid)
+    assert ("CUSTOM_RAID" in traits, "CUSTOM_OPERATORS" in traits) == (False, True)
+
+
 def test_a_machine_with_an_instance_stays_with_its_host_when_peers_appear(host, rack, outsider):
     instance = Instance(host=host.name, flavor=Flavor(vcpus=1))
     used = rack.add(provision_state="active", instance_uuid=instance.uuid)

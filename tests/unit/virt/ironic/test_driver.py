@@ -306,3 +306,54 @@ def test_an_operator_may_set_a_trait_that_the_machine_once_had(with_traits, tree
     tree.add_traits(uuid(1), "CUSTOM_RAID")
 
     assert with_traits() == {"CUSTOM_RAID"}
+
+
+def test_a_trait_that_went_while_the_service_was_down_is_removed(make, tree):
+    first, _ = make(FREE)
+    tree.new_root(uuid(1), uuid(1))
+    tree.add_traits(uuid(1), "CUSTOM_OPERATORS")
+    first.update_provider_tree(tree, uuid(1))
+    second, _ = make(replace(FREE, traits=frozenset()))
+
+    second.update_provider_tree(tree, uuid(1))
+
+    assert tree.data(uuid(1)).traits == {"CUSTOM_OPERATORS"}
+
+
+def test_nothing_is_remembered_of_a_machine_that_is_gone(make, tree, tmp_path):
+    driver, machines = make(FREE)
+    tree.new_root(uuid(1), uuid(1))
+    driver.update_provider_tree(tree, uuid(1))
+    remembered = [path.name for path in (tmp_path / "ironic_traits").iterdir()]
+    machines.listed = []
+
+    driver.is_node_deleted(uuid(1))
+
+    assert (remembered, list((tmp_path / "ironic_traits").iterdir())) == ([uuid(1)], [])
+
+
+def test_a_memory_that_can_not_be_kept_is_logged_and_the_update_goes_on(
+    make, tree, tmp_path, caplog
+):
+    (tmp_path / "ironic_traits").write_text("no directory")
+    driver, _ = make(FREE)
+    tree.new_root(uuid(1), uuid(1))
+
+    driver.update_provider_tree(tree, uuid(1))
+
+    assert tree.data(uuid(1)).traits == {"CUSTOM_RAID"}
+    assert f"Can't remember the traits of machine {uuid(1)}" in caplog.text
+
+
+def test_a_memory_that_can_not_be_read_is_logged_and_the_update_goes_on(
+    make, tree, tmp_path, caplog
+):
+    (tmp_path / "ironic_traits").mkdir()
+    (tmp_path / "ironic_traits" / uuid(1)).write_bytes(b"\xff\xfe")
+    driver, _ = make(FREE)
+    tree.new_root(uuid(1), uuid(1))
+
+    driver.update_provider_tree(tree, uuid(1))
+
+    assert tree.data(uuid(1)).traits == {"CUSTOM_RAID"}
+    assert f"ironic_traits/{uuid(1)}" in caplog.text
