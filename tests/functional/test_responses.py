@@ -96,7 +96,15 @@ def test_every_described_status_is_in_an_acceptance_file():
     }
     # a missing content type is a 400 wherever it is sent; request-content.yaml has examples
     missing = {one for one in described - ACCEPTANCE if one[2] != 400}
-    assert missing == set()
+    assert missing == LOST_RACES
+
+
+#: given only when other writers win every try; see functional/placement/test_lost_races.py
+LOST_RACES = {
+    ("/allocations/{consumer_uuid}", "DELETE", 409),
+    ("/traits/{name}", "PUT", 409),
+    ("/resource_providers/{uuid}/traits", "DELETE", 409),
+}
 
 
 def test_no_table_begins_with_a_status_that_is_no_longer_given():
