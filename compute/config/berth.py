@@ -12,6 +12,15 @@ OPTIONS = [
         "host's root provider. Changing it moves inventory and allocations in one reshape at the "
         "next start.",
     ),
+    cfg.StrOpt(
+        "numa_classes",
+        default="standard",
+        choices=[
+            ("standard", "cells have VCPU, PCPU and MEMORY_MB, and the root has none"),
+            ("numa", "the root keeps these; cells have NUMA_CORE, NUMA_THREAD, NUMA_MEMORY_MB"),
+        ],
+        help="What NUMA cells have with numa_in_placement. Changing it is a reshape as well.",
+    ),
     cfg.BoolOpt(
         "report_disk_on_root_when_shared",
         default=True,

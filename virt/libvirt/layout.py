@@ -103,6 +103,33 @@ def modelled(
     return Layout(_inventory({"DISK_GB": disk_gb}, reserved, ratios(nodename)), cells)
 
 
+def described(
+    nodename: str,
+    facts: HostFacts,
+    cpus: CpuSets,
+    reserved: Mapping[str, int],
+    ratios: Ratios,
+    disk_gb: int,
+) -> Layout:
+    """Leave processors and memory on the root, and say on cells what these are made of (§6.6)."""
+    pages = hugepages(facts)
+    whole = flat(nodename, facts, cpus, reserved, ratios, disk_gb).root
+    root = {name: one for name, one in whole.items() if name not in pages}
+    threads = max(1, facts.processor.threads_per_core)
+    cells = []
+    for cell in facts.cells:
+        totals = {
+            "NUMA_CORE": -(-len(cell.cpus) // threads),
+            "NUMA_THREAD": len(cell.cpus),
+            "NUMA_MEMORY_MB": cell.memory_mb,
+            **{hugepages_class(size): count for size, count in cell.hugepages.items()},
+        }
+        if inventory := _inventory(totals, {}, {}):
+            name = numa.cell_name(nodename, cell.id)
+            cells.append(numa.Provider(name, nodename, inventory))
+    return Layout(root, cells)
+
+
 def hugepages(facts: HostFacts) -> dict[str, int]:
     """Return class → how many huge pages of that size the whole host has."""
     pages: Counter[str] = Counter()

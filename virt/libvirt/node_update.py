@@ -95,7 +95,10 @@ class NodeUpdate:
 
     def _layout(self, now: Mapping[str, Inventory], report_disk: bool) -> layout.Layout:
         facts = self.facts
-        lay_out = layout.modelled if self.conf.berth.numa_in_placement else layout.flat
+        lay_out = layout.flat
+        if self.conf.berth.numa_in_placement:
+            moves = self.conf.berth.numa_classes == "standard"
+            lay_out = layout.modelled if moves else layout.described
         disk_gb = facts.disk.total_gb if report_disk else 0
         totals = {
             "VCPU": len(self.cpus.shared),
@@ -154,6 +157,8 @@ class NodeUpdate:
                 for cell in self.facts.cells
                 if (name := numa.cell_name(self.nodename, cell.id))
                 in {one.name for one in wanted.cells}
+                # Where cells only describe the root, guests are on the root.
+                and self.conf.berth.numa_classes == "standard"
             },
             cards={one.name: one.virtual_functions for one in cards.functions},
             card_names={card: one.name for card, one in card_providers.items()},

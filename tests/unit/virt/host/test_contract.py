@@ -4,9 +4,12 @@ from functools import partial
 
 import pytest
 
+from tests.unit.virt.consumers import uuid
 from tests.unit.virt.host.machines import two_sockets
 from virt.host.driver import HostDriver
 from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+
+VF = {"SRIOV_NET_VF": 1}
 
 
 @pytest.fixture
@@ -19,11 +22,12 @@ def maker(make_conf, virtapi, tmp_path):
     machine.add_gpu("0000:c1:00.0", {"nvidia-35": 4})
     sysfs, procfs = machine.roots
 
-    def make(numa):
+    def make(numa, classes="standard"):
         conf = make_conf(
             berth__sysfs_root=sysfs,
             berth__procfs_root=procfs,
             berth__numa_in_placement=numa,
+            berth__numa_classes=classes,
             pci__device_spec=['{"devname": "ens1", "physical_network": "net0"}'],
             devices__enabled_mdev_types=["nvidia-35"],
         )
@@ -42,3 +46,15 @@ class TestNUMA(ReshapeContract):
     @pytest.fixture(params=[True, False], ids=["to cells", "back to the root"])
     def scenario(self, request, maker):
         return ReshapeScenario(maker(request.param), old_driver=maker(not request.param))
+
+
+class TestDescribedCells(ReshapeContract):
+    @pytest.fixture(params=["numa", "standard"], ids=["to the root", "to cells"])
+    def scenario(self, request, maker):
+        new, old = request.param, "standard" if request.param == "numa" else "numa"
+        place = "host1_numa1" if new == "numa" else "host1"
+        held = {
+            uuid(number): {place: {"VCPU": number, "MEMORY_MB": 512}, "host1_ens1": VF}
+            for number in (1, 2)
+        }
+        return ReshapeScenario(maker(True, new), old_driver=maker(True, old), held=held)

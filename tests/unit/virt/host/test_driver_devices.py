@@ -102,6 +102,47 @@ def test_pages_that_come_and_go_at_run_time_need_no_reshape(make, machine, tree,
     assert sum(inventory.get(PAGES, {"total": 0})["total"] for inventory in left.values()) == 512
 
 
+# Cells that only describe
+
+
+def test_cells_can_describe_what_the_root_keeps(make, machine, tree):
+    machine.set_hugepages(512, node=1)
+
+    make(numa=True, berth__numa_classes="numa").update_provider_tree(tree, "host1")
+
+    root, *cells = (tree.data(name).inventory for name in ("host1", "host1_numa0", "host1_numa1"))
+    described = {
+        "NUMA_CORE": record(2),
+        "NUMA_THREAD": record(4),
+        "NUMA_MEMORY_MB": record(8192),
+    }
+    assert (root["VCPU"], root["MEMORY_MB"]) == (record(8, 0, 4.0), record(16384, 512))
+    assert PAGES not in root
+    assert cells == [described, described | {PAGES: record(512)}]
+
+
+def test_describing_a_flat_host_moves_nothing(make, tree):
+    make().update_provider_tree(tree, "host1")
+
+    make(numa=True, berth__numa_classes="numa").update_provider_tree(tree, "host1")
+
+    assert tree.exists("host1_numa1")
+
+
+def test_guests_move_between_cells_and_a_root_that_cells_describe(make, tree):
+    make(numa=True).update_provider_tree(tree, "host1")
+    held = {"VCPU": 2, "MEMORY_MB": 1024}
+    cell = tree.data("host1_numa1").uuid
+    allocations = {uuid(1): body({cell: held})}
+
+    move(make(numa=True, berth__numa_classes="numa"), tree, allocations)
+    described = copy.deepcopy(resources(allocations))
+    move(make(numa=True), tree, allocations)
+
+    assert described == {uuid(1): {ROOT_UUID: held}}
+    assert resources(allocations) == {uuid(1): {tree.data("host1_numa0").uuid: held}}
+
+
 # Network cards
 
 
