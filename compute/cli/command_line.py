@@ -1,6 +1,7 @@
 """What the commands of `nova-manage` share: usage errors, configuration, the way they end."""
 
 import argparse
+import inspect
 import logging
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
@@ -48,7 +49,7 @@ def parser(command: str, description: str, exit_codes: str) -> Parser:
     """The parser of one command; the exit codes end its help."""
     return Parser(
         prog=f"{PROGRAM} placement {command}",
-        description=description,
+        description=inspect.cleandoc(description),
         epilog=exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -156,7 +156,7 @@ def _reports(
 ) -> Iterator[NodeReport]:
     """Do one node after the other, until all are done or somebody wants to stop."""
     doing = migrator.rehearse if asked.dry_run else migrator.migrate
-    with Bar("nodes", len(nodes)) as bar:
+    with Bar("nodes", len(nodes), hidden=asked.json and sys.stdout.isatty()) as bar:
         for node in nodes:
             if interruption.requested:
                 return
@@ -173,7 +173,7 @@ def _show(
     shown = migration_report.Json if asked.json else migration_report.Text
     summary = Summary(len(nodes))
     opening = {"host": conf.host, "dry_run": asked.dry_run}
-    with shown(sys.stdout, opening, len(nodes), asked.verbose) as output:
+    with shown(opening, len(nodes), asked.verbose) as output:
         for report in reports:
             summary.add(report)
             output.node(report)

@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from compute.cli.console import why
 from compute.cli.json_stream import JSONStream
-from compute.cli.tree_drawing import as_json, console, draw, show
+from compute.cli.tree_drawing import as_json, draw, show
 from compute.manage.migration import Named, NodeReport, Result
 from compute.manage.moves import Move
 
@@ -26,10 +27,7 @@ class Output(Protocol):
 class Text:
     """A line for each node; of a rehearsal also the trees, the moves and the verdict."""
 
-    def __init__(
-        self, file: IO[str], opening: Mapping[str, Any], total: int, verbose: bool
-    ) -> None:
-        self._console = console(file)
+    def __init__(self, opening: Mapping[str, Any], total: int, verbose: bool) -> None:
         self._opening = opening
         self._total = total
         self._verbose = verbose
@@ -53,19 +51,19 @@ class Text:
             f"[{self._number}/{self._total}] {report.node}: {report.result}",
             *_counted(report),
         ]
-        self._say(", ".join(about))
+        print(", ".join(about), flush=True)
         if self._verbose:
             for word, providers in (("created", report.created), ("removed", report.removed)):
                 for provider in providers:
-                    self._say(f"  {word} {provider.name} ({provider.uuid})")
+                    print(f"  {word} {provider.name} ({provider.uuid})")
         if report.before or report.after:
             self._trees(report)
         if report.moves and (self._verbose or self._opening["dry_run"]):
-            self._say("  moves:")
+            print("  moves:")
             for consumer, moves in report.moves.items():
-                self._say(f"    {consumer}")
+                print(f"    {consumer}")
                 for move in moves:
-                    self._say(f"      {described(move, report.names)}")
+                    print(f"      {described(move, report.names)}")
         if report.result is Result.WOULD_MIGRATE:
             self._verdict(report)
 
@@ -73,38 +71,33 @@ class Text:
         """See Output."""
         told = ", ".join(f"{number} × {result}" for result, number in counts.items())
         what = "Dry run, nothing was written. " if self._opening["dry_run"] else ""
-        self._say(f"{what}Nodes of {self._opening['host']}: {told}.")
+        print(f"{what}Nodes of {self._opening['host']}: {told}.")
 
     def _trees(self, report: NodeReport) -> None:
         for title, pictures in (("before", report.before), ("after", report.after)):
-            self._say(f"  {title}:")
-            show(self._console, draw(pictures, traits=self._verbose), indent=4)
+            print(f"  {title}:")
+            show(draw(pictures, traits=self._verbose), indent=4)
 
     def _verdict(self, report: NodeReport) -> None:
         if not report.misfits:
-            self._say("  verdict: everything fits")
+            print("  verdict: everything fits")
         for misfit in report.misfits:
-            self._say(f"  verdict: it doesn't fit: {misfit}")
+            print(f"  verdict: it doesn't fit: {misfit}")
         if self._verbose:
-            self._say("  steps:")
+            print("  steps:")
             for step in report.steps:
-                self._say(f"    {step}")
-            self._say("  POST /reshaper:")
+                print(f"    {step}")
+            print("  POST /reshaper:")
             for line in json.dumps(report.payload, indent=2).splitlines():
-                self._say(f"    {line}")
-
-    def _say(self, line: str) -> None:
-        self._console.out(line, highlight=False)
+                print(f"    {line}")
 
 
 class Json(contextlib.ExitStack):
     """`{"host", "dry_run", "nodes": [...], "summary", "exit_code"}`."""
 
-    def __init__(
-        self, file: IO[str], opening: Mapping[str, Any], total: int, verbose: bool
-    ) -> None:
+    def __init__(self, opening: Mapping[str, Any], total: int, verbose: bool) -> None:
         super().__init__()
-        self._stream = JSONStream(file, opening, "nodes")
+        self._stream = JSONStream(sys.stdout, opening, "nodes")
 
     def __enter__(self) -> Self:
         self.enter_context(self._stream)

@@ -11,10 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 class Bar:
     """A context that shows how many of `total` are done, below whatever is printed meanwhile.
 
-    It goes to stdout if that is a terminal, else to stderr if that is one.
+    It goes to stdout if that is a terminal, else to stderr if that is one. What is printed must
+    go through `sys.stdout` and `sys.stderr` as they are at that time.
     """
 
-    def __init__(self, what: str, total: int) -> None:
+    def __init__(self, what: str, total: int, hidden: bool = False) -> None:
         to_stdout = sys.stdout.isatty()
         console = Console(file=sys.stdout if to_stdout else sys.stderr)
         self._progress = Progress(
@@ -26,7 +27,7 @@ class Bar:
             transient=True,
             redirect_stdout=to_stdout,
             redirect_stderr=True,
-            disable=not console.is_terminal,
+            disable=hidden or not console.is_terminal,
         )
         self._task = self._progress.add_task(what, total=total)
 

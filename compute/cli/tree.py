@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from compute.cell_database import CellDatabase
 from compute.cli.json_stream import JSONStream
 from compute.cli.looking import Tree, WhoIsWho, look, options
-from compute.cli.tree_drawing import as_json, console, draw, show
+from compute.cli.tree_drawing import as_json, draw, show
 
 
 def tree(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -16,12 +16,12 @@ def tree(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
 
 
 def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
-    output, known = console(), WhoIsWho(cell)
+    known = WhoIsWho(cell)
     for pictures in trees:
         consumers = {consumer for provider in pictures for consumer in provider.holders}
         described = {consumer: known.described(consumer) for consumer in consumers}
         names = {consumer: what for consumer, what in described.items() if what}
-        show(output, draw(pictures, names))
+        show(draw(pictures, names))
 
 
 def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:

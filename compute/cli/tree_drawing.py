@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -15,14 +15,6 @@ BAR_WIDTH = 10
 COLOURS = ((1.0, "red"), (0.8, "yellow"), (0.0, "green"))
 #: nobody's terminal is wider; where there is none, lines aren't broken
 WIDEST = 1000
-
-
-def console(file: IO[str] | None = None) -> Console:
-    """A console that breaks no lines, on stdout."""
-    file = file or sys.stdout
-    return Console(
-        file=file, highlight=False, soft_wrap=True, width=None if file.isatty() else WIDEST
-    )
 
 
 def draw(
@@ -127,10 +119,13 @@ def as_json(provider: ProviderPicture) -> dict[str, Any]:
     }
 
 
-def show(to: Console, trees: Iterable[Tree], indent: int = 0) -> None:
-    """Print trees, each line pushed to the right by so many blanks."""
-    with to.capture() as captured:
+def show(trees: Iterable[Tree], indent: int = 0) -> None:
+    """Print trees, each line pushed to the right by so many blanks and none of them broken."""
+    wide = None if sys.stdout.isatty() else WIDEST
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True, width=wide)
+    with console.capture() as captured:
         for drawn in trees:
-            to.print(drawn)
+            console.print(drawn)
     for line in captured.get().splitlines():
-        to.out(" " * indent + line.rstrip(), highlight=False)
+        # Not by the console: a bar below must know of it.
+        print(" " * indent + line.rstrip())
