@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from compute import exceptions
@@ -55,14 +56,24 @@ class Orphan:
     node_known: bool = True
 
 
-@dataclass(frozen=True)
 class _Owner:
-    """A provider, and the node whose tree it is in."""
+    """A provider, and the node whose tree it is in, if the records know it."""
 
-    uuid: str
-    name: str
-    node: ComputeNode | None
-    shared: bool
+    def __init__(
+        self, uuid: str, name: str, node: ComputeNode | None, shares: Callable[[], bool]
+    ) -> None:
+        self.uuid = uuid
+        self.name = name
+        self.node = node
+        self._shares = shares
+
+    @cached_property
+    def shared(self) -> bool:
+        """Whether it shares with others: then instances of any host may hold something of it.
+
+        Asked only where it matters, for it is a request.
+        """
+        return self._shares()
 
 
 class Auditor:
@@ -101,10 +112,8 @@ class Auditor:
         )
 
     def _owner(self, row: Mapping[str, Any]) -> _Owner:
-        root = row["root_provider_uuid"]
-        node = self._cell.compute_nodes.by_uuid(root)
-        shared = node is None and self._shares(root)
-        return _Owner(row["uuid"], row["name"], node, shared)
+        node = self._cell.compute_nodes.by_uuid(row["root_provider_uuid"])
+        return _Owner(row["uuid"], row["name"], node, lambda: self._shares(row["uuid"]))
 
     def _shares(self, uuid: str) -> bool:
         traits = self._client.get_provider_traits(self._context, uuid).traits
@@ -147,13 +156,13 @@ class Auditor:
             return "the instance is deleted"
         if instance.host is None and instance.vm_state == BUILDING:
             return None  # on its way
-        if owner.shared and instance.host is not None:
-            return None
         if instance.host is None:
             return "the instance is on no host"
         if owner.node is not None and _at(owner.node, instance.host, instance.node):
             return None
         if owner.node is not None and self._moves_to_or_from(owner.node, instance.uuid):
+            return None
+        if owner.shared:
             return None
         return f"the instance is on {instance.host} ({instance.node})"
 
@@ -173,7 +182,9 @@ def _why_not_migration(owner: _Owner, migration: Migration) -> str | None:
         (migration.source_compute, migration.source_node),
         (migration.dest_compute, migration.dest_node),
     )
-    if owner.shared or (owner.node and any(_at(owner.node, *end) for end in ends)):
+    if owner.node is not None and any(_at(owner.node, *end) for end in ends):
+        return None
+    if owner.shared:
         return None
     return f"the migration is from {migration.source_node} to {migration.dest_node}"
 

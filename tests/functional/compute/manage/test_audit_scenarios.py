@@ -114,6 +114,15 @@ class TestWhoIsNoOrphan:
             outsider.allocate({root: {"VCPU": 1}, pool: {"DISK_GB": 5}}, consumer=instance)
         assert site.run("audit").code == 0
 
+    def test_an_instance_of_another_host_on_what_a_node_s_child_shares(self, site, root):
+        instance = guest(site, root, host="host2", node="host2")
+        with site.placement() as outsider:
+            pool = outsider.provider(
+                None, root, {"DISK_GB": {"total": 500}}, ["MISC_SHARES_VIA_AGGREGATE"]
+            )
+            outsider.allocate({pool: {"DISK_GB": 5}}, consumer=instance)
+        assert site.run("audit").code == 0
+
 
 class TestReasons:
     def reason(self, site):
