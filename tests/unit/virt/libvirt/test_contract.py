@@ -1,0 +1,136 @@
+"""The libvirt driver keeps the contract, in each of its forms and through each of its reshapes."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.unit.virt.consumers import uuid
+from tests.unit.virt.libvirt.hosts import (
+    GPUS,
+    TYPE,
+    KnownHost,
+    floating,
+    mdev_uuid,
+    mediated,
+    network_card,
+    pinned,
+)
+from virt.inventory import record
+from virt.libvirt import LibvirtDriver
+from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+
+NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
+DEVICES = {"devices__enabled_mdev_types": [TYPE], "pci__device_spec": [NETWORK]}
+HELD = {"VCPU": 2, "MEMORY_MB": 1024}
+
+
+class EarlierRelease(LibvirtDriver):
+    """Has `also` on the root, and none of the children that came for it later."""
+
+    also = {}
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        for one in provider_tree.get_provider_uuids(nodename)[1:]:
+            if self.also.keys() & provider_tree.data(one).inventory.keys():
+                provider_tree.remove(one)
+        inventory = provider_tree.data(nodename).inventory
+        provider_tree.update_inventory(nodename, inventory | self.also)
+
+
+class VGPUOnTheRoot(EarlierRelease):
+    also = {"VGPU": record(3)}
+
+
+class EncryptionOnTheRoot(EarlierRelease):
+    also = {"MEM_ENCRYPTION_CONTEXT": record(9) | {"max_unit": 1}}
+
+
+@pytest.fixture
+def machine():
+    """Two cells, three GPUs, a card, encrypted memory; guests as tests add them."""
+    return KnownHost(
+        creatable={device: {TYPE: 0} for device in GPUS},
+        mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
+        pci_devices=tuple(network_card("ens1", 0x90, 4, numa_node=1)),
+        encryption_slots={"amd_sev": 9},
+    )
+
+
+@pytest.fixture
+def maker(make_conf, virtapi, machine):
+    """Say how a driver of the machine is made."""
+
+    def make(driver_class=LibvirtDriver, **options):
+        return partial(driver_class, virtapi, make_conf(**options), machine)
+
+    return make
+
+
+class TestOneForm(DriverContract):
+    @pytest.fixture(
+        params=[
+            {},
+            DEVICES,
+            {**DEVICES, "berth__numa_in_placement": True},
+            {**DEVICES, "berth__numa_in_placement": True, "berth__numa_classes": "numa"},
+            {"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "4-7"},
+        ],
+        ids=["plain", "devices", "modelled", "described", "dedicated"],
+    )
+    def scenario(self, request, maker):
+        return Scenario(maker(**request.param))
+
+
+class TestNUMA(ReshapeContract):
+    @pytest.fixture(params=[True, False], ids=["to cells", "back to the root"])
+    def scenario(self, request, maker):
+        new, old = (
+            maker(**DEVICES, berth__numa_in_placement=numa)
+            for numa in (request.param, not request.param)
+        )
+        return ReshapeScenario(new, old_driver=old)
+
+
+class TestVGPU(ReshapeContract):
+    @pytest.fixture
+    def scenario(self, maker, machine):
+        machine.there = [
+            floating(uuid(1), mediated_devices=[mdev_uuid(1), mdev_uuid(3)]),
+            floating(uuid(2), mediated_devices=[mdev_uuid(2)]),
+        ]
+        return ReshapeScenario(
+            maker(**DEVICES),
+            old_driver=maker(VGPUOnTheRoot),
+            held={
+                uuid(1): {"host1": {**HELD, "VGPU": 2}},
+                uuid(2): {"host1": {"VGPU": 1}},
+                uuid(3): {"host1": HELD},
+            },
+        )
+
+
+class TestPCPU(ReshapeContract):
+    @pytest.fixture
+    def scenario(self, maker, machine):
+        machine.there = [pinned(uuid(1), [4, 5]), pinned(uuid(2), [6, 7])]
+        return ReshapeScenario(
+            maker(compute__cpu_shared_set="0-3", compute__cpu_dedicated_set="4-7"),
+            old_driver=maker(),
+            held={uuid(number): {"host1": HELD} for number in (1, 2)},
+            renamed={"VCPU": "PCPU"},
+        )
+
+
+class TestMemoryEncryption(ReshapeContract):
+    @pytest.fixture
+    def scenario(self, maker):
+        return ReshapeScenario(
+            maker(),
+            old_driver=maker(EncryptionOnTheRoot),
+            held={
+                uuid(1): {"host1": {**HELD, "MEM_ENCRYPTION_CONTEXT": 1}},
+                uuid(2): {"host1": {"MEM_ENCRYPTION_CONTEXT": 1}},
+            },
+        )
