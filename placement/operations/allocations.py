@@ -28,7 +28,7 @@ def write_allocations(
         nodes = providers.lock(connection, named, claimants.provider_ids())
         claimants.check_generations()
         refuse_unknown_providers(requests, nodes)
-        class_ids = classes.ids_of(connection, claimants.class_names())
+        class_ids = classes.ids_to_store(connection, claimants.class_names())
         entries = claimants.entries(nodes, class_ids)
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}

@@ -28,7 +28,7 @@ def create_inventory(
     def create(connection: Connection) -> int:
         node = providers.lock_one(connection, uuid)
         _check_capacities(uuid, {resource_class: inventory}, may_be_full)
-        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
         slot = (node.id, class_id)
         if inventories.exists(connection, slot):
             raise InventoryExists(resource_class=resource_class, uuid=uuid)
@@ -55,7 +55,7 @@ def replace_inventories(
     def replace(connection: Connection) -> int:
         node = _lock_at(connection, uuid, generation)
         _check_capacities(uuid, stock, may_be_full)
-        ids = resource_classes.ids_of(connection, stock)
+        ids = resource_classes.ids_to_store(connection, stock)
         slots = {(node.id, ids[name]): inventory for name, inventory in stock.items()}
         _refuse_in_use(inventories.in_use(connection, [node.id], keeping=slots), uuid)
         resource_classes.keep(connection, ids.values())
@@ -82,7 +82,7 @@ def update_inventory(
     def update(connection: Connection) -> int:
         node = _lock_at(connection, uuid, generation)
         _check_capacities(uuid, {resource_class: inventory}, may_be_full)
-        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
         if not inventories.update(connection, (node.id, class_id), inventory):
             raise InventoryMissing(resource_class=resource_class)
         return _finish(connection, node)
@@ -98,7 +98,7 @@ def delete_inventory(database: Database, uuid: str, resource_class: str) -> None
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)
-        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
+        class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
         if allocations.any_of_slot(connection, (node.id, class_id)):
             raise InventoryInUse(resource_classes=resource_class, uuid=uuid)
         if not inventories.delete(connection, (node.id, class_id)):

@@ -43,7 +43,7 @@ def reshape(
         refuse_unknown_providers(requests, nodes)
 
         new_names = dict.fromkeys(name for _, stock in stocks.values() for name in stock)
-        class_ids = classes.ids_of(connection, [*new_names, *claimants.class_names()])
+        class_ids = classes.ids_to_store(connection, [*new_names, *claimants.class_names()])
         new = {
             (nodes[uuid].id, class_ids[name]): inventory
             for uuid, (_, stock) in stocks.items()

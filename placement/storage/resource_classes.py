@@ -47,15 +47,22 @@ class ResourceClass:
 def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
     """The id of each name, in the given order. Raises ResourceClassNotFound for the first unknown.
 
-    Standard classes cost no statement, all others together one. Within a write the custom ones
-    can't be deleted until it ends.
+    Standard classes cost no statement, all others together one.
     """
+    return _ids_of(connection, names, _BY_NAME)
+
+
+def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]:
+    """The same for a write: the custom ones can't be deleted until it ends."""
+    return _ids_of(connection, names, _BY_NAME_SHARED)
+
+
+def _ids_of(connection: Connection, names: Iterable[str], question: sa.Select) -> dict[str, int]:
     wanted = list(dict.fromkeys(names))
     custom = [name for name in wanted if name not in _STANDARD_IDS]
     found = dict(_STANDARD_IDS)
     if custom:
-        writing = connection.get_execution_options().get("berth_mode") == "write"
-        rows = connection.execute(_BY_NAME_SHARED if writing else _BY_NAME, {"names": custom})
+        rows = connection.execute(question, {"names": custom})
         found.update({name: class_id for class_id, name in rows})
     for name in wanted:
         if name not in found:
