@@ -16,7 +16,7 @@ from tests.concurrency.history import Explained, explain
 from tests.concurrency.model import CONFLICT, DONE, REFUSED, State, Write
 from tests.faults.running import running
 
-HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "4"))
+HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))
 CLIENTS = 4
 CALLS = 60

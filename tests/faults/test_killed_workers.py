@@ -15,7 +15,7 @@ from tests.faults.load import WRITERS, begin, wrong_candidates
 from tests.faults.running import Client, eventually, running
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
-KILLS = int(os.environ.get("BERTH_TEST_KILLS", "15"))
+KILLS = int(os.environ.get("BERTH_TEST_KILLS", "6"))
 #: seconds within which the moment of a kill is drawn; a write takes some thousandths
 LONGEST_LIFE = 0.08
 
