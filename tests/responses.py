@@ -87,6 +87,10 @@ def complaints(exchange: Exchange) -> list[str]:
     return [f"{exchange}: {complaint}" for complaint in found]
 
 
+#: refusals of requests whose endpoint wasn't looked for yet
+ANYWHERE = {413: REFUSALS[413]}
+
+
 def _of_request_id(exchange: Exchange) -> list[str]:
     request_id = exchange.headers.get("x-openstack-request-id", "")
     return [] if REQUEST_ID.fullmatch(request_id) else [f"request id {request_id!r}"]
@@ -110,7 +114,7 @@ def _of_versioned(exchange: Exchange) -> list[str]:
     text = exchange.headers["openstack-api-version"]
     if not VERSION.fullmatch(text):
         return [f"openstack-api-version {text!r}"]
-    table = _table(exchange)
+    table = ANYWHERE.get(exchange.status) or _table(exchange)
     if table is None or min(table) > exchange.version:
         return ["this status is never given here"]
     schema = pick(table, exchange.version)

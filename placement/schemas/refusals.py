@@ -14,6 +14,7 @@ TITLES = {
     405: "Method Not Allowed",
     406: "Not Acceptable",
     409: "Conflict",
+    413: "Request Entity Too Large",
     415: "Unsupported Media Type",
     503: "Service Unavailable",
 }
@@ -26,6 +27,7 @@ EXPLANATIONS = {
     405: "The method ",
     406: "The resource could not be generated that was acceptable to your browser ",
     409: "There was a conflict when trying to complete your request.",
+    413: "The body of your request was too large for this server.",
     415: "The request media type ",
 }
 UNDEFINED = "placement.undefined_code"

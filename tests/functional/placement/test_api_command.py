@@ -263,6 +263,7 @@ def test_the_password_is_not_logged_either(refused):
     code, said = refused(
         "--debug",
         OS_PLACEMENT_DATABASE__CONNECTION=f"postgresql://u:{SECRET}@127.0.0.1:1/db",
+        OS_PLACEMENT_DATABASE__MAX_RETRIES="0",
         OS_API__AUTH_STRATEGY="noauth2",
     )
     assert (code, SECRET in said) == (1, False)
