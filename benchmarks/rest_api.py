@@ -249,6 +249,8 @@ def _databases(kind: str, folder: Path, stack: contextlib.ExitStack) -> dict[str
 def table(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Table:
     """Run everything."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-benchmark-")))
+    # database servers run as users of their own
+    folder.chmod(0o755)
     connections = _databases(arguments.database, folder, stack)
     (folder / "hello").write_text("hello")
     ours = stack.enter_context(berth(connections["berth"], folder))
