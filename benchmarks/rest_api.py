@@ -32,12 +32,12 @@ NEW_HOST = (
 #: are in an aggregate, some have a trait
 FURTHER_ROWS = (
     "UPDATE resource_providers SET root_provider_id = id WHERE root_provider_id IS NULL",
-    *(
-        "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
-        "min_unit, max_unit, step_size, allocation_ratio, created_at) "
-        f"SELECT id, {class_id}, {total}, 0, 1, {total}, 1, {ratio}, :now FROM resource_providers"
-        for class_id, total, ratio in ((0, 64, 4.0), (1, 262144, 1.0), (2, 4096, 1.0))
-    ),
+    # a host's inventories beside each other, as they are when hosts report
+    "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
+    "min_unit, max_unit, step_size, allocation_ratio, created_at) "
+    "SELECT p.id, s.class_id, s.total, 0, 1, s.total, 1, s.ratio, :now FROM resource_providers p, "
+    "(SELECT 0 AS class_id, 64 AS total, 4.0 AS ratio UNION ALL SELECT 1, 262144, 1.0 "
+    "UNION ALL SELECT 2, 4096, 1.0) s ORDER BY p.id, s.class_id",
     "INSERT INTO placement_aggregates (uuid) VALUES (:aggregate)",
     "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) "
     "SELECT p.id, a.id FROM resource_providers p, placement_aggregates a WHERE p.name LIKE '%0'",

@@ -354,6 +354,8 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA busy_timeout = 30000")
         connection.execute("PRAGMA journal_mode = WAL")
+        # in KiB, used as far as there is something to keep; the default holds a few hundred hosts
+        connection.execute("PRAGMA cache_size = -16384")
         connection.execute(
             f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
         )
