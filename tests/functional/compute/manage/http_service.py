@@ -77,11 +77,13 @@ class Killable:
             )
 
     def kill_a_worker(self):
-        """Kill whichever worker there is just now."""
-        pid = self._process.pid
+        """Kill whichever worker there is just now; how many there were."""
+        pid, killed = self._process.pid, 0
         for worker in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(worker), signal.SIGKILL)
+                killed += 1
+        return killed
 
     def stop(self):
         """End it and its workers."""
