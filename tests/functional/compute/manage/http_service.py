@@ -62,11 +62,14 @@ class Killable:
             "OS_API__AUTH_STRATEGY": "noauth2",
             "OS_BERTH__NOAUTH2_ADMIN_ROLES": "admin,service",
         }
+        # a new worker needs to import nothing
+        settings = folder / "gunicorn.conf.py"
+        settings.write_text("import placement.wsgi\n")
         with (folder / "service.log").open("w") as log:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "gunicorn", "--workers", "1", "--log-level", "error"),
-                    *("--bind", f"fd://{self._listener.fileno()}"),
+                    *("--config", str(settings), "--bind", f"fd://{self._listener.fileno()}"),
                     "placement.wsgi.api:application",
                 ],
                 cwd=REPOSITORY,

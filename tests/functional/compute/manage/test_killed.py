@@ -5,10 +5,10 @@ are 50 nodes with 10 consumers each, else a few.
 """
 
 import contextlib
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,9 +17,10 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
+from compute.cli.nova_manage import main
 from placement.storage import tables
 from tests.functional.compute.manage.drivers import NODES
-from tests.functional.compute.manage.http_service import REPOSITORY, Killable, described
+from tests.functional.compute.manage.http_service import Killable, described
 from tests.functional.compute.manage.site import DRIVERS, INVENTORY
 from virt.fake.driver import node_uuid
 
@@ -29,8 +30,11 @@ GUESTS = 10
 HELD = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 20}
 #: the other form of a node, which the driver is to bring it to
 FORMS = ("CellNodes", "FlatNodes")
-#: seconds that one command may take
+#: seconds that a command may take to end after its last word
 PATIENCE = 300
+#: begin with everything imported, which takes longer than what they are to do
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["compute.cli.nova_manage", DRIVERS])
 
 
 @pytest.fixture
@@ -146,32 +150,42 @@ class Command:
     """`migrate_compute_inventory` as a process of its own."""
 
     def __init__(self, site, *flags):
-        command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={site.file}"]
-        self._process = subprocess.Popen(
-            [*command, "placement", "migrate_compute_inventory", *flags],
-            cwd=REPOSITORY,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        arguments = [f"--config-file={site.file}", "placement", "migrate_compute_inventory", *flags]
+        told, tells = PROCESSES.Pipe(duplex=False)
+        self._process = PROCESSES.Process(target=run, args=(arguments, tells))
+        self._process.start()
+        tells.close()
+        self._told = os.fdopen(os.dup(told.fileno()))
+        told.close()
 
     def wait_for_nodes(self, count):
         """Wait until so many nodes are told of, or it has ended."""
         for _ in range(count):
-            if not self._process.stdout.readline():
+            if not self._told.readline():
                 return
 
     def ended(self):
         """Whether it has."""
-        return self._process.poll() is not None
+        return self._process.exitcode is not None
 
     def kill(self):
-        self._process.send_signal(signal.SIGKILL)
+        self._process.kill()
 
     def end(self):
         """Wait for the end; its exit code."""
-        self._process.communicate(timeout=PATIENCE)
-        return self._process.returncode
+        while self._told.readline():
+            pass
+        self._told.close()
+        self._process.join(PATIENCE)
+        return self._process.exitcode
+
+
+def run(arguments, tells):
+    """In the command's process: what it prints goes through the pipe, and complaints nowhere."""
+    os.dup2(tells.fileno(), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    tells.close()
+    sys.exit(main(arguments))
 
 
 def look_around(database, guests, seconds):
