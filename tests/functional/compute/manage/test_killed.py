@@ -201,18 +201,19 @@ def look_around(database, guests, seconds):
 
 def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes, watch):
     source, database = random.Random(), watch(site)
-    form, died = FORMS[0], 0
+    form, done, died = FORMS[0], 0, 0
     for number in range(KILLS):
         site.configure(f"{DRIVERS}.{form}")
         command = Command(site)
-        command.wait_for_nodes(source.randrange(len(NODENAMES)))
+        # what is done is passed over, and no moment to be killed at
+        command.wait_for_nodes(source.randrange(done, len(NODENAMES)))
         look_around(database, nodes, source.uniform(0, 0.1))
         command.kill()
         died += command.end() == -signal.SIGKILL
         done = check(database, nodes)[form]
         print(f"kill {number + 1}: {done} of {len(NODENAMES)} nodes are {form}", flush=True)
         if done == len(NODENAMES):
-            form = FORMS[1 - FORMS.index(form)]
+            form, done = FORMS[1 - FORMS.index(form)], 0
     site.configure(f"{DRIVERS}.{form}")
     assert Command(site).end() == 0
     assert check(database, nodes) == {form: len(NODENAMES)}
