@@ -6,10 +6,15 @@ Tracebacks are for the log file, and for those who asked with --debug.
 import copy
 import logging
 import sys
+from http.client import HTTPException
 
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from oslo_log import log as oslo_log
+from urllib3.exceptions import HTTPError
+
+#: what a lost connection is told by: the operating system, http.client, urllib3, and requests
+OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
 
 
 class WithoutTraceback(logging.Formatter):
@@ -72,7 +77,8 @@ def why(error: BaseException) -> str:
     if not isinstance(error, ksa_exceptions.ConnectionError):
         return str(error)
     cause: BaseException = error
-    while cause.__cause__ or cause.__context__:
-        cause = cause.__cause__ or cause.__context__ or cause
+    # Below may be what was being handled when the connection was lost.
+    while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
+        cause = under
     reason = (isinstance(cause, OSError) and cause.strerror) or cause
     return f"{str(error).partition(': ')[0]}: {reason}"
