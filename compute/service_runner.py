@@ -10,21 +10,20 @@ import signal
 import socket
 import time
 from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 from oslo_config import cfg
 
 from compute import exceptions
 from compute.cell_database import CellDatabase
 from compute.context import admin_context
+from compute.interruption import Interruption
 from compute.manager import ComputeManager, UpdateOutcome
 from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
 
 DEFAULT_INTERVAL = 60
-
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Waiting(Protocol):
@@ -106,27 +105,24 @@ class ServiceRunner:
         self.manager.reset()
 
 
-class Signals:
+class Signals(Interruption):
     """Waiting for SIGTERM, SIGINT and SIGHUP; a context manager, for the main thread."""
 
     def __init__(self) -> None:
-        self.stop_requested = False
+        super().__init__()
         self._reset_requested = False
         # Python writes a byte here for each signal, which wakes a wait without a race.
         self._wakes, self._woken_by = socket.socketpair()
         self._wakes.setblocking(False)
         self._woken_by.setblocking(False)
-        self._handlers_before: dict[int, Any] = {}
         self._wakeup_before = -1
 
-    def __enter__(self) -> "Signals":
+    def __enter__(self) -> Self:
         self._wakeup_before = signal.set_wakeup_fd(
             self._woken_by.fileno(), warn_on_full_buffer=False
         )
-        for number in STOP_SIGNALS:
-            self._handlers_before[number] = signal.signal(number, self._stop)
-        self._handlers_before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._hang_up)
-        return self
+        self._handle(signal.SIGHUP, self._hang_up)
+        return super().__enter__()
 
     def __exit__(
         self,
@@ -134,8 +130,7 @@ class Signals:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for number, handler in self._handlers_before.items():
-            signal.signal(number, handler)
+        super().__exit__(kind, error, traceback)
         signal.set_wakeup_fd(self._wakeup_before)
         self._wakes.close()
         self._woken_by.close()
@@ -153,11 +148,6 @@ class Signals:
         if woken:
             self._wakes.recv(4096)
         return not woken
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        if self.stop_requested:
-            raise KeyboardInterrupt
-        self.stop_requested = True
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
         self._reset_requested = True

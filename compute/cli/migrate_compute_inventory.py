@@ -20,11 +20,11 @@ from compute.cli.command_line import (
     parser,
 )
 from compute.cli.console import say, why
-from compute.cli.interruption import Interruption
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records import records
 from compute.compute_node import ComputeNode
+from compute.interruption import Interruption
 from compute.manage.migration import Migrator, NodeReport, Result
 from compute.manage.nodes import CommandVirtAPI, NoSuchNode, nodes_of
 from compute.manage.rehearsal import RehearsalClient
@@ -158,7 +158,7 @@ def _reports(
     doing = migrator.rehearse if asked.dry_run else migrator.migrate
     with Bar("nodes", len(nodes), hidden=asked.json and sys.stdout.isatty()) as bar:
         for node in nodes:
-            if interruption.requested:
+            if interruption.stop_requested:
                 return
             yield doing(node)
             bar.advance()

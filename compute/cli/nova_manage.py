@@ -18,6 +18,7 @@ from compute.cli.command_line import (
     UNCAUGHT,
     Command,
     InvalidInput,
+    Parser,
 )
 from compute.cli.console import say
 from compute.cli.consumers import consumers
@@ -25,6 +26,7 @@ from compute.cli.heal_allocations import heal_allocations
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
 from compute.cli.tree import tree
+from compute.interruption import termination_interrupts
 
 CATEGORIES: Mapping[str, Mapping[str, Command]] = {
     "placement": {
@@ -44,7 +46,8 @@ def main(
 ) -> int:
     """Run one command. Returns its exit code, or 127 if there is none of that name.
 
-    Ctrl-C is 130; an exception nobody expected is 255, with its traceback.
+    Ctrl-C and SIGTERM are 130; an exception nobody expected is 255, with its traceback. Bad options
+    raise SystemExit(127).
     """
     arguments = _parser(categories).parse_args(argv)
     if arguments.category is None:
@@ -69,7 +72,8 @@ def main(
 
 def _run(command: Command, arguments: argparse.Namespace) -> int:
     try:
-        return command(arguments.arguments, _config_arguments(arguments))
+        with termination_interrupts():
+            return command(arguments.arguments, _config_arguments(arguments))
     except InvalidInput as error:
         say(PROGRAM, error)
         return INVALID
@@ -89,7 +93,7 @@ def _config_arguments(arguments: argparse.Namespace) -> list[str]:
 
 
 def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Commands for operators. Without a command, a category lists its own.",
         allow_abbrev=False,

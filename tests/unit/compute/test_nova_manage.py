@@ -1,5 +1,7 @@
 """`nova-manage`: categories, listings, and what is said to a command that isn't there."""
 
+import signal
+
 import pytest
 
 from compute.cli.command_line import InvalidInput
@@ -87,3 +89,21 @@ def test_the_version_is_told(capsys):
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("nova-manage ")
+
+
+@pytest.mark.parametrize("argv", [["--unheard-of"], ["--config-file"], ["--config-fil", "x"]])
+def test_options_it_does_not_have_are_127(argv, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(argv, CATEGORIES)
+    assert ended.value.code == 127
+    assert "nova-manage: error: " in capsys.readouterr().err
+
+
+def test_being_asked_to_end_is_130_and_one_line_like_an_interruption(capsys):
+    def asked_to_end(arguments, config_arguments):
+        signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["placement", "ends"], {"placement": {"ends": asked_to_end}}) == 130
+    assert capsys.readouterr().err == "nova-manage: interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) is before

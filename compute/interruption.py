@@ -1,0 +1,60 @@
+"""Signals that ask a process to end, heeded between two pieces of work instead of in one."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """A context in which the first of STOP_SIGNALS only sets `stop_requested`; a second one raises.
+
+    The second raises KeyboardInterrupt, wherever the process is. For the main thread.
+    """
+
+    def __init__(self) -> None:
+        self.stop_requested = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in STOP_SIGNALS:
+            self._handle(number, self._stop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def heed(self) -> None:
+        """Raise KeyboardInterrupt if a signal came: call it where nothing is half done."""
+        if self.stop_requested:
+            raise KeyboardInterrupt
+
+    def _handle(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
+        self._before[number] = signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.heed()
+        self.stop_requested = True
+
+
+@contextlib.contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """While this lasts, SIGTERM raises KeyboardInterrupt as SIGINT does. For the main thread."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
