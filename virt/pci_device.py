@@ -22,7 +22,8 @@ class PciDevice:
 
     A physical function has `virtual_functions`, the addresses of those that exist; a virtual one
     has the address of its `physical_function`. `numa_node` is None where the firmware doesn't say,
-    `interface` the name of its network interface, if it has one.
+    `interface` the name of its network interface, if it has one. `is_there` is False for one that
+    its card can make but hasn't made yet: nobody knows its address.
     """
 
     address: str
@@ -32,6 +33,7 @@ class PciDevice:
     interface: str | None = None
     virtual_functions: Sequence[str] = ()
     physical_function: str | None = None
+    is_there: bool = True
 
     @property
     def kind(self) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from compute.demo.picture import Amounts, Picture, PlacementAPI
 from compute.demo.programs import DemoFailed, Service, placement_service, run_agent
-from virt.host.facts import HostInfo
+from virt.host.facts import KernelFacts
 from virt.host.samples import two_socket
 
 #: what moves to the NUMA nodes, and what stays
@@ -33,7 +33,7 @@ class Host:
         roots: tuple[str, str] | None = None,
     ) -> None:
         self.name = name
-        self.nodes = HostInfo(*roots).numa_nodes() if roots else HostInfo().numa_nodes()
+        self.nodes = KernelFacts(*roots).numa_nodes() if roots else KernelFacts().numa_nodes()
         self._folder = folder / name
         self._folder.mkdir(exist_ok=True)
         self._url = url

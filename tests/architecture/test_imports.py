@@ -104,6 +104,26 @@ def test_virt_knows_the_tree_and_the_exceptions_of_compute_and_no_more(path: pat
     assert {name for name in others if not name.startswith(allowed)} == set()
 
 
+#: the folders of virt/ that are drivers; all else there is for any of them
+DRIVERS = ("fake", "host", "ironic", "libvirt")
+
+
+@pytest.mark.parametrize("path", list(modules("virt")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_driver_is_known_but_to_itself(path: pathlib.Path) -> None:
+    own = path.relative_to(ROOT / "virt").parts[0]
+    others = tuple(f"virt.{driver}." for driver in DRIVERS if driver != own)
+    assert {name for name in imports(path) if f"{name}.".startswith(others)} == set()
+
+
+def test_every_folder_with_a_driver_is_known_as_one() -> None:
+    with_driver = {
+        path.relative_to(ROOT / "virt").parts[0]
+        for path in modules("virt")
+        if {"virt.driver.ComputeDriver", "virt.node.driver.NodeDriver"} & imports(path)
+    }
+    assert with_driver - {"node", "testing"} == set(DRIVERS)
+
+
 @pytest.mark.parametrize("path", list(modules("placement/domain")), ids=lambda path: path.name)
 def test_the_domain_knows_no_framework(path: pathlib.Path) -> None:
     tree = ast.parse(path.read_text())

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from virt.host.facts import HostFactsError, whole_number
-from virt.libvirt.facts import MediatedDevice
+from virt.host.facts import whole_number
+from virt.node.facts import HostFactsError, MediatedDevice
 from virt.pci_device import PciDevice
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -81,6 +81,7 @@ def _not_yet_there(card: PciDevice, directory: Path) -> list[PciDevice]:
             product_id=_id(directory / "sriov_vf_device", product),
             numa_node=card.numa_node,
             physical_function=card.address,
+            is_there=False,
         )
         for number in range(len(card.virtual_functions), total)
     ]

@@ -1,4 +1,4 @@
-"""What Linux says about this machine, read from sysfs, procfs and the file system.
+"""What Linux says about this machine, read from sysfs and procfs.
 
 Everything is read anew at each call: processors and memory come and go at run time. The two root
 directories are given, so that the same code reads a tree of files laid out by hand.
@@ -6,10 +6,12 @@ directories are given, so that the same code reads a tree of files laid out by h
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+
+from virt.node.facts import HostFactsError, NumaNode, Processor
 
 _T = TypeVar("_T")
 
@@ -18,16 +20,6 @@ _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
 _KIB_IN_MIB = 1024
-_GIB = 1024**3
-
-
-class HostFactsError(Exception):
-    """A file that describes the machine can't be read or makes no sense."""
-
-    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        super().__init__(f"{os.fspath(path)}: {reason}")
-        self.path = os.fspath(path)
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -38,38 +30,7 @@ class Memory:
     available_mb: int
 
 
-@dataclass(frozen=True)
-class DiskSpace:
-    """A file system's size and what is free for unprivileged users, in whole GiB."""
-
-    total_gb: int
-    free_gb: int
-
-
-@dataclass(frozen=True)
-class NumaNode:
-    """One NUMA node: its online processors and its memory in MiB; either may be nothing.
-
-    `hugepages` is size in KiB → how many pages are set aside of the memory.
-    """
-
-    id: int
-    cpus: frozenset[int]
-    memory_mb: int
-    hugepages: Mapping[int, int] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True)
-class Processor:
-    """What /proc/cpuinfo says of the processors; `features` are those that all of them have."""
-
-    vendor: str
-    model: str
-    features: frozenset[str]
-    threads_per_core: int
-
-
-class HostInfo:
+class KernelFacts:
     """Reads one machine below `sysfs_root` and `procfs_root`.
 
     Every method raises HostFactsError naming the file, should one be unreadable or malformed.
@@ -161,26 +122,6 @@ def _hugepages(directory: Path) -> dict[int, int]:
     sizes = {int(match[1]): one for one in entries if (match := _HUGEPAGES.fullmatch(one.name))}
     counts = {size: _parsed(sizes[size] / "nr_hugepages", whole_number) for size in sorted(sizes)}
     return {size: count for size, count in counts.items() if count}
-
-
-def disk_space(path: str | os.PathLike[str]) -> DiskSpace:
-    """Return the size of the file system that holds `path`, rounded down.
-
-    A path that doesn't exist yet counts as its nearest ancestor that does: it will be made there.
-    Raises HostFactsError.
-    """
-    try:
-        found = os.statvfs(_nearest_existing(Path(path)))
-    except OSError as error:
-        raise HostFactsError(path, error.strerror or str(error)) from error
-    return DiskSpace(
-        total_gb=found.f_blocks * found.f_frsize // _GIB,
-        free_gb=found.f_bavail * found.f_frsize // _GIB,
-    )
-
-
-def _nearest_existing(path: Path) -> Path:
-    return next((one for one in (path, *path.absolute().parents) if one.exists()), path)
 
 
 def parse_cpu_list(text: str) -> frozenset[int]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from virt.host.facts import NumaNode, Processor
-from virt.libvirt.cpu_sets import parse_cpu_spec
-from virt.libvirt.facts import MalformedXML
+from virt.libvirt.xml_reading import MalformedXML, memory_kib, parse
+from virt.node.cpu_sets import parse_cpu_spec
+from virt.node.facts import NumaNode, Processor
 
 CAPABILITIES = "host capabilities"
 DOMAIN_CAPABILITIES = "domain capabilities"
@@ -22,8 +22,6 @@ _KERNEL_NAMES = {
     "avx512bitalg": ("avx512_bitalg",),
     "spec-ctrl": ("ibrs", "ibpb"),
 }
-
-_UNITS_IN_KIB = {"KiB": 1, "k": 1, "K": 1, "MiB": 1024, "M": 1024, "GiB": 1024**2, "G": 1024**2}
 
 # Element of the domain capabilities → (element with the number of guests, name of the technology).
 _ENCRYPTION = (
@@ -43,26 +41,6 @@ class Capabilities:
     hyperthreading: bool
     cells: tuple[NumaNode, ...]
     cpu: str
-
-
-def parse(text: str, what: str) -> ElementTree.Element:
-    """Return the root element. Raises MalformedXML naming `what`."""
-    try:
-        # libvirt wrote it, from its own structures: no entities, nothing nested without end.
-        return ElementTree.fromstring(text)  # noqa: S314
-    except ElementTree.ParseError as error:
-        raise MalformedXML(what, str(error)) from error
-
-
-def memory_kib(element: ElementTree.Element, what: str) -> int:
-    """Read an amount of memory with its unit. Raises MalformedXML naming `what`."""
-    unit = element.get("unit", "KiB")
-    text = (element.text or "").strip()
-    if unit in ("b", "bytes", "B") and text.isdigit():
-        return int(text) // 1024
-    if unit not in _UNITS_IN_KIB or not text.isdigit():
-        raise MalformedXML(what, f"<{element.tag}> is no amount of memory: {text!r} {unit!r}")
-    return int(text) * _UNITS_IN_KIB[unit]
 
 
 def parse_capabilities(text: str) -> Capabilities:

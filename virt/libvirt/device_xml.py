@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
-from virt.libvirt.capabilities_xml import parse
-from virt.libvirt.facts import MalformedXML, MediatedDevice
+from virt.libvirt.xml_reading import MalformedXML, parse
+from virt.node.facts import MediatedDevice
 from virt.pci_device import PciDevice
 
 _ADDRESS_PARTS = ("domain", "bus", "slot", "function")

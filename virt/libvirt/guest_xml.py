@@ -2,10 +2,10 @@
 
 from xml.etree import ElementTree
 
-from virt.libvirt.capabilities_xml import memory_kib, parse
-from virt.libvirt.cpu_sets import parse_cpu_spec
 from virt.libvirt.device_xml import address_of
-from virt.libvirt.facts import Guest, MalformedXML
+from virt.libvirt.xml_reading import MalformedXML, memory_kib, parse
+from virt.node.cpu_sets import parse_cpu_spec
+from virt.node.facts import Guest
 
 
 def parse_guest(text: str, name: str) -> Guest:

@@ -1,19 +1,14 @@
 """A host as libvirt, and its file system, describe it."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from virt.host.facts import DiskSpace, HostFactsError, NumaNode, disk_space
 from virt.libvirt import capabilities_xml as capabilities
 from virt.libvirt.device_xml import parse_devices
-from virt.libvirt.facts import Guest, HostFacts
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
-from virt.libvirt.pmem import read_namespaces
-
-_GIB = 1024**3
-_IMAGE_CACHE = "_base"
+from virt.node.disk import disk_space, image_cache_gb
+from virt.node.facts import Guest, HostFacts, NumaNode
+from virt.node.pmem import read_namespaces
 
 
 class LibvirtHostInfo:
@@ -45,8 +40,8 @@ class LibvirtHostInfo:
             hyperthreading=host.hyperthreading,
             memory_mb=memory_mb,
             cells=_all_in_cells(host.cells, hypervisor.online_cpus(), memory_mb),
-            disk=self._disk(),
-            image_cache_gb=_image_cache_gb(Path(self._instances_path) / _IMAGE_CACHE),
+            disk=disk_space(self._instances_path),
+            image_cache_gb=image_cache_gb(self._instances_path),
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
@@ -67,9 +62,6 @@ class LibvirtHostInfo:
             return host.features
         return host.features | capabilities.parse_cpu_features(expanded)
 
-    def _disk(self) -> DiskSpace:
-        return disk_space(self._instances_path)
-
 
 def _all_in_cells(
     cells: Sequence[NumaNode], online: frozenset[int], memory_mb: int
@@ -84,21 +76,3 @@ def _all_in_cells(
     unclaimed_mb = max(0, memory_mb - sum(cell.memory_mb for cell in cells))
     first = cells[0]
     return [NumaNode(first.id, first.cpus, first.memory_mb + unclaimed_mb), *cells[1:]]
-
-
-def _image_cache_gb(directory: Path) -> int:
-    """Return how much the image cache holds, rounded up. Raises HostFactsError."""
-    size = 0
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                try:
-                    if entry.is_file(follow_symlinks=False):
-                        size += entry.stat(follow_symlinks=False).st_size
-                except FileNotFoundError:
-                    continue  # an image that was just evicted
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise HostFactsError(directory, error.strerror or str(error)) from error
-    return -(-size // _GIB)

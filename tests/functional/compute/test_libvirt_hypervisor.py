@@ -7,8 +7,6 @@ import pytest
 
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
-    GPUS,
-    TYPE,
     card_xml,
     gpu_xml,
     guest_xml,
@@ -18,6 +16,7 @@ from tests.unit.virt.libvirt.hosts import (
 )
 from tests.unit.virt.libvirt.library import Altered, require_libvirt
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
+from tests.unit.virt.node.hosts import GPUS, TYPE
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
 from virt.libvirt.host_info import LibvirtHostInfo

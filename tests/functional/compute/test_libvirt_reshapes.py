@@ -10,7 +10,7 @@ from compute import exceptions
 from compute.instances import Instance
 from compute.migration_record import Migration
 from compute.provider_tree import Resource
-from tests.unit.virt.libvirt.hosts import (
+from tests.unit.virt.node.hosts import (
     FACTS,
     GPUS,
     TYPE,

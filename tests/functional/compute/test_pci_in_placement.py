@@ -7,7 +7,7 @@ import pytest
 
 from compute import exceptions
 from compute.instances import Instance
-from tests.unit.virt.libvirt.hosts import KnownHost
+from tests.unit.virt.node.hosts import KnownHost
 from virt.libvirt import LibvirtDriver
 from virt.pci_device import PciDevice
 

@@ -2,6 +2,8 @@ import pytest
 
 from compute import config
 from compute.provider_tree import ProviderTree
+from tests.unit.virt.node.hosts import KnownHost
+from virt.libvirt import LibvirtDriver
 from virt.virtapi import NoopVirtAPI
 
 ROOT_UUID = "11111111-0000-4000-8000-000000000001"
@@ -37,3 +39,21 @@ def tree():
     tree = ProviderTree()
     tree.new_root("host1", ROOT_UUID, generation=0)
     return tree
+
+
+@pytest.fixture
+def host():
+    """A machine as plain values."""
+    return KnownHost()
+
+
+@pytest.fixture
+def make_driver(make_conf, virtapi, host):
+    """Make a driver of `host`, with options as make_conf takes them."""
+
+    def make(host_info=host, **options):
+        driver = LibvirtDriver(virtapi, make_conf(**options), host_info)
+        driver.init_host("host1")
+        return driver
+
+    return make

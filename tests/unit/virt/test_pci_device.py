@@ -3,7 +3,7 @@ import json
 import pytest
 
 from compute.exceptions import InvalidConfiguration
-from tests.unit.virt.libvirt.hosts import network_card
+from tests.unit.virt.node.hosts import network_card
 from virt.pci_device import PciDevice, offered, parse_device_specs
 
 GPU = PciDevice("0000:84:00.0", "10de", "1db6", 1)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from compute.exceptions import InvalidConfiguration
-from tests.unit.virt.libvirt.hosts import network_card
+from tests.unit.virt.node.hosts import network_card
 from virt.inventory import record
 from virt.pci_device import parse_device_specs
 from virt.sriov import CardProviders, PhysicalFunction, physical_functions, physnet_trait

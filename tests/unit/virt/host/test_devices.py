@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.virt.host.machines import two_sockets
 from virt.host.devices import read_devices
-from virt.host.facts import HostFactsError, HostInfo
-from virt.libvirt.facts import MediatedDevice
+from virt.host.facts import KernelFacts
+from virt.node.facts import HostFactsError, MediatedDevice
 from virt.pci_device import PciDevice
 
 CARD = "0000:84:00.0"
@@ -160,7 +160,7 @@ def test_huge_pages_are_counted_by_cell_and_size(machine):
     machine.set_hugepages(2, size_kb=1048576, node=1)
     machine.set_hugepages(0, node=1)
 
-    assert [node.hugepages for node in HostInfo(*machine.roots).numa_nodes()] == [
+    assert [node.hugepages for node in KernelFacts(*machine.roots).numa_nodes()] == [
         {2048: 512},
         {1048576: 2},
     ]
@@ -171,14 +171,14 @@ def test_huge_pages_of_a_machine_without_cells_are_the_machines(tmp_path):
     (machine.system / "node").rename(tmp_path / "elsewhere")
     machine.set_hugepages(7)
 
-    assert [node.hugepages for node in HostInfo(*machine.roots).numa_nodes()] == [{2048: 7}]
+    assert [node.hugepages for node in KernelFacts(*machine.roots).numa_nodes()] == [{2048: 7}]
 
 
 def test_a_broken_count_of_huge_pages_is_named(machine):
     machine.set_hugepages("lots", node=1)
 
     with pytest.raises(HostFactsError, match="node1/hugepages/hugepages-2048kB/nr_hugepages: inv"):
-        HostInfo(*machine.roots).numa_nodes()
+        KernelFacts(*machine.roots).numa_nodes()
 
 
 def test_memory_encryption_is_as_the_kernel_counts_it(machine):
@@ -186,14 +186,14 @@ def test_memory_encryption_is_as_the_kernel_counts_it(machine):
         machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev 509\nsev_es 99\nother 3\ntdx max\n"
     )
 
-    assert HostInfo(*machine.roots).encryption_slots() == {"amd_sev": 509, "amd_sev_es": 99}
+    assert KernelFacts(*machine.roots).encryption_slots() == {"amd_sev": 509, "amd_sev_es": 99}
 
 
 def test_a_broken_count_of_encrypted_guests_is_named(machine):
     machine.write(machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev lots\n")
 
     with pytest.raises(HostFactsError, match=r"misc\.capacity: invalid literal"):
-        HostInfo(*machine.roots).encryption_slots()
+        KernelFacts(*machine.roots).encryption_slots()
 
 
 def test_the_machine_the_tests_run_on_can_be_read():

@@ -7,9 +7,11 @@ from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
 from tests.unit.virt.host.machines import ARM_CPUINFO, Machine, two_sockets
 from virt.host.driver import HostDriver
-from virt.host.facts import HostInfo, disk_space
+from virt.host.facts import KernelFacts
+from virt.host.host_info import LinuxHostInfo
 from virt.host.samples import two_socket
 from virt.inventory import record
+from virt.node.disk import disk_space
 
 CELLS = ["host1_numa0", "host1_numa1"]
 
@@ -262,9 +264,11 @@ def test_guests_that_do_not_fit_the_cells_fail_the_reshape(driver_on, tmp_path, 
         driver_on(machine, numa=True).update_provider_tree(tree, "host1", allocations=allocations)
 
 
-def test_the_sample_machine_gives_two_cells(make_conf, virtapi, tree):
+def test_the_sample_machine_gives_two_cells(make_conf, virtapi, tree, tmp_path):
     driver = HostDriver(
-        virtapi, make_conf(berth__numa_in_placement=True), host_info=HostInfo(*two_socket())
+        virtapi,
+        make_conf(berth__numa_in_placement=True),
+        host_info=LinuxHostInfo(KernelFacts(*two_socket()), tmp_path),
     )
     driver.init_host("host1")
 

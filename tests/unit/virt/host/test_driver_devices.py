@@ -9,10 +9,10 @@ from compute import exceptions
 from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
 from tests.unit.virt.host.machines import two_sockets
-from virt.host import driver as host_driver
+from virt.host import host_info
 from virt.host.driver import HostDriver
-from virt.host.facts import DiskSpace
 from virt.inventory import record
+from virt.node.facts import DiskSpace
 
 PAGES, BIG_PAGES = "CUSTOM_HUGEPAGES_2MB", "CUSTOM_HUGEPAGES_1GB"
 SPEC = ['{"devname": "ens1", "physical_network": "net-0"}']
@@ -251,7 +251,7 @@ def test_the_disk_is_the_file_system_of_the_configured_path(make, tree, monkeypa
         asked.append(path)
         return DiskSpace(total_gb=77, free_gb=7)
 
-    monkeypatch.setattr(host_driver, "disk_space", disk_space)
+    monkeypatch.setattr(host_info, "disk_space", disk_space)
 
     make(instances_path="/srv/guests").update_provider_tree(tree, "host1")
 

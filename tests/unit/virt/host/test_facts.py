@@ -5,19 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.virt.host.machines import ARM_CPUINFO, Machine, cpuinfo, two_sockets
-from virt.host.facts import (
-    HostFactsError,
-    HostInfo,
-    Memory,
-    NumaNode,
-    disk_space,
-    parse_cpu_list,
-    parse_cpuinfo,
-)
+from virt.host.facts import KernelFacts, Memory, parse_cpu_list, parse_cpuinfo
+from virt.node.disk import disk_space
+from virt.node.facts import HostFactsError, NumaNode
 
 
 def facts_of(machine):
-    return HostInfo(*machine.roots)
+    return KernelFacts(*machine.roots)
 
 
 # Processor lists
@@ -91,7 +85,7 @@ def test_a_path_that_can_not_be_looked_at_is_refused(tmp_path):
     with pytest.raises(HostFactsError, match="File name too long") as caught:
         disk_space(path)
 
-    assert caught.value.path == str(path)
+    assert caught.value.what == str(path)
 
 
 # NUMA nodes
@@ -196,16 +190,16 @@ def test_without_the_kernels_word_threads_per_core_tell(tmp_path):
 @pytest.mark.parametrize(
     ("file", "garbage", "ask"),
     [
-        ("sys/devices/system/cpu/online", "zero to seven", HostInfo.online_cpus),
-        ("sys/devices/system/cpu/online", "", HostInfo.online_cpus),
-        ("sys/devices/system/cpu/smt/active", "perhaps", HostInfo.hyperthreading),
-        ("sys/devices/system/node/node1/cpulist", "4-7;", HostInfo.numa_nodes),
-        ("sys/devices/system/node/node1/meminfo", "lots", HostInfo.numa_nodes),
-        ("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: -5 kB", HostInfo.numa_nodes),
-        ("proc/meminfo", "MemFree: 5 kB\n", HostInfo.memory),
-        ("proc/meminfo", "MemTotal: 5 kB\n", HostInfo.memory),
-        ("proc/cpuinfo", "", HostInfo.processor),
-        ("proc/cpuinfo", "processor: 0\nsiblings: many\n", HostInfo.processor),
+        ("sys/devices/system/cpu/online", "zero to seven", KernelFacts.online_cpus),
+        ("sys/devices/system/cpu/online", "", KernelFacts.online_cpus),
+        ("sys/devices/system/cpu/smt/active", "perhaps", KernelFacts.hyperthreading),
+        ("sys/devices/system/node/node1/cpulist", "4-7;", KernelFacts.numa_nodes),
+        ("sys/devices/system/node/node1/meminfo", "lots", KernelFacts.numa_nodes),
+        ("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: -5 kB", KernelFacts.numa_nodes),
+        ("proc/meminfo", "MemFree: 5 kB\n", KernelFacts.memory),
+        ("proc/meminfo", "MemTotal: 5 kB\n", KernelFacts.memory),
+        ("proc/cpuinfo", "", KernelFacts.processor),
+        ("proc/cpuinfo", "processor: 0\nsiblings: many\n", KernelFacts.processor),
     ],
 )
 def test_garbage_is_refused_with_the_files_path(tmp_path, file, garbage, ask):
@@ -215,7 +209,7 @@ def test_garbage_is_refused_with_the_files_path(tmp_path, file, garbage, ask):
     with pytest.raises(HostFactsError) as caught:
         ask(facts_of(machine))
 
-    assert caught.value.path == str(tmp_path / file)
+    assert caught.value.what == str(tmp_path / file)
     assert str(caught.value).startswith(str(tmp_path / file))
 
 
@@ -230,11 +224,11 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("file", "ask"),
     [
-        ("sys/devices/system/cpu/online", HostInfo.online_cpus),
-        ("sys/devices/system/node/node0/meminfo", HostInfo.numa_nodes),
-        ("sys/devices/system/node/node0/cpulist", HostInfo.numa_nodes),
-        ("proc/meminfo", HostInfo.memory),
-        ("proc/cpuinfo", HostInfo.processor),
+        ("sys/devices/system/cpu/online", KernelFacts.online_cpus),
+        ("sys/devices/system/node/node0/meminfo", KernelFacts.numa_nodes),
+        ("sys/devices/system/node/node0/cpulist", KernelFacts.numa_nodes),
+        ("proc/meminfo", KernelFacts.memory),
+        ("proc/cpuinfo", KernelFacts.processor),
     ],
 )
 def test_a_missing_file_is_named(tmp_path, file, ask):
@@ -244,7 +238,7 @@ def test_a_missing_file_is_named(tmp_path, file, ask):
     with pytest.raises(HostFactsError, match="No such file") as caught:
         ask(facts_of(machine))
 
-    assert caught.value.path == str(tmp_path / file)
+    assert caught.value.what == str(tmp_path / file)
 
 
 def test_a_file_where_the_node_directory_should_be_is_refused(tmp_path):
@@ -256,7 +250,7 @@ def test_a_file_where_the_node_directory_should_be_is_refused(tmp_path):
 
 
 def test_the_machine_the_tests_run_on_can_be_read():
-    facts = HostInfo()
+    facts = KernelFacts()
 
     nodes = facts.numa_nodes()
 

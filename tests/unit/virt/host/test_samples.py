@@ -1,9 +1,10 @@
-from virt.host.facts import HostInfo, Memory, NumaNode
+from virt.host.facts import KernelFacts, Memory
 from virt.host.samples import two_socket
+from virt.node.facts import NumaNode
 
 
 def test_the_sample_machine_has_two_sockets_of_sixteen_processors_and_32_gib():
-    facts = HostInfo(*two_socket())
+    facts = KernelFacts(*two_socket())
 
     assert facts.numa_nodes() == [
         NumaNode(0, frozenset([*range(8), *range(16, 24)]), 32768),
@@ -13,7 +14,7 @@ def test_the_sample_machine_has_two_sockets_of_sixteen_processors_and_32_gib():
 
 
 def test_the_sample_machines_processors_are_known():
-    facts = HostInfo(*two_socket())
+    facts = KernelFacts(*two_socket())
 
     assert (facts.processor().vendor, facts.hyperthreading()) == ("GenuineIntel", True)
     assert "avx512f" in facts.processor().features

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tests.unit.virt.consumers import uuid
-from tests.unit.virt.libvirt.hosts import (
+from tests.unit.virt.node.hosts import (
     GPUS,
     TYPE,
     KnownHost,

@@ -6,7 +6,7 @@ import pytest
 
 from compute.exceptions import ComputeHostNotFound, InvalidConfiguration, VirtDriverNotReady
 from tests.unit.virt.consumers import uuid
-from tests.unit.virt.libvirt.hosts import (
+from tests.unit.virt.node.hosts import (
     FACTS,
     GPUS,
     TYPE,
@@ -16,9 +16,9 @@ from tests.unit.virt.libvirt.hosts import (
     network_card,
     pinned,
 )
-from virt.host.facts import DiskSpace, HostFactsError, Processor
 from virt.inventory import record
-from virt.libvirt.facts import MalformedXML
+from virt.libvirt.xml_reading import MalformedXML
+from virt.node.facts import DiskSpace, HostFactsError, Processor
 
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet-1"})
 

@@ -13,17 +13,17 @@ from tests.unit.virt.libvirt.hosts import (
     card_xml,
     gpu_xml,
     guest_xml,
-    mdev_uuid,
     mdev_xml,
     node_xml,
 )
 from tests.unit.virt.libvirt.library import Altered
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
+from tests.unit.virt.node.hosts import mdev_uuid
 from virt.driver import DriverLoadError, load_driver
-from virt.host.facts import HostFactsError
-from virt.libvirt.facts import MalformedXML
 from virt.libvirt.host_info import LibvirtHostInfo
 from virt.libvirt.hypervisor import Hypervisor
+from virt.libvirt.xml_reading import MalformedXML
+from virt.node.facts import HostFactsError
 
 HASWELL = "<model>Haswell</model><vendor>Intel</vendor><feature name='vmx'/>"
 

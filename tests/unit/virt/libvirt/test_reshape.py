@@ -10,7 +10,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderTree
 from tests.unit.virt.conftest import ROOT_UUID as ROOT
 from tests.unit.virt.consumers import body, resources, totals, uuid
-from tests.unit.virt.libvirt.hosts import (
+from tests.unit.virt.node.hosts import (
     GPUS,
     TYPE,
     floating,
@@ -20,7 +20,7 @@ from tests.unit.virt.libvirt.hosts import (
     pinned,
 )
 from virt.inventory import record
-from virt.libvirt.facts import MalformedXML
+from virt.libvirt.xml_reading import MalformedXML
 
 SERVER = {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
 FLAT = {"MEMORY_MB": record(16384), "VCPU": record(8, 0, 4.0), "DISK_GB": record(1000)}

@@ -13,7 +13,7 @@ from compute import config, exceptions
 from compute.provider_tree import ProviderTree
 from tests.unit.virt.conftest import ROOT_UUID as ROOT
 from tests.unit.virt.consumers import body, resources, totals, used, uuid
-from tests.unit.virt.libvirt.hosts import (
+from tests.unit.virt.node.hosts import (
     GPUS,
     TYPE,
     KnownHost,
@@ -23,9 +23,9 @@ from tests.unit.virt.libvirt.hosts import (
     network_card,
     pinned,
 )
-from virt.host.facts import NumaNode
 from virt.inventory import record
 from virt.libvirt import LibvirtDriver
+from virt.node.facts import NumaNode
 from virt.reshape.capacity import Stock
 from virt.virtapi import NoopVirtAPI
 

@@ -12,10 +12,9 @@ from tests.unit.virt.libvirt.hosts import (
     gpu_xml,
     guest_xml,
     mdev_of_guest_xml,
-    mdev_uuid,
     mdev_xml,
 )
-from virt.host.cpu_traits import cpu_traits
+from tests.unit.virt.node.hosts import mdev_uuid
 from virt.libvirt.capabilities_xml import (
     parse_capabilities,
     parse_cpu_features,
@@ -23,8 +22,10 @@ from virt.libvirt.capabilities_xml import (
     processor,
 )
 from virt.libvirt.device_xml import parse_devices
-from virt.libvirt.facts import MalformedXML, MediatedDevice
 from virt.libvirt.guest_xml import parse_guest
+from virt.libvirt.xml_reading import MalformedXML
+from virt.node.cpu_traits import cpu_traits
+from virt.node.facts import MediatedDevice
 
 SEV = (
     "<domainCapabilities><features><sev supported='{}'><cbitpos>47</cbitpos>"

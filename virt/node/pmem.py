@@ -6,8 +6,8 @@ from pathlib import Path
 
 from compute import exceptions
 from compute.provider_tree import Resource
-from virt.host.facts import HostFactsError
 from virt.inventory import Inventory, record
+from virt.node.facts import HostFactsError
 
 OPTION = "[libvirt]pmem_namespaces"
 

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from virt.host.facts import NumaNode
-from virt.libvirt.facts import Guest, MediatedDevice
+from virt.node.facts import Guest, MediatedDevice, NumaNode
 
 #: Place (a NUMA cell's id, a card's name) → class → amount.
 Places = dict[int | str, dict[str, int]]

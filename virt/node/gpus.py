@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from virt.inventory import record
-from virt.libvirt.facts import HostFacts
+from virt.node.facts import HostFacts
 from virt.reshape.vgpu import VGPU
 
 _CLASS = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from virt.inventory import Inventory
-from virt.libvirt.facts import Guest, HostFacts, HostInfo
-from virt.libvirt.guest_places import card_places, cell_places, device_counts
+from virt.node.facts import Guest, HostFacts, HostInfo
+from virt.node.guest_places import card_places, cell_places, device_counts
 from virt.reshape.records import Allocations, held
 from virt.sriov import SRIOV_NET_VF
 from virt.virtapi import VirtAPI

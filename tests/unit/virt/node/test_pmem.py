@@ -3,9 +3,9 @@ import pytest
 from compute.exceptions import InvalidConfiguration
 from compute.provider_tree import Resource
 from tests.unit.virt.conftest import ROOT_UUID
-from virt.host.facts import HostFactsError
 from virt.inventory import record
-from virt.libvirt.pmem import parse_labels, read_namespaces
+from virt.node.facts import HostFactsError
+from virt.node.pmem import parse_labels, read_namespaces
 
 CLASS = "CUSTOM_PMEM_NAMESPACE_"
 OPTION = ["SMALL:ns0|ns1", "big:ns2"]

@@ -8,8 +8,8 @@ from oslo_config import cfg
 
 from compute import exceptions
 from virt.inventory import Inventory, cell_inventories, hugepages_class, record
-from virt.libvirt.cpu_sets import CpuSets
-from virt.libvirt.facts import HostFacts
+from virt.node.cpu_sets import CpuSets
+from virt.node.facts import HostFacts
 from virt.reshape import numa
 from virt.sriov import PhysicalFunction
 

@@ -1,7 +1,7 @@
 import pytest
 
 from compute.exceptions import Invalid, InvalidConfiguration
-from virt.libvirt.cpu_sets import configured_cpus, cpu_sets, listed, parse_cpu_spec
+from virt.node.cpu_sets import configured_cpus, cpu_sets, listed, parse_cpu_spec
 
 ONLINE = frozenset(range(8))
 

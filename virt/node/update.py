@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from compute import exceptions
-from virt.host.cpu_traits import cpu_traits
 from virt.inventory import Inventory
-from virt.libvirt import layout, pmem
-from virt.libvirt.consumers import Consumers, KnownPlaces
-from virt.libvirt.cpu_sets import CpuSets
-from virt.libvirt.facts import HostFacts
-from virt.libvirt.gpus import gpus
+from virt.node import layout, pmem
+from virt.node.consumers import Consumers, KnownPlaces
+from virt.node.cpu_sets import CpuSets
+from virt.node.cpu_traits import cpu_traits
+from virt.node.facts import HostFacts
+from virt.node.gpus import gpus
 from virt.pci_device import parse_device_specs
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
 from virt.reshape.records import Allocations

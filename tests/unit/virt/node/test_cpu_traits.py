@@ -2,8 +2,9 @@ import os_traits
 import pytest
 
 from tests.unit.virt.host.machines import ARM_CPUINFO, cpuinfo
-from virt.host.cpu_traits import cpu_traits
-from virt.host.facts import Processor, parse_cpuinfo
+from virt.host.facts import parse_cpuinfo
+from virt.node.cpu_traits import cpu_traits
+from virt.node.facts import Processor
 
 
 def traits_of(features, vendor="GenuineIntel", hyperthreading=False):

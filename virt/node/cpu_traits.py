@@ -5,7 +5,7 @@ The kernel's feature names are those of /proc/cpuinfo: `flags` on x86, `Features
 
 import os_traits
 
-from virt.host.facts import Processor
+from virt.node.facts import Processor
 
 HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 

@@ -1,24 +1,52 @@
-"""What the libvirt driver needs to know of a host, as plain values.
+"""What drivers need to know of a machine, as plain values, and who tells them: a `HostInfo`."""
 
-`HostInfo` is where it learns them. The one that asks libvirt is in host_info.py; anything else with
-these two methods will do.
-"""
-
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from virt.host.facts import DiskSpace, NumaNode, Processor
 from virt.pci_device import PciDevice
 
 
-class MalformedXML(Exception):
-    """libvirt described something in a way that makes no sense; the text says what and how."""
+class HostFactsError(Exception):
+    """What describes the machine can't be read or makes no sense; the text says what and how."""
 
-    def __init__(self, what: str, reason: str) -> None:
-        super().__init__(f"{what}: {reason}")
-        self.what = what
+    def __init__(self, what: str | os.PathLike[str], reason: str) -> None:
+        """`what` is a file's path, or names a device, a guest or the like."""
+        super().__init__(f"{os.fspath(what)}: {reason}")
+        self.what = os.fspath(what)
         self.reason = reason
+
+
+@dataclass(frozen=True)
+class DiskSpace:
+    """A file system's size and what is free for unprivileged users, in whole GiB."""
+
+    total_gb: int
+    free_gb: int
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """One NUMA node: its online processors and its memory in MiB; either may be nothing.
+
+    `hugepages` is size in KiB → how many pages are set aside of the memory.
+    """
+
+    id: int
+    cpus: frozenset[int]
+    memory_mb: int
+    hugepages: Mapping[int, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What the processors are; `features`, in the kernel's words, are those that all have."""
+
+    vendor: str
+    model: str
+    features: frozenset[str]
+    threads_per_core: int
 
 
 @dataclass(frozen=True)
@@ -34,6 +62,7 @@ class MediatedDevice:
 class HostFacts:
     """One host. Memory is in MiB, disk in GiB.
 
+    `memory_used_mb` is None where it is what guests are entitled to that counts as used.
     `creatable` is device → type → how many more mediated devices of it can be made, as long as no
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
     can use it at once. `pmem_namespaces` is the name of a namespace of persistent memory → its size
@@ -55,6 +84,7 @@ class HostFacts:
     pci_devices: Sequence[PciDevice] = ()
     encryption_slots: Mapping[str, int] = field(default_factory=dict)
     pmem_namespaces: Mapping[str, int] = field(default_factory=dict)
+    memory_used_mb: int | None = None
 
     @property
     def online_cpus(self) -> frozenset[int]:
@@ -88,8 +118,8 @@ class Guest:
 class HostInfo(Protocol):
     """Tells about one host.
 
-    Both raise VirtDriverNotReady while the hypervisor can't be asked, MalformedXML and
-    HostFactsError if what it says can't be understood.
+    Both raise VirtDriverNotReady while it can't be asked, and HostFactsError if what it says can't
+    be understood.
     """
 
     def facts(self) -> HostFacts:

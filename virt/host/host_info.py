@@ -1,0 +1,45 @@
+"""A machine as its kernel and its file system describe it."""
+
+import os
+
+from virt.host.devices import read_devices
+from virt.host.facts import KernelFacts
+from virt.node.disk import disk_space
+from virt.node.facts import Guest, HostFacts
+
+
+class LinuxHostInfo:
+    """Reads everything anew at each call; a virt.node.facts.HostInfo.
+
+    `instances_path` is where guests' disks are.
+    """
+
+    def __init__(self, kernel: KernelFacts, instances_path: str | os.PathLike[str]) -> None:
+        self._kernel = kernel
+        self._instances_path = instances_path
+
+    def facts(self) -> HostFacts:
+        """Return what the machine is and has. Its name is for others to know."""
+        kernel = self._kernel
+        devices = read_devices(kernel.sysfs_root)
+        memory = kernel.memory()
+        return HostFacts(
+            hostname="",
+            hypervisor_type="host",
+            hypervisor_version=1,
+            architecture="",
+            processor=kernel.processor(),
+            hyperthreading=kernel.hyperthreading(),
+            memory_mb=memory.total_mb,
+            cells=kernel.numa_nodes(),
+            disk=disk_space(self._instances_path),
+            creatable=devices.creatable,
+            mediated_devices=devices.mediated,
+            pci_devices=devices.pci,
+            encryption_slots=kernel.encryption_slots(),
+            memory_used_mb=max(0, memory.total_mb - memory.available_mb),
+        )
+
+    def guests(self) -> tuple[Guest, ...]:
+        """Return nothing: guests of this machine aren't ours to know."""
+        return ()

@@ -1,0 +1,194 @@
+"""A driver of one node, told by facts about the machine."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from compute import exceptions
+from virt.driver import ComputeDriver
+from virt.node import pmem
+from virt.node.consumers import Consumers
+from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
+from virt.node.facts import HostFacts, HostFactsError, HostInfo
+from virt.node.gpus import checked_classes
+from virt.node.update import NodeUpdate
+from virt.pci_device import offered, parse_device_specs
+from virt.reshape.records import Allocations
+from virt.reshape.resource_class import check_renames
+from virt.virtapi import VirtAPI
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+
+class NodeDriver(ComputeDriver):
+    """Reports a machine as its facts are; subclasses say what the node is called.
+
+    Options that contradict each other, or the machine, are an InvalidConfiguration; so are facts
+    that make no sense. In a reshape all of these are a ReshapeFailed, and so is a
+    VirtDriverNotReady.
+    """
+
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, host_info: HostInfo) -> None:
+        super().__init__(virtapi, conf)
+        self._host_info = host_info
+
+    def init_host(self, host: str) -> None:
+        """Refuse options that contradict each other."""
+        check_options(self.conf)
+
+    def list_instances(self) -> list[str]:
+        """Return the names of the guests, as far as they are known."""
+        with understood():
+            return [guest.name for guest in self._host_info.guests()]
+
+    def list_instance_uuids(self) -> list[str]:
+        """Return the uuids of the guests, as far as they are known."""
+        with understood():
+            return [guest.uuid for guest in self._host_info.guests()]
+
+    def get_host_ip_addr(self) -> str:
+        """Return the configured `my_ip`."""
+        return self.conf.my_ip
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Return the machine's totals, and what is used of them.
+
+        Raises ComputeHostNotFound for another node than ours.
+        """
+        if nodename not in self.get_available_nodes():
+            raise exceptions.ComputeHostNotFound(host=nodename)
+        with understood():
+            facts, guests = self._host_info.facts(), self._host_info.guests()
+        cpus = self._cpus(facts)
+        memory_used_mb = facts.memory_used_mb
+        if memory_used_mb is None:
+            memory_used_mb = sum(guest.memory_mb for guest in guests)
+        return {
+            "vcpus": len(cpus.shared | cpus.dedicated),
+            "vcpus_used": sum(len(guest.vcpu_cpus) for guest in guests),
+            "memory_mb": facts.memory_mb,
+            "memory_mb_used": memory_used_mb,
+            "local_gb": facts.disk.total_gb,
+            "local_gb_used": facts.disk.total_gb - facts.disk.free_gb,
+            "disk_available_least": facts.disk.free_gb,
+            "cpu_info": _cpu_info(facts),
+            "numa_topology": _numa_topology(facts),
+            "hypervisor_type": facts.hypervisor_type,
+            "hypervisor_version": facts.hypervisor_version,
+            "hypervisor_hostname": nodename,
+            "supported_instances": [],
+            "pci_passthrough_devices": json.dumps(self._offered_devices(facts)),
+            "stats": {},
+        }
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: Allocations | None = None,
+    ) -> None:
+        """Report the machine (contract: ComputeDriver.update_provider_tree)."""
+        with understood(reshaping=allocations is not None):
+            facts = self._host_info.facts()
+            NodeUpdate(
+                tree=provider_tree,
+                nodename=nodename,
+                allocations=allocations,
+                facts=facts,
+                cpus=self._cpus(facts),
+                consumers=Consumers(self._host_info, self.virtapi, facts),
+                conf=self.conf,
+                ratios_from=self._get_allocation_ratios,
+                reserved_disk_gb=self._reserved_disk_gb(facts),
+            ).run()
+
+    def _facts(self) -> HostFacts:
+        with understood():
+            return self._host_info.facts()
+
+    def _cpus(self, facts: HostFacts) -> CpuSets:
+        return cpu_sets(configured_cpus(self.conf), facts.online_cpus)
+
+    def _reserved_disk_gb(self, facts: HostFacts) -> int:
+        kept = self._get_reserved_host_disk_gb_from_config()
+        if self.conf.workarounds.reserve_disk_resource_for_image_cache:
+            kept += facts.image_cache_gb
+        return kept
+
+    def _offered_devices(self, facts: HostFacts) -> list[dict[str, Any]]:
+        """Return the devices guests may have, as the compute service knows them."""
+        specs = parse_device_specs(self.conf.pci.device_spec)
+        return [
+            {
+                **spec.tags,
+                "address": device.address,
+                "vendor_id": device.vendor_id,
+                "product_id": device.product_id,
+                "dev_type": device.kind,
+                "numa_node": device.numa_node,
+                "parent_addr": device.physical_function,
+                "status": "available",
+            }
+            for device, spec in offered(facts.pci_devices, specs)
+            if device.is_there
+        ]
+
+
+def check_options(conf: cfg.ConfigOpts) -> None:
+    """Raise InvalidConfiguration if options contradict each other, whatever the host has."""
+    configured_cpus(conf)
+    parse_device_specs(conf.pci.device_spec)
+    checked_classes(conf)
+    pmem.parse_labels(conf.libvirt.pmem_namespaces)
+    try:
+        check_renames(conf.berth.renamed_resource_classes)
+    except ValueError as error:
+        raise exceptions.InvalidConfiguration(
+            f"[berth]renamed_resource_classes: {error}"
+        ) from error
+
+
+@contextlib.contextmanager
+def understood(reshaping: bool = False) -> Iterator[None]:
+    """Turn what went wrong with the facts into what the compute service understands."""
+    try:
+        yield
+    except HostFactsError as error:
+        message = f"Can't tell what this host has: {error}"
+        if reshaping:
+            raise exceptions.ReshapeFailed(error=message) from error
+        raise exceptions.InvalidConfiguration(message) from error
+    except (exceptions.VirtDriverNotReady, exceptions.InvalidConfiguration) as error:
+        if reshaping:
+            raise exceptions.ReshapeFailed(error=error) from error
+        raise
+
+
+def _cpu_info(facts: HostFacts) -> str:
+    return json.dumps(
+        {
+            "arch": facts.architecture,
+            "vendor": facts.processor.vendor,
+            "model": facts.processor.model,
+            "features": sorted(facts.processor.features),
+        }
+    )
+
+
+def _numa_topology(facts: HostFacts) -> str:
+    cells = [
+        {
+            "id": cell.id,
+            "cpus": sorted(cell.cpus),
+            "memory_mb": cell.memory_mb,
+            "hugepages": [
+                {"size_kb": size, "total": count} for size, count in sorted(cell.hugepages.items())
+            ],
+        }
+        for cell in facts.cells
+    ]
+    return json.dumps({"cells": cells})
