@@ -241,9 +241,7 @@ def _databases(kind: str, folder: Path, stack: contextlib.ExitStack) -> dict[str
     if kind != "sqlite":
         copies = COPIES[kind](join(kind, folder / kind))
     new = stack.enter_context(copies.lent())
-    # SQLAlchemy's default driver for MySQL is another one than ours
-    theirs = new(empty=True).replace("mysql:", "mysql+pymysql:")
-    return {"berth": new(empty=True), "reference": theirs}
+    return {"berth": new(empty=True), "reference": new(empty=True)}
 
 
 def table(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Table:

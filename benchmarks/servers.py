@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.reference.environment import SCHEMES
+
 HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
@@ -20,16 +22,22 @@ HEADERS = {
 PATIENCE = 300
 
 
+class Silent(Exception):
+    """A server doesn't answer; what it has logged last says why."""
+
+
 class Server:
     """A running server.
 
     :param name: berth, reference or floor
+    :param log: what it writes there is shown if it doesn't answer
     """
 
-    def __init__(self, name: str, port: int, process: subprocess.Popen) -> None:
+    def __init__(self, name: str, port: int, process: subprocess.Popen, log: Path) -> None:
         self.name = name
         self.port = port
         self._process = process
+        self._log = log
 
     def get(self, path: str) -> bytes:
         """The body of a successful answer."""
@@ -39,16 +47,24 @@ class Server:
         """The body of a successful answer.
 
         :param body: what the request's body says in JSON
+        :raises Silent: without an answer, as when the server couldn't start
         """
+        try:
+            status, content = self._answer(method, path, body)
+        except (OSError, http.client.HTTPException) as failed:
+            last = "".join(self._log.read_text().splitlines(keepends=True)[-20:])
+            raise Silent(f"{self.name}: no answer to {method} {path[:200]}\n{last}") from failed
+        if status >= 300:
+            raise RuntimeError(f"{method} {path[:200]}: {status} {content[:500]!r}")
+        return content
+
+    def _answer(self, method: str, path: str, body: Any) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        if answer.status >= 300:
-            raise RuntimeError(f"{method} {path[:200]}: {answer.status} {content[:500]!r}")
-        return content
+        with contextlib.closing(connection):
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
 
     def time(self, path: str) -> float:
         """Seconds from the request to the last byte of the answer."""
@@ -78,7 +94,9 @@ def _gunicorn(
     # away from this checkout, whose packages would hide the reference's
     folder = parent / name
     folder.mkdir(parents=True, exist_ok=True)
-    with socket.create_server(("127.0.0.1", 0)) as listener, (folder / "log").open("w") as log:
+    log_file = folder / "log"
+    with socket.create_server(("127.0.0.1", 0)) as listener, log_file.open("w") as log:
+        port = listener.getsockname()[1]
         process = subprocess.Popen(
             [
                 *(interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"),
@@ -90,11 +108,13 @@ def _gunicorn(
             stdout=log,
             stderr=log,
         )
-        try:
-            yield Server(name, listener.getsockname()[1], process)
-        finally:
-            process.terminate()
-            process.wait()
+    # from here on the listener is the server's alone: who asks one that has ended is refused,
+    # where an open listener would have him wait
+    try:
+        yield Server(name, port, process, log_file)
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _settings(connection: str) -> dict[str, str]:
@@ -116,8 +136,13 @@ def berth(connection: str, folder: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Server]:
-    """openstack-placement, from the environment of `interpreter`."""
+    """openstack-placement, from the environment of `interpreter`.
+
+    :param connection: as ours would have it, without a driver
+    """
     target = "placement.wsgi.api:application"
+    scheme, colon, rest = connection.partition(":")
+    connection = SCHEMES.get(scheme + colon, scheme + colon) + rest
     settings = _settings(connection)
     with _gunicorn("reference", interpreter, target, folder, settings) as server:
         yield server

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.reference.answers import Answer
+from tests.reference.environment import SCHEMES
 from tests.reference.pair import SECONDS_TO_ANSWER
 from tests.reference.script import Request
 from tests.reference.starting import Starter, plain_environ, wait_for
 
 LATEST = "1.39"
-#: the drivers that the reference's environment has
-REFERENCE_SCHEMES = {"postgresql:": "postgresql+psycopg2:", "mysql:": "mysql+pymysql:"}
 
 
 class Service:
@@ -101,7 +100,7 @@ class Program:
 
     def _url(self, url: str) -> str:
         if self.name == "reference":
-            for scheme, with_driver in REFERENCE_SCHEMES.items():
+            for scheme, with_driver in SCHEMES.items():
                 if url.startswith(scheme):
                     return url.replace(scheme, with_driver, 1)
         return url

@@ -95,6 +95,7 @@ def reference(interpreter: str, folder: Path, options: Options, mount: str) -> I
         environ["SCRIPT_NAME"] = mount
     log = (folder / "reference.log").open("w")
     with log, socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         command = [interpreter, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}"]
         command += ["--workers", "1", "--log-level", "error", "placement.wsgi.api:application"]
         server = subprocess.Popen(
@@ -105,8 +106,9 @@ def reference(interpreter: str, folder: Path, options: Options, mount: str) -> I
             stdout=log,
             stderr=log,
         )
-        try:
-            yield Service(host="127.0.0.1", port=listener.getsockname()[1])
-        finally:
-            server.terminate()
-            server.wait()
+    # the listener is the server's alone now: requests to one that has ended are refused
+    try:
+        yield Service(host="127.0.0.1", port=port)
+    finally:
+        server.terminate()
+        server.wait()

@@ -11,6 +11,8 @@ REQUIREMENTS = (
     # to speak with PostgreSQL and MariaDB
     *("psycopg2-binary", "PyMySQL"),
 )
+#: with what a URL begins, and begins where those are named
+SCHEMES = {"postgresql:": "postgresql+psycopg2:", "mysql:": "mysql+pymysql:"}
 #: an interpreter that has REQUIREMENTS already
 INTERPRETER = "BERTH_REFERENCE_PYTHON"
 #: where the environment is kept from one run to the next
