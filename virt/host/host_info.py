@@ -4,8 +4,9 @@ import os
 
 from virt.host.devices import read_devices
 from virt.host.facts import KernelFacts
-from virt.node.disk import disk_space
+from virt.node.disk import disk_space, image_cache_gb
 from virt.node.facts import Guest, HostFacts
+from virt.node.pmem import read_namespaces
 
 
 class LinuxHostInfo:
@@ -33,10 +34,12 @@ class LinuxHostInfo:
             memory_mb=memory.total_mb,
             cells=kernel.numa_nodes(),
             disk=disk_space(self._instances_path),
+            image_cache_gb=image_cache_gb(self._instances_path),
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
             encryption_slots=kernel.encryption_slots(),
+            pmem_namespaces=read_namespaces(kernel.sysfs_root),
             memory_used_mb=max(0, memory.total_mb - memory.available_mb),
         )
 

@@ -1,5 +1,6 @@
 """Persistent memory, of which each guest gets whole namespaces (compute.md §6.5)."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def parse_labels(texts: Sequence[str]) -> dict[str, list[str]]:
     return labels
 
 
-def read_namespaces(sysfs_root: str) -> dict[str, int]:
+def read_namespaces(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     """Return name → size in bytes of the host's namespaces. Raises HostFactsError."""
     found = {}
     for directory in sorted(Path(sysfs_root, "bus", "nd", "devices").glob("namespace*")):

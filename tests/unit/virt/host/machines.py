@@ -96,6 +96,13 @@ class Machine:
         (bus / address).symlink_to(device)
         return device
 
+    def add_namespace(self, device, name, size):
+        """Add a namespace of persistent memory, and return its directory."""
+        directory = self.sysfs / "bus" / "nd" / "devices" / device
+        self.write(directory / "alt_name", f"{name}\n")
+        self.write(directory / "size", f"{size}\n")
+        return directory
+
     def write(self, path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -1,6 +1,7 @@
 """Huge pages, network cards, mediated devices, processors and disk of the host driver."""
 
 import copy
+import json
 import shutil
 
 import pytest
@@ -257,6 +258,58 @@ def test_the_disk_is_the_file_system_of_the_configured_path(make, tree, monkeypa
 
     assert set(asked) == {"/srv/guests"}
     assert tree.data("host1").inventory["DISK_GB"] == record(77)
+
+
+@pytest.mark.parametrize(("counted", "reserved"), [(False, 1), (True, 3)])
+def test_the_image_cache_is_reserved_if_asked_for(
+    make, tree, tmp_path, monkeypatch, counted, reserved
+):
+    monkeypatch.setattr(host_info, "disk_space", lambda path: DiskSpace(77, 7))
+    cache = tmp_path / "guests" / "_base"
+    cache.mkdir(parents=True)
+    with (cache / "image").open("wb") as image:
+        image.truncate(1024**3 + 1)
+
+    make(
+        instances_path=str(tmp_path / "guests"),
+        reserved_host_disk_mb=1024,
+        workarounds__reserve_disk_resource_for_image_cache=counted,
+    ).update_provider_tree(tree, "host1")
+
+    assert tree.data("host1").inventory["DISK_GB"]["reserved"] == reserved
+
+
+# Persistent memory
+
+
+def test_namespaces_of_persistent_memory_are_those_of_the_option(make, machine, tree):
+    machine.add_namespace("namespace0.0", "ns0", 1024)
+    machine.add_namespace("namespace0.1", "ns1", 1024)
+
+    make(libvirt__pmem_namespaces=["SMALL:ns0|ns1"]).update_provider_tree(tree, "host1")
+
+    root = tree.data("host1")
+    assert root.inventory["CUSTOM_PMEM_NAMESPACE_SMALL"] == record(2)
+    assert {one.identifier for one in root.resources["CUSTOM_PMEM_NAMESPACE_SMALL"]} == {
+        "ns0",
+        "ns1",
+    }
+
+
+# Devices for the compute service
+
+
+def test_devices_guests_may_have_are_listed_and_those_not_made_yet_are_not(make, machine):
+    machine.add_card("0000:84:00.0", "ens1", total=4, present=2, node=1)
+    machine.add_pci_device("0000:a1:00.0")
+
+    driver = make(pci__device_spec=['{"product_id": "154c"}'])
+
+    listed = json.loads(driver.get_available_resource("host1")["pci_passthrough_devices"])
+    assert [(one["address"], one["dev_type"], one["parent_addr"]) for one in listed] == [
+        ("0000:84:02.0", "type-VF", "0000:84:00.0"),
+        ("0000:84:03.0", "type-VF", "0000:84:00.0"),
+    ]
 
 
 # What can't be read

@@ -3,6 +3,7 @@ import pytest
 from compute.exceptions import InvalidConfiguration
 from compute.provider_tree import Resource
 from tests.unit.virt.conftest import ROOT_UUID
+from tests.unit.virt.host.machines import Machine
 from virt.inventory import record
 from virt.node.facts import HostFactsError
 from virt.node.pmem import parse_labels, read_namespaces
@@ -15,14 +16,6 @@ OPTION = ["SMALL:ns0|ns1", "big:ns2"]
 def host(host):
     host.change(pmem_namespaces={"ns0": 128, "ns1": 128, "ns2": 512})
     return host
-
-
-def add_namespace(sysfs, directory, name, size):
-    place = sysfs / "bus" / "nd" / "devices" / directory
-    place.mkdir(parents=True)
-    (place / "alt_name").write_text(f"{name}\n")
-    (place / "size").write_text(f"{size}\n")
-    return place
 
 
 def test_each_label_is_a_class_with_its_namespaces_as_resources(make_driver, tree, host):
@@ -68,17 +61,19 @@ def test_labels_may_have_several_namespaces():
 
 
 def test_namespaces_are_read_from_sysfs(tmp_path):
-    add_namespace(tmp_path, "namespace0.0", "ns0", 1024)
-    add_namespace(tmp_path, "namespace0.1", "", 1024)
-    add_namespace(tmp_path, "namespace0.2", "empty", 0)
-    assert read_namespaces(str(tmp_path)) == {"ns0": 1024}
-    assert read_namespaces(str(tmp_path / "nowhere")) == {}
+    machine = Machine(tmp_path)
+    machine.add_namespace("namespace0.0", "ns0", 1024)
+    machine.add_namespace("namespace0.1", "", 1024)
+    machine.add_namespace("namespace0.2", "empty", 0)
+    assert read_namespaces(machine.sysfs) == {"ns0": 1024}
+    assert read_namespaces(tmp_path / "nowhere") == {}
 
 
 def test_a_namespace_whose_files_are_broken_is_named(tmp_path):
-    place = add_namespace(tmp_path, "namespace0.0", "ns0", "large")
+    machine = Machine(tmp_path)
+    place = machine.add_namespace("namespace0.0", "ns0", "large")
     with pytest.raises(HostFactsError, match=r"namespace0\.0/size.*large"):
-        read_namespaces(str(tmp_path))
+        read_namespaces(machine.sysfs)
     (place / "size").unlink()
     with pytest.raises(HostFactsError, match=r"namespace0\.0/size"):
-        read_namespaces(str(tmp_path))
+        read_namespaces(machine.sysfs)
