@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
 SRIOV_NET_VF = "SRIOV_NET_VF"
-_PHYSNET_TRAIT = "CUSTOM_PHYSNET_"
+
+#: Beginning of the traits of networks.
+PHYSNET_TRAIT = "CUSTOM_PHYSNET_"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class PhysicalFunction:
 
 def physnet_trait(physical_network: str) -> str:
     """Return the trait of the cards in a network: `CUSTOM_PHYSNET_<NAME>`."""
-    return _PHYSNET_TRAIT + re.sub(r"[^A-Z0-9_]", "_", physical_network.upper())
+    return PHYSNET_TRAIT + re.sub(r"[^A-Z0-9_]", "_", physical_network.upper())
 
 
 def physical_functions(
@@ -116,6 +118,7 @@ class CardProviders:
                 parents[one.name],
                 one.inventory,
                 one.traits,
+                PHYSNET_TRAIT,
             )
             for one in self.functions
         }
@@ -151,5 +154,5 @@ def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
         for one in below
         if one.name.startswith(f"{nodename}_")
         and SRIOV_NET_VF in one.inventory
-        and any(trait.startswith(_PHYSNET_TRAIT) for trait in one.traits)
+        and any(trait.startswith(PHYSNET_TRAIT) for trait in one.traits)
     ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from virt.inventory import Inventory, cell_inventories
 from virt.reshape import numa
-from virt.sriov import PhysicalFunction
+from virt.sriov import PHYSNET_TRAIT, PhysicalFunction
 
 #: Current inventory → ratio of each class.
 Ratios = Callable[[Inventory], Mapping[str, float]]
@@ -40,6 +40,7 @@ def cells_and_cards(
             nodename if card.numa_node is None else names[card.numa_node],
             card.inventory,
             card.traits,
+            PHYSNET_TRAIT,
         )
         for card in cards
     ]

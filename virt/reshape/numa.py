@@ -31,12 +31,17 @@ _TOGETHER = (*CELL_CLASSES, "PCPU")
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider the driver wants below its root; parents come before their children."""
+    """A provider the driver wants below its root; parents come before their children.
+
+    Traits are added to what it has. Of those that begin with `trait_family`, it loses all others:
+    the driver knows them all.
+    """
 
     name: str
     parent: str
     inventory: Inventory
     traits: Collection[str] = field(default=())
+    trait_family: str | None = None
 
 
 def cell_name(nodename: str, cell_id: int) -> str:
@@ -124,11 +129,18 @@ def arrange(
     for name, inventory in inventories.items():
         tree.update_inventory(uuids[name], inventory)
     for provider in wanted:
-        tree.add_traits(uuids[provider.name], *provider.traits)
+        _update_traits(tree, uuids[provider.name], provider)
     # Children come after their parents in `present`, and have to go before them.
     for name, uuid in reversed(present.items()):
         if name not in inventories:
             remove_provider(tree, uuid)
+
+
+def _update_traits(tree: "ProviderTree", uuid: str, provider: Provider) -> None:
+    if provider.trait_family is not None:
+        family = {one for one in tree.data(uuid).traits if one.startswith(provider.trait_family)}
+        tree.remove_traits(uuid, *family.difference(provider.traits))
+    tree.add_traits(uuid, *provider.traits)
 
 
 def _present(tree: "ProviderTree", root: str, is_ours: Ownership) -> dict[str, str]:

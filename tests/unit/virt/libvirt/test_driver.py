@@ -242,6 +242,14 @@ class TestCells:
         make_driver(pci__device_spec=[NETWORK]).update_provider_tree(tree, "host1")
         assert parent_of(tree, "host1_ens1") == "host1"
 
+    def test_a_card_put_into_another_network_leaves_the_first(self, make_driver, tree, host):
+        host.change(pci_devices=network_card("ens1", 1, 4, 1))
+        make_driver(pci__device_spec=[NETWORK]).update_provider_tree(tree, "host1")
+        tree.add_traits("host1_ens1", "CUSTOM_OPERATORS")
+        moved = NETWORK.replace("physnet-1", "other")
+        make_driver(pci__device_spec=[moved]).update_provider_tree(tree, "host1")
+        assert tree.data("host1_ens1").traits == {"CUSTOM_OPERATORS", "CUSTOM_PHYSNET_OTHER"}
+
     def test_a_card_that_vanished_is_removed(self, make_driver, tree, host, options):
         host.change(pci_devices=network_card("ens1", 1, 4, 1))
         driver = make_driver(pci__device_spec=[NETWORK], **options)
