@@ -56,7 +56,8 @@ OPTIONS = [
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",
-        help="Directory the host driver reads as sysfs (processors, NUMA nodes, devices).",
+        help="Directory the host driver reads as sysfs (processors, NUMA nodes, devices); the "
+        "libvirt driver reads there what libvirt doesn't tell.",
     ),
     cfg.StrOpt(
         "procfs_root",

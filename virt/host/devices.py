@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from virt.host.facts import whole_number
 from virt.node.facts import HostFactsError, MediatedDevice
+from virt.node.files import whole_number
 from virt.pci_device import PciDevice
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

@@ -6,14 +6,11 @@ directories are given, so that the same code reads a tree of files laid out by h
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from virt.node.facts import HostFactsError, NumaNode, Processor
-
-_T = TypeVar("_T")
+from virt.node.files import parsed, whole_number
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
 _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
@@ -47,11 +44,11 @@ class KernelFacts:
 
     def online_cpus(self) -> frozenset[int]:
         """Return the numbers of the processors that are online."""
-        return _parsed(self._system / "cpu" / "online", _some_cpus)
+        return parsed(self._system / "cpu" / "online", _some_cpus)
 
     def memory(self) -> Memory:
         """Return the machine's memory as /proc/meminfo has it."""
-        return _parsed(self._procfs / "meminfo", _memory)
+        return parsed(self._procfs / "meminfo", _memory)
 
     def numa_nodes(self) -> list[NumaNode]:
         """Return the NUMA nodes in the order of their numbers.
@@ -71,9 +68,9 @@ class KernelFacts:
         nodes = {}
         unclaimed = online
         for number, directory in directories:
-            cpus = _parsed(directory / "cpulist", parse_cpu_list) & unclaimed
+            cpus = parsed(directory / "cpulist", parse_cpu_list) & unclaimed
             unclaimed -= cpus
-            memory_mb = _parsed(directory / "meminfo", _node_memory_mb)
+            memory_mb = parsed(directory / "meminfo", _node_memory_mb)
             nodes[number] = NumaNode(number, cpus, memory_mb, _hugepages(directory / "hugepages"))
         claimed_mb = sum(node.memory_mb for node in nodes.values())
         unclaimed_mb = max(0, self.memory().total_mb - claimed_mb)
@@ -83,20 +80,15 @@ class KernelFacts:
         )
         return list(nodes.values())
 
-    def encryption_slots(self) -> dict[str, int]:
-        """Return technology (`amd_sev`) → how many guests can use it, as the kernel counts them."""
-        path = self.sysfs_root / "fs" / "cgroup" / "misc.capacity"
-        return _parsed(path, _encryption_slots) if path.exists() else {}
-
     def processor(self) -> Processor:
         """Return what kind of processors there are."""
-        return _parsed(self._procfs / "cpuinfo", parse_cpuinfo)
+        return parsed(self._procfs / "cpuinfo", parse_cpuinfo)
 
     def hyperthreading(self) -> bool:
         """Say whether the cores run several threads each, by the kernel's word if it has one."""
         active = self._system / "cpu" / "smt" / "active"
         if active.exists():
-            return _parsed(active, _flag)
+            return parsed(active, _flag)
         return self.processor().threads_per_core > 1
 
     def _node_directories(self) -> list[tuple[int, Path]]:
@@ -120,7 +112,7 @@ def _hugepages(directory: Path) -> dict[int, int]:
     except OSError as error:
         raise HostFactsError(directory, error.strerror or str(error)) from error
     sizes = {int(match[1]): one for one in entries if (match := _HUGEPAGES.fullmatch(one.name))}
-    counts = {size: _parsed(sizes[size] / "nr_hugepages", whole_number) for size in sorted(sizes)}
+    counts = {size: parsed(sizes[size] / "nr_hugepages", whole_number) for size in sorted(sizes)}
     return {size: count for size, count in counts.items() if count}
 
 
@@ -165,34 +157,6 @@ def parse_cpuinfo(text: str) -> Processor:
 def _cpuinfo_block(block: str) -> dict[str, str]:
     pairs = (line.partition(":") for line in block.splitlines())
     return {key.strip(): value.strip() for key, separator, value in pairs if separator}
-
-
-def _parsed(path: Path, parse: Callable[[str], _T]) -> _T:
-    """Read `path` and make sense of it."""
-    try:
-        return parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise HostFactsError(path, error.strerror or str(error)) from error
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise HostFactsError(path, str(error)) from error
-
-
-def whole_number(text: str, lowest: int = 0) -> int:
-    """Read a number of `lowest` or more. Raises ValueError."""
-    number = int(text)
-    if number < lowest:
-        raise ValueError(f"{number} is less than {lowest}")
-    return number
-
-
-def _encryption_slots(text: str) -> dict[str, int]:
-    kinds = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
-    slots = {}
-    for line in text.splitlines():
-        kind, _, amount = line.partition(" ")
-        if kind in kinds and amount.strip() != "max":
-            slots[kinds[kind]] = whole_number(amount)
-    return slots
 
 
 def _some_cpus(text: str) -> frozenset[int]:

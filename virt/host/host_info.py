@@ -5,6 +5,7 @@ import os
 from virt.host.devices import read_devices
 from virt.host.facts import KernelFacts
 from virt.node.disk import disk_space, image_cache_gb
+from virt.node.encryption import read_encryption_slots
 from virt.node.facts import Guest, HostFacts
 from virt.node.pmem import read_namespaces
 
@@ -38,7 +39,7 @@ class LinuxHostInfo:
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
-            encryption_slots=kernel.encryption_slots(),
+            encryption_slots=read_encryption_slots(kernel.sysfs_root),
             pmem_namespaces=read_namespaces(kernel.sysfs_root),
             memory_used_mb=max(0, memory.total_mb - memory.available_mb),
         )

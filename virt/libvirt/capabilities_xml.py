@@ -23,10 +23,11 @@ _KERNEL_NAMES = {
     "spec-ctrl": ("ibrs", "ibpb"),
 }
 
-# Element of the domain capabilities → (element with the number of guests, name of the technology).
+# Element of the domain capabilities, element in it with the number of guests, technology.
 _ENCRYPTION = (
     ("sev", "maxGuests", "amd_sev"),
     ("sev", "maxESGuests", "amd_sev_es"),
+    ("tdx", None, "intel_tdx"),
 )
 
 
@@ -86,22 +87,28 @@ def processor(capabilities: Capabilities, features: Iterable[str]) -> Processor:
     )
 
 
-def parse_encryption_slots(text: str) -> dict[str, int]:
-    """Read from the domain capabilities how many guests each technology can encrypt at once.
+def parse_encryption(text: str) -> dict[str, int | None]:
+    """Read from the domain capabilities by what technologies guests' memory can be encrypted.
 
-    Raises MalformedXML.
+    Returns technology → for how many guests at once; None where libvirt doesn't say. Raises
+    MalformedXML.
     """
     features = parse(text, DOMAIN_CAPABILITIES).find("features")
     slots = {}
     for element, count, name in _ENCRYPTION:
         found = None if features is None else features.find(element)
-        if found is None or found.get("supported") != "yes":
-            continue
-        number = found.findtext(count, "0").strip()
-        if not number.isdigit():
-            raise MalformedXML(DOMAIN_CAPABILITIES, f"<{count}> is not a number: {number!r}")
-        slots[name] = int(number)
+        if found is not None and found.get("supported") == "yes":
+            slots[name] = _guests(found, count)
     return slots
+
+
+def _guests(technology: ElementTree.Element, count: str | None) -> int | None:
+    number = None if count is None else technology.findtext(count)
+    if number is None:
+        return None
+    if not number.strip().isdigit():
+        raise MalformedXML(DOMAIN_CAPABILITIES, f"<{count}> is not a number: {number!r}")
+    return int(number)
 
 
 def _cell(cell: ElementTree.Element) -> NumaNode:

@@ -1,5 +1,6 @@
 """A host as libvirt, and its file system, describe it."""
 
+import os
 from collections.abc import Sequence
 
 from virt.libvirt import capabilities_xml as capabilities
@@ -7,6 +8,7 @@ from virt.libvirt.device_xml import parse_devices
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
 from virt.node.disk import disk_space, image_cache_gb
+from virt.node.encryption import read_encryption_slots
 from virt.node.facts import Guest, HostFacts, NumaNode
 from virt.node.pmem import read_namespaces
 
@@ -14,11 +16,15 @@ from virt.node.pmem import read_namespaces
 class LibvirtHostInfo:
     """Reads everything anew at each call.
 
-    `instances_path` is where guests' disks are, `sysfs_root` where persistent memory is looked for.
+    `instances_path` is where guests' disks are. Below `sysfs_root` is what libvirt doesn't tell:
+    persistent memory, and how many guests can use some kinds of memory encryption.
     """
 
     def __init__(
-        self, hypervisor: Hypervisor, instances_path: str, sysfs_root: str = "/sys"
+        self,
+        hypervisor: Hypervisor,
+        instances_path: str | os.PathLike[str],
+        sysfs_root: str | os.PathLike[str] = "/sys",
     ) -> None:
         self._hypervisor = hypervisor
         self._instances_path = instances_path
@@ -30,7 +36,6 @@ class LibvirtHostInfo:
         host = capabilities.parse_capabilities(hypervisor.capabilities())
         devices = parse_devices(hypervisor.devices())
         memory_mb = hypervisor.memory_mb()
-        encryption = hypervisor.domain_capabilities()
         return HostFacts(
             hostname=hypervisor.hostname(),
             hypervisor_type=hypervisor.type(),
@@ -45,15 +50,23 @@ class LibvirtHostInfo:
             creatable=devices.creatable,
             mediated_devices=devices.mediated,
             pci_devices=devices.pci,
-            encryption_slots=(
-                {} if encryption is None else capabilities.parse_encryption_slots(encryption)
-            ),
+            encryption_slots=self._encryption_slots(),
             pmem_namespaces=read_namespaces(self._sysfs_root),
         )
 
     def guests(self) -> list[Guest]:
         """Return the guests; errors as HostInfo says."""
         return [parse_guest(text, name) for name, text in self._hypervisor.guests().items()]
+
+    def _encryption_slots(self) -> dict[str, int]:
+        """Return what libvirt tells; where it tells no number, the kernel's count."""
+        told = self._hypervisor.domain_capabilities()
+        slots = {} if told is None else capabilities.parse_encryption(told)
+        counted = read_encryption_slots(self._sysfs_root) if None in slots.values() else {}
+        return {
+            name: counted.get(name, 0) if number is None else number
+            for name, number in slots.items()
+        }
 
     def _features(self, host: capabilities.Capabilities) -> frozenset[str]:
         """Return those the host has by itself, and those its processor's model implies."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from compute import exceptions
 from compute.provider_tree import Resource
 from virt.inventory import Inventory, record
-from virt.node.facts import HostFactsError
+from virt.node.files import parsed
 
 OPTION = "[libvirt]pmem_namespaces"
 
@@ -46,11 +46,9 @@ def read_namespaces(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     """Return name → size in bytes of the host's namespaces. Raises HostFactsError."""
     found = {}
     for directory in sorted(Path(sysfs_root, "bus", "nd", "devices").glob("namespace*")):
-        name, size = _content(directory / "alt_name"), _content(directory / "size")
-        if not size.isdigit():
-            raise HostFactsError(directory / "size", f"{size!r} is not a number")
-        if name and int(size):
-            found[name] = int(size)
+        name, size = parsed(directory / "alt_name", str.strip), parsed(directory / "size", int)
+        if name and size:
+            found[name] = size
     return found
 
 
@@ -80,11 +78,3 @@ def resources(
 def inventory(found: Mapping[str, set[Resource]]) -> Inventory:
     """Return the root's inventory of them."""
     return {name: record(len(namespaces)) for name, namespaces in found.items()}
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise HostFactsError(path, reason) from error

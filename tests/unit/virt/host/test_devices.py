@@ -152,7 +152,7 @@ def test_a_broken_count_of_mediated_devices_is_named(machine):
         read_devices(machine.sysfs)
 
 
-# Huge pages and memory encryption
+# Huge pages
 
 
 def test_huge_pages_are_counted_by_cell_and_size(machine):
@@ -179,21 +179,6 @@ def test_a_broken_count_of_huge_pages_is_named(machine):
 
     with pytest.raises(HostFactsError, match="node1/hugepages/hugepages-2048kB/nr_hugepages: inv"):
         KernelFacts(*machine.roots).numa_nodes()
-
-
-def test_memory_encryption_is_as_the_kernel_counts_it(machine):
-    machine.write(
-        machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev 509\nsev_es 99\nother 3\ntdx max\n"
-    )
-
-    assert KernelFacts(*machine.roots).encryption_slots() == {"amd_sev": 509, "amd_sev_es": 99}
-
-
-def test_a_broken_count_of_encrypted_guests_is_named(machine):
-    machine.write(machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev lots\n")
-
-    with pytest.raises(HostFactsError, match=r"misc\.capacity: invalid literal"):
-        KernelFacts(*machine.roots).encryption_slots()
 
 
 def test_the_machine_the_tests_run_on_can_be_read():

@@ -7,6 +7,7 @@ import pytest
 
 from compute.exceptions import VirtDriverNotReady
 from tests.unit.virt.consumers import uuid
+from tests.unit.virt.host.machines import two_sockets
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
     capabilities_xml,
@@ -46,7 +47,7 @@ def altered(libvirt, tmp_path):
 
 
 def info(hypervisor, path):
-    return LibvirtHostInfo(hypervisor, str(path))
+    return LibvirtHostInfo(hypervisor, path, sysfs_root=path / "sys")
 
 
 def raises(libvirt, code):
@@ -111,14 +112,29 @@ def test_a_model_libvirt_does_not_know_has_the_features_that_are_listed(altered,
     assert info(hypervisor, tmp_path).facts().processor.features == {"vmx"}
 
 
+def encryption_of(inside):
+    return f"<domainCapabilities><features>{inside}</features></domainCapabilities>"
+
+
 def test_memory_encryption_is_read_where_the_hypervisor_tells(altered, tmp_path):
-    text = (
-        "<domainCapabilities><features><sev supported='yes'><maxGuests>15</maxGuests></sev>"
-        "</features></domainCapabilities>"
-    )
+    text = encryption_of("<sev supported='yes'><maxGuests>15</maxGuests></sev>")
     assert info(altered(), tmp_path).facts().encryption_slots == {}
     known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
     assert known == {"amd_sev": 15, "amd_sev_es": 0}
+
+
+def test_how_many_guests_can_use_tdx_is_for_the_kernel_to_say(altered, tmp_path):
+    machine = two_sockets(tmp_path)
+    machine.write(machine.sysfs / "fs" / "cgroup" / "misc.capacity", "sev 509\ntdx 31\n")
+    text = encryption_of("<tdx supported='yes'/><sev supported='no'/>")
+    known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
+    assert known == {"intel_tdx": 31}
+
+
+def test_where_nobody_says_how_many_there_are_none(altered, tmp_path):
+    text = encryption_of("<tdx supported='yes'/>")
+    known = info(altered(getDomainCapabilities=text), tmp_path).facts().encryption_slots
+    assert known == {"intel_tdx": 0}
 
 
 @pytest.mark.parametrize("method", ["getCapabilities", "listAllDevices", "getInfo", "getCPUMap"])

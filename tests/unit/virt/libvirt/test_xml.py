@@ -18,7 +18,7 @@ from tests.unit.virt.node.hosts import mdev_uuid
 from virt.libvirt.capabilities_xml import (
     parse_capabilities,
     parse_cpu_features,
-    parse_encryption_slots,
+    parse_encryption,
     processor,
 )
 from virt.libvirt.device_xml import parse_devices
@@ -95,18 +95,25 @@ class TestCapabilities:
 
 class TestMemoryEncryption:
     def test_each_technology_has_its_number_of_guests(self):
-        assert parse_encryption_slots(SEV.format("yes", 15, 84)) == {
-            "amd_sev": 15,
-            "amd_sev_es": 84,
-        }
+        assert parse_encryption(SEV.format("yes", 15, 84)) == {"amd_sev": 15, "amd_sev_es": 84}
+
+    def test_of_tdx_the_number_is_not_told(self):
+        text = (
+            "<domainCapabilities><features><tdx supported='yes'/></features></domainCapabilities>"
+        )
+        assert parse_encryption(text) == {"intel_tdx": None}
+
+    def test_before_libvirt_8_the_number_was_not_told_of_sev_either(self):
+        text = re.sub("<max.*</max[^>]*>", "", SEV.format("yes", 15, 84))
+        assert parse_encryption(text) == {"amd_sev": None, "amd_sev_es": None}
 
     def test_what_is_not_supported_has_none(self):
-        assert parse_encryption_slots(SEV.format("no", 15, 84)) == {}
-        assert parse_encryption_slots("<domainCapabilities/>") == {}
+        assert parse_encryption(SEV.format("no", 15, 84)) == {}
+        assert parse_encryption("<domainCapabilities/>") == {}
 
     def test_a_number_that_is_none_is_malformed(self):
         with pytest.raises(MalformedXML, match=r"domain capabilities.*maxGuests.*many"):
-            parse_encryption_slots(SEV.format("yes", "many", 0))
+            parse_encryption(SEV.format("yes", "many", 0))
 
 
 class TestDevices:

@@ -1,0 +1,26 @@
+"""How many guests' memory a machine can encrypt at once."""
+
+import os
+from pathlib import Path
+
+from virt.node.files import parsed, whole_number
+
+_KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
+
+
+def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
+    """Return technology (`amd_sev`) → how many guests can use it, as the kernel counts them.
+
+    Raises HostFactsError.
+    """
+    path = Path(sysfs_root, "fs", "cgroup", "misc.capacity")
+    return parsed(path, _slots) if path.exists() else {}
+
+
+def _slots(text: str) -> dict[str, int]:
+    slots = {}
+    for line in text.splitlines():
+        kind, _, amount = line.partition(" ")
+        if kind in _KINDS and amount.strip() != "max":
+            slots[_KINDS[kind]] = whole_number(amount)
+    return slots
