@@ -33,17 +33,25 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def heed(self) -> None:
-        """Raise KeyboardInterrupt if a signal came: call it where nothing is half done."""
-        if self.stop_requested:
-            raise KeyboardInterrupt
-
     def _handle(self, number: int, handler: Callable[[int, FrameType | None], None]) -> None:
         self._before[number] = signal.signal(number, handler)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.heed()
+        if self.stop_requested:
+            raise KeyboardInterrupt
         self.stop_requested = True
+
+
+@contextlib.contextmanager
+def finished_first() -> Iterator[None]:
+    """What is done in here is finished before a signal raises KeyboardInterrupt.
+
+    A second one raises it at once. For the main thread.
+    """
+    with Interruption() as interruption:
+        yield
+    if interruption.stop_requested:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from compute.cli.json_stream import JSONStream
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
 from compute.context import admin_context
+from compute.interruption import finished_first
 from compute.manage.audit import Auditor, Orphan, read_consumer, without, write_consumer
 from compute.manage.journal import Journal, JournalUnusable, entries, put_back
 from compute.report import SchedulerReportClient
@@ -119,13 +120,14 @@ def _audit(asked: argparse.Namespace, client: SchedulerReportClient, auditor: Au
         tell = stack.enter_context(_told(asked))
         for orphan in auditor.orphans(asked.resource_provider):
             found += 1
-            gone = (
-                asked.delete
-                and (orphan.node_known or asked.resource_provider is not None)
-                and _delete(client, auditor, orphan, journal)
-            )
-            deleted += gone
-            tell(orphan, gone)
+            with finished_first():
+                gone = (
+                    asked.delete
+                    and (orphan.node_known or asked.resource_provider is not None)
+                    and _delete(client, auditor, orphan, journal)
+                )
+                deleted += gone
+                tell(orphan, gone)
         code = OK if not found else DELETED if deleted == found else FOUND
     if not asked.json and (found or asked.verbose):
         print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
@@ -196,11 +198,11 @@ def _undo(client: SchedulerReportClient, path: Path) -> int:
     for entry in entries(path):
         what = f"{entry['consumer']} on Resource Provider {entry['provider']}"
         try:
-            restored = put_back(client, context, entry)
+            with finished_first():
+                restored = put_back(client, context, entry)
+                done = "Restored allocations" if restored else "There are allocations already"
+                print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
         except FAILURES as error:
             failed = True
             say(PROGRAM, f"allocations for consumer UUID {what}: {why(error)}")
-        else:
-            done = "Restored allocations" if restored else "There are allocations already"
-            print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
     return FAILED if failed else OK

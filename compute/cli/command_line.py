@@ -16,6 +16,8 @@ PROGRAM = "nova-manage"
 OK = 0
 INVALID = 127
 INTERRUPTED = 130
+#: as a shell tells of SIGPIPE
+UNREAD = 141
 UNCAUGHT = 255
 
 

@@ -17,6 +17,7 @@ from compute.cli.progress import Bar
 from compute.cli.records import records
 from compute.context import admin_context
 from compute.instances import Instance
+from compute.interruption import finished_first
 from compute.manage.heal import Healer, Healing, Step
 from compute.report import SchedulerReportClient
 
@@ -156,20 +157,21 @@ def _heal(
     asked: argparse.Namespace, healer: Healer, instances: Sequence[Instance], limit: int | None
 ) -> int:
     written = 0
-    with Bar("instances", len(instances)) as bar:
-        for batch in _batches(instances):
-            if asked.verbose:
-                print(f"Found {len(batch)} candidate instances.")
-            for instance in batch:
-                healing = healer.plan(
-                    instance, asked.force, with_ports=not asked.skip_port_allocations
-                )
-                written += _done(asked, healer, healing)
-                bar.advance()
-                if written == limit:
-                    print(f"Max count reached. Processed {written} instances.")
-                    return MORE_LEFT
-    print(f"Processed {written} instances.")
+    try:
+        with Bar("instances", len(instances)) as bar:
+            for batch in _batches(instances):
+                if asked.verbose:
+                    print(f"Found {len(batch)} candidate instances.")
+                for instance in batch:
+                    with finished_first():
+                        written += _heal_one(asked, healer, instance)
+                    bar.advance()
+                    if written == limit:
+                        return MORE_LEFT
+    finally:
+        # Also if something ended it: these are done.
+        reached = "Max count reached. " if written == limit else ""
+        print(f"{reached}Processed {written} instances.")
     return OK if written else NOTHING_CHANGED
 
 
@@ -179,9 +181,10 @@ def _batches(instances: Iterable[Instance]) -> Iterator[list[Instance]]:
         yield batch
 
 
-def _done(asked: argparse.Namespace, healer: Healer, healing: Healing) -> bool:
+def _heal_one(asked: argparse.Namespace, healer: Healer, instance: Instance) -> bool:
     """Do what an instance needs and tell of it; return whether anything was written."""
-    uuid = healing.instance.uuid
+    healing = healer.plan(instance, asked.force, with_ports=not asked.skip_port_allocations)
+    uuid = instance.uuid
     if not healing.writes:
         if asked.verbose:
             print(_unhealed(healing))

@@ -5,6 +5,7 @@ A category lists what it has; what it hasn't is answered with exit code 127, as 
 
 import argparse
 import importlib.metadata
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from compute.cli.command_line import (
     OK,
     PROGRAM,
     UNCAUGHT,
+    UNREAD,
     Command,
     InvalidInput,
     Parser,
@@ -46,8 +48,8 @@ def main(
 ) -> int:
     """Run one command. Returns its exit code, or 127 if there is none of that name.
 
-    Ctrl-C and SIGTERM are 130; an exception nobody expected is 255, with its traceback. Bad options
-    raise SystemExit(127).
+    Ctrl-C and SIGTERM are 130, output that nobody reads any more is 141; an exception nobody
+    expected is 255, with its traceback. Bad options raise SystemExit(127).
     """
     arguments = _parser(categories).parse_args(argv)
     if arguments.category is None:
@@ -73,13 +75,19 @@ def main(
 def _run(command: Command, arguments: argparse.Namespace) -> int:
     try:
         with termination_interrupts():
-            return command(arguments.arguments, _config_arguments(arguments))
+            exit_code = command(arguments.arguments, _config_arguments(arguments))
+            sys.stdout.flush()
+            return exit_code
     except InvalidInput as error:
         say(PROGRAM, error)
         return INVALID
     except KeyboardInterrupt:
         say(PROGRAM, "interrupted")
         return INTERRUPTED
+    except BrokenPipeError:
+        # What is left of the output must go somewhere at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
     except Exception:
         traceback.print_exc()
         return UNCAUGHT

@@ -175,11 +175,20 @@ class Healer:
         done: list[Port] = []
         try:
             for port, allocation in ports:
-                self._ports.set_allocation(port, allocation)
+                self._set(port, allocation)
                 done.append(port)
             yield
         except BaseException:
             self._set_back(done)
+            raise
+
+    def _set(self, port: Port, allocation: Any) -> None:
+        try:
+            self._ports.set_allocation(port, allocation)
+        except BaseException:
+            # It may have been, and only the answer is lost.
+            with contextlib.suppress(exceptions.UnableToUpdatePorts):
+                self._ports.set_allocation(port, None)
             raise
 
     def _set_back(self, ports: list[Port]) -> None:
