@@ -18,8 +18,8 @@ Numbers = npt.NDArray[Any]
 
 #: no inventory hands out more at once, nor holds more, than this
 MAX_AMOUNT = 0x7FFFFFFF
-#: a set of more than 1/16 of the providers is kept as bits, a column over 1/4 has a dense twin
-_CROWDED, _DENSE = 16, 4
+#: a set of more than 1/16 of the providers is kept as bits; such a column has a dense twin
+_CROWDED = 16
 
 #: total, reserved, min_unit, max_unit, step_size, allocation_ratio, used
 Stock = tuple[int, int, int, int, int, float, int]
@@ -102,7 +102,7 @@ class Column:
         at = np.asarray(slots, np.int32)
         room = _room(total, reserved, max_unit, ratio, used)
         dense = None
-        if len(at) * _DENSE > size and not _is_run(at):
+        if len(at) * _CROWDED > size and not _is_run(at):
             dense = np.full(size, -1, np.int32)
             dense[at] = room
         odd = bool(np.any(min_unit > 1) or np.any(step_size != 1))

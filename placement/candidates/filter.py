@@ -259,11 +259,7 @@ class GroupFilter:
     def _reached(self, own: Mask, shared: Mask) -> Mask:
         """The roots with an option among their own providers or the sharing ones."""
         forest = self._snapshot.forest
-        if forest.nested:
-            roots = np.zeros(self._snapshot.size, np.bool_)
-            roots[forest.root[own]] = True
-        else:
-            roots = own
+        roots = forest.roots_of(own) if forest.nested else own
         sharing = self._snapshot.sharing
         if len(sharing):
             lending = sharing[shared[sharing]]

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.candidates.columns import Mask, Numbers, Slots
 from placement.candidates.texts import in_blocks
@@ -62,6 +63,17 @@ class Forest:
     def roots_of_blocks(self) -> Numbers:
         """How many roots each block of slots has."""
         return in_blocks(self.is_root)
+
+    @functools.cached_property
+    def _root_index(self) -> npt.NDArray[np.intp]:
+        """`root` in the width that numpy looks things up with."""
+        return self.root.astype(np.intp)
+
+    def roots_of(self, providers: Mask) -> Mask:
+        """The roots of the trees that some of the providers are in."""
+        roots = np.zeros(self.size, np.bool_)
+        roots[self._root_index.take(providers.nonzero()[0])] = True
+        return roots
 
     def members(self, root: int) -> Slots:
         """The slots of a root's tree, ascending."""

@@ -17,7 +17,7 @@ from placement.candidates.snapshot import Snapshot
 #: masks that fit a word of a tree's description
 _BITS = 60
 #: how many trees are looked at together: few at first, as the limit may soon be reached
-_FIRST_CHUNK, _LAST_CHUNK = 64, 4096
+_FIRST_CHUNK, _LAST_CHUNK = 16, 4096
 _OWN_TREE = -1
 #: more than any room
 _MOST = 1 << 40
@@ -287,10 +287,11 @@ class Trees:
         lineages = [_upwards(place, parents) for place in kept]
         # slots of another tree: told apart from places by their sign
         lineages += [[~other for other in self._snapshot.forest.lineage(slot)] for slot in lent]
-        names = [*kept, *(~slot for slot in lent)]
-        return [
-            sum(1 << n for n, lineage in enumerate(lineages) if name in lineage) for name in names
-        ]
+        below: dict[int, int] = {}
+        for number, lineage in enumerate(lineages):
+            for name in lineage:
+                below[name] = below.get(name, 0) | 1 << number
+        return [below[name] for name in (*kept, *(~slot for slot in lent))]
 
     def _lent_local(self, slot: int) -> tuple[int, int, int, tuple[int, ...]]:
         snapshot = self._snapshot

@@ -4,6 +4,7 @@ What is wrong first is reported; the order of the checks is section 1.1's.
 """
 
 import dataclasses
+import functools
 import re
 
 from placement.candidates.request import CandidateRequest, Group
@@ -19,7 +20,7 @@ from placement.handlers.filter_grammar import (
     parse_traits,
 )
 from placement.http.call import Call
-from placement.http.query import Query
+from placement.http.query import Query, checked_query
 from placement.microversions import Version, pick
 from placement.schemas import allocation_candidates as schemas
 
@@ -28,14 +29,21 @@ NESTED: Version = (1, 29)
 SUBTREES: Version = (1, 36)
 
 _MOST_DIGITS = 18
+#: how many queries are kept as they were read, and the longest of them in characters
+_KEPT, _LONGEST_KEPT = 256, 2048
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 _AFTER_SUBTREES = "`same_subtree`"
 
 
 def read_request(call: Call) -> CandidateRequest:
     """What the query asks for. Raises BadRequest and its kin."""
-    query = call.query(schemas.LIST)
-    version = call.version
+    text = call.environ.get("QUERY_STRING", "")
+    read = _read_once if len(text) <= _LONGEST_KEPT else _read
+    return read(text, call.version)
+
+
+def _read(text: str, version: Version) -> CandidateRequest:
+    query = checked_query(text, schemas.LIST, version)
     limit = _limit(query, version)
     required, forbidden = _root_required(query)
     subtrees = [_subtree(value) for value in query.all("same_subtree")]
@@ -61,6 +69,10 @@ def read_request(call: Call) -> CandidateRequest:
         nested=version >= NESTED,
         limit=limit,
     )
+
+
+#: schedulers ask for the same flavors over and over
+_read_once = functools.lru_cache(maxsize=_KEPT)(_read)
 
 
 def _limit(query: Query, version: Version) -> int | None:

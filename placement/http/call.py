@@ -10,12 +10,12 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
 from placement.candidates.live import LiveSnapshot
-from placement.errors import BadQuery, SchemaMismatch
+from placement.errors import SchemaMismatch
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
 from placement.http.json_body import loads
 from placement.http.json_text import dumps
-from placement.http.query import Query
+from placement.http.query import Query, checked_query
 from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.schema import Schema
@@ -96,11 +96,7 @@ class Call:
 
     def query(self, schemas: SchemaTable) -> Query:
         """The query string, as the schema of the request's version wants it. Raises BadQuery."""
-        query = Query(self.environ.get("QUERY_STRING", ""))
-        reason = pick(schemas, self.version).why_not(query.last())
-        if reason is not None:
-            raise BadQuery(why=reason)
-        return query
+        return checked_query(self.environ.get("QUERY_STRING", ""), schemas, self.version)
 
     def path(self, *segments: str) -> str:
         """A path of this service behind its mount point, as bodies name it."""

@@ -1,9 +1,12 @@
 """Query strings (rest-api.md 1.8)."""
 
 import re
+from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery
+from placement.microversions import Version, pick
+from placement.schemas.schema import Schema
 
 _SEPARATORS = re.compile("[&;]")
 
@@ -45,3 +48,12 @@ def _decoded(text: str) -> str:
         return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError as undecodable:
         raise BadQuery(why=undecodable) from undecodable
+
+
+def checked_query(text: str, schemas: Mapping[Version, Schema], version: Version) -> Query:
+    """A query string, as the schema of the request's version wants it. Raises BadQuery."""
+    query = Query(text)
+    reason = pick(schemas, version).why_not(query.last())
+    if reason is not None:
+        raise BadQuery(why=reason)
+    return query
