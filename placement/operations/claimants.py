@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.domain.provider import Node
-from placement.errors import AllocationRefused
+from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
-from placement.storage.engine import Connection
+from placement.storage.engine import TRIES, Connection
 
 Row = Mapping[str, object]
 
@@ -24,16 +24,19 @@ class Claimants:
 
     @classmethod
     def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "Claimants":
-        """Lock the consumers that exist, and read what they hold."""
+        """Lock the consumers that exist, and read what they hold. Raises LostRace.
+
+        Between the two statements somebody may create a consumer, which isn't locked then.
+        """
         uuids = [request.uuid for request in requests]
         if not uuids:
             return cls(requests, {}, [])
-        while True:
+        for _ in range(TRIES):
             stored = consumers.lock(connection, uuids)
             held, owners = allocations.entries_of(connection, uuids)
             if owners <= {consumer.id for consumer in stored.values()}:
                 return cls(_as_stored(requests, stored), stored, held)
-            # between the two statements somebody created a consumer, which isn't locked yet
+        raise LostRace()
 
     @property
     def uuids(self) -> list[str]:

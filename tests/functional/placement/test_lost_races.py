@@ -1,5 +1,7 @@
 """What is answered when others keep getting in the way; how often is tried (rest-api.md 4.2)."""
 
+import itertools
+
 import pytest
 
 from placement.storage import engine
@@ -132,3 +134,18 @@ def test_the_option_says_nothing_of_other_writes(trying):
         answer = trying(0).put(f"{PATH}/inventories/VCPU", body)
 
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
+def test_consumers_that_come_between_two_statements_again_and_again_are_a_conflict(
+    filled, monkeypatch, method, path, body
+):
+    one_more = itertools.count(10**6)
+    monkeypatch.setattr(
+        "placement.operations.claimants.allocations.entries_of",
+        lambda connection, uuids: ([], {next(one_more)}),
+    )
+    before = filled.tables()
+    answer = filled.request(method, path, body)
+
+    assert (answer.status_code, filled.tables()) == (409, before)
