@@ -82,7 +82,7 @@ def update_inventory(
     def update(connection: Connection) -> int:
         node = _lock_at(connection, uuid, generation)
         _check_capacities(uuid, {resource_class: inventory}, may_be_full)
-        class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
+        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
         if not inventories.update(connection, (node.id, class_id), inventory):
             raise InventoryMissing(resource_class=resource_class)
         return _finish(connection, node)
@@ -98,7 +98,7 @@ def delete_inventory(database: Database, uuid: str, resource_class: str) -> None
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)
-        class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
+        class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
         if allocations.any_of_slot(connection, (node.id, class_id)):
             raise InventoryInUse(resource_classes=resource_class, uuid=uuid)
         if not inventories.delete(connection, (node.id, class_id)):
