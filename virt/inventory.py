@@ -1,10 +1,21 @@
 """Inventory records as drivers report them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import os_resource_classes
+
+#: A class, or a trait, that isn't a standard one.
+CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
+
 #: Resource class → record.
 Inventory = dict[str, dict[str, Any]]
+
+
+def is_resource_class(name: str) -> bool:
+    """Say whether there can be a class of this name: a standard or a custom one."""
+    return name in os_resource_classes.STANDARDS or CUSTOM_NAME.fullmatch(name) is not None
 
 
 def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:

@@ -14,7 +14,6 @@ nodes:
 """
 
 import logging
-import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -25,13 +24,13 @@ import os_traits
 import yaml
 
 from compute import exceptions
+from virt.inventory import CUSTOM_NAME
 from virt.ironic.node import Node
 
 LOG = logging.getLogger(__name__)
 
 # The one in C, where there is one: a list of thousands takes seconds otherwise.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_CUSTOM_TRAIT = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 
 
 class _Loader(_SafeLoader):
@@ -157,7 +156,7 @@ def _traits(value: Any) -> frozenset[str]:
         raise ValueError("is not a list")
     standard = os_traits.get_traits()
     for trait in value:
-        if trait not in standard and not _CUSTOM_TRAIT.fullmatch(str(trait)):
+        if trait not in standard and not CUSTOM_NAME.fullmatch(str(trait)):
             raise ValueError(f"has {trait!r}, which is neither a standard nor a custom trait")
     return frozenset(value)
 

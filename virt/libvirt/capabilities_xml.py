@@ -33,7 +33,10 @@ _ENCRYPTION = (
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What the host capabilities say. `cpu` is their XML of the processor, as libvirt takes it."""
+    """What the host capabilities say; `guest_kinds` are as in HostFacts.
+
+    `cpu` is their XML of the processor, as libvirt takes it.
+    """
 
     architecture: str
     vendor: str
@@ -42,15 +45,17 @@ class Capabilities:
     hyperthreading: bool
     cells: tuple[NumaNode, ...]
     cpu: str
+    guest_kinds: tuple[tuple[str, str, str], ...]
 
 
 def parse_capabilities(text: str) -> Capabilities:
     """Read the XML of virConnectGetCapabilities. Raises MalformedXML."""
-    cpu = parse(text, CAPABILITIES).find("./host/cpu")
+    found = parse(text, CAPABILITIES)
+    cpu = found.find("./host/cpu")
     if cpu is None or not cpu.findtext("arch"):
         raise MalformedXML(CAPABILITIES, "has no <host><cpu><arch>")
     topology = cpu.find("topology")
-    siblings = parse(text, CAPABILITIES).findall("./host/topology/cells/cell/cpus/cpu")
+    siblings = found.findall("./host/topology/cells/cell/cpus/cpu")
     return Capabilities(
         architecture=cpu.findtext("arch", ""),
         vendor=cpu.findtext("vendor", ""),
@@ -60,11 +65,17 @@ def parse_capabilities(text: str) -> Capabilities:
         or any(len(_cpus(one.get("siblings", "0"))) > 1 for one in siblings),
         cells=tuple(
             sorted(
-                map(_cell, parse(text, CAPABILITIES).findall("./host/topology/cells/cell")),
+                map(_cell, found.findall("./host/topology/cells/cell")),
                 key=lambda cell: cell.id,
             )
         ),
         cpu=ElementTree.tostring(cpu, encoding="unicode"),
+        guest_kinds=tuple(
+            (architecture.get("name", ""), domain.get("type", ""), guest.findtext("os_type", ""))
+            for guest in found.findall("guest")
+            for architecture in guest.findall("arch")
+            for domain in architecture.findall("domain")
+        ),
     )
 
 

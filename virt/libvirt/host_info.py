@@ -45,6 +45,7 @@ class LibvirtHostInfo:
             hyperthreading=host.hyperthreading,
             memory_mb=memory_mb,
             cells=_all_in_cells(host.cells, hypervisor.online_cpus(), memory_mb),
+            guest_kinds=host.guest_kinds,
             disk=disk_space(self._instances_path),
             image_cache_gb=image_cache_gb(self._instances_path),
             creatable=devices.creatable,

@@ -113,18 +113,30 @@ _AARCH64_FEATURES = (
 )
 
 
-def cpu_traits(processor: Processor, hyperthreading: bool) -> dict[str, bool]:
+_ARCHITECTURE = "HW_ARCH_"
+
+# Where the hypervisor's name isn't the trait's in small letters.
+_ARCHITECTURES = {"armv6l": "armv6", "armv7l": "armv7"}
+
+
+def cpu_traits(
+    processor: Processor, hyperthreading: bool, architecture: str = ""
+) -> dict[str, bool]:
     """Return trait → "this machine has it" for all traits this architecture decides on.
 
     The driver owns these names: it adds the true ones and removes the false ones, whoever set them
     (compute.md §6.5, §8). Names the installed os-traits doesn't know are left out. On other
-    architectures than x86 and aarch64 there is nothing but hyperthreading.
+    architectures than x86 and aarch64 there is nothing but hyperthreading, and the architecture
+    itself where that is told (`ppc64le`); elsewhere it follows from the features.
     """
     traits = {HYPERTHREADING: hyperthreading}
     if "fpu" in processor.features or "lm" in processor.features:
         traits |= _x86_traits(processor)
     elif {"fp", "asimd"} & processor.features:
         traits |= _aarch64_traits(processor)
+    if architecture:
+        mine = _ARCHITECTURE + _ARCHITECTURES.get(architecture, architecture).upper()
+        traits |= {name: name == mine for name in os_traits.get_traits(_ARCHITECTURE)}
     known, _unknown = os_traits.check_traits(traits)
     return {trait: present for trait, present in traits.items() if trait in known}
 

@@ -80,7 +80,7 @@ class NodeDriver(ComputeDriver):
             "hypervisor_type": facts.hypervisor_type,
             "hypervisor_version": facts.hypervisor_version,
             "hypervisor_hostname": nodename,
-            "supported_instances": [],
+            "supported_instances": [list(kind) for kind in facts.guest_kinds],
             "pci_passthrough_devices": json.dumps(self._offered_devices(facts)),
             "stats": {},
         }

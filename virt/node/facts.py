@@ -62,6 +62,7 @@ class MediatedDevice:
 class HostFacts:
     """One host. Memory is in MiB, disk in GiB.
 
+    `guest_kinds` are (architecture, hypervisor, mode), like ("x86_64", "kvm", "hvm").
     `memory_used_mb` is None where it is what guests are entitled to that counts as used.
     `creatable` is device → type → how many more mediated devices of it can be made, as long as no
     other type is used. `encryption_slots` is the name of a technology (`amd_sev`) → how many guests
@@ -85,6 +86,7 @@ class HostFacts:
     encryption_slots: Mapping[str, int] = field(default_factory=dict)
     pmem_namespaces: Mapping[str, int] = field(default_factory=dict)
     memory_used_mb: int | None = None
+    guest_kinds: Sequence[tuple[str, str, str]] = ()
 
     @property
     def online_cpus(self) -> frozenset[int]:

@@ -1,6 +1,5 @@
 """Which mediated devices guests may use, as VGPU inventory (compute.md §6.5.1)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 from oslo_config import cfg
 
 from compute import exceptions
-from virt.inventory import record
+from virt.inventory import CUSTOM_NAME, record
 from virt.node.facts import HostFacts
 from virt.reshape.vgpu import VGPU
-
-_CLASS = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 
 
 @dataclass
@@ -33,7 +30,7 @@ def checked_classes(conf: cfg.ConfigOpts) -> Mapping[str, str]:
             raise exceptions.InvalidConfiguration(
                 f"[berth]mdev_classes names {name}, which [devices]enabled_mdev_types doesn't."
             )
-        if resource_class != VGPU and not _CLASS.fullmatch(resource_class):
+        if resource_class != VGPU and not CUSTOM_NAME.fullmatch(resource_class):
             raise exceptions.InvalidConfiguration(
                 f"[berth]mdev_classes: {resource_class} for {name} is neither {VGPU} nor the name "
                 "of a custom resource class."

@@ -1,5 +1,6 @@
 """One update of a node's providers, from what is in the tree to what the host has."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree, Resource
+
+LOG = logging.getLogger(__name__)
 
 _MOVING = (*numa.CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
 
@@ -89,9 +92,13 @@ class NodeUpdate:
 
     def _pool(self) -> "ProviderData | None":
         """Return the provider that has the disk instead of the root, if there is one."""
-        if self.conf.berth.report_disk_on_root_when_shared:
+        pool = next(iter(shared_storage.disk_pools(self.tree, self.nodename)), None)
+        if pool is not None and self.conf.berth.report_disk_on_root_when_shared:
+            LOG.debug(
+                "%s shares DISK_GB with %s, which reports its own as well", pool.name, self.nodename
+            )
             return None
-        return next(iter(shared_storage.disk_pools(self.tree, self.nodename)), None)
+        return pool
 
     def _layout(self, now: Mapping[str, Inventory], report_disk: bool) -> layout.Layout:
         facts = self.facts
@@ -191,7 +198,8 @@ class NodeUpdate:
 
     def _update_traits(self) -> None:
         """Set the processor's traits; those of memory encryption are on providers of their own."""
-        traits = cpu_traits(self.facts.processor, self.facts.hyperthreading)
+        facts = self.facts
+        traits = cpu_traits(facts.processor, facts.hyperthreading, facts.architecture)
         for name in memory_encryption.TRAITS.values():
             traits.pop(name, None)
         self.tree.add_traits(self.nodename, *(name for name, has in traits.items() if has))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
+from virt.inventory import is_resource_class
 from virt.reshape.records import Allocations, give, held, take
 
 if TYPE_CHECKING:
@@ -11,7 +12,13 @@ if TYPE_CHECKING:
 
 
 def check_renames(renamed: Mapping[str, str]) -> None:
-    """Raise ValueError if a class is both an old and a new name: that would never end."""
+    """Raise ValueError for a name no class can have, and for a class that is both old and new.
+
+    The latter would never end.
+    """
+    for name in (*renamed, *renamed.values()):
+        if not is_resource_class(name):
+            raise ValueError(f"{name!r} is neither a standard nor a custom resource class")
     if not set(renamed).isdisjoint(renamed.values()):
         raise ValueError(f"Resource classes are renamed in a circle or a chain: {dict(renamed)}")
 

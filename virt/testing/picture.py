@@ -1,17 +1,15 @@
 """What a tree shows, how two of them differ, and whether Placement would take it."""
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import os_resource_classes
 import os_traits
 
 from compute.provider_tree import ProviderTree
+from virt.inventory import CUSTOM_NAME, is_resource_class
 
-_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 _WHOLE_NUMBERS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 _FROM_CONFIGURATION = ("VCPU", "MEMORY_MB", "DISK_GB")
 
@@ -90,7 +88,7 @@ def faults(
         if name in foreign:
             continue
         for trait in sorted(one.traits):
-            if trait not in os_traits.get_traits() and not _NAME.fullmatch(trait):
+            if trait not in os_traits.get_traits() and not CUSTOM_NAME.fullmatch(trait):
                 yield f"trait {trait} of provider {name} is neither a standard nor a custom one"
         for resource_class, record in one.inventory.items():
             for fault in _record_faults(resource_class, record, ratios_expected):
@@ -100,7 +98,7 @@ def faults(
 def _record_faults(
     resource_class: str, record: Mapping[str, Any], ratios_expected: bool
 ) -> Iterator[str]:
-    if resource_class not in os_resource_classes.STANDARDS and not _NAME.fullmatch(resource_class):
+    if not is_resource_class(resource_class):
         yield "is neither a standard nor a custom resource class"
     for key, least in _WHOLE_NUMBERS.items():
         value = record.get(key, least)

@@ -1,9 +1,12 @@
+import configparser
 import logging
+import pathlib
 from importlib.metadata import EntryPoint
 
 import pytest
 from stevedore import ExtensionManager
 
+from virt import fake
 from virt.driver import (
     NAMESPACE,
     ComputeDriver,
@@ -34,6 +37,26 @@ def broken_entry_point(monkeypatch):
     cache = {NAMESPACE: [entry_point]}
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", cache)
     return "vendor"
+
+
+def test_every_driver_we_ship_is_an_entry_point():
+    setup = configparser.ConfigParser()
+    setup.read(pathlib.Path(__file__).parents[3] / "setup.cfg")
+    entries = dict(
+        line.split(" = ") for line in setup["options.entry_points"][NAMESPACE].strip().splitlines()
+    )
+
+    assert entries == {
+        "host": "virt.host.driver:HostDriver",
+        "libvirt": "virt.libvirt.driver:LibvirtDriver",
+        "ironic": "virt.ironic.driver:IronicDriver",
+        **{f"fake.{name}": f"virt.fake:{name}" for name in fake.__all__},
+    }
+
+
+@pytest.mark.parametrize("name", fake.__all__)
+def test_every_fake_driver_is_found_by_its_name(virtapi, conf, name):
+    assert type(load_driver(virtapi, f"fake.{name}", conf)) is getattr(fake, name)
 
 
 @pytest.mark.parametrize(

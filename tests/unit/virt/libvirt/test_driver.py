@@ -87,6 +87,19 @@ class TestRoot:
         ).update_provider_tree(tree, "host1")
         assert tree.data("host1").inventory["DISK_GB"]["reserved"] == reserved
 
+    def test_disk_is_reported_even_if_somebody_shares_some_with_the_node(
+        self, make_driver, tree, caplog
+    ):
+        tree.new_root("pool", uuid(1))
+        tree.update_inventory("pool", {"DISK_GB": record(5000)})
+        tree.add_traits("pool", "MISC_SHARES_VIA_AGGREGATE")
+        for name in ("pool", "host1"):
+            tree.add_aggregates(name, uuid(2))
+        with caplog.at_level("DEBUG"):
+            make_driver().update_provider_tree(tree, "host1")
+        assert tree.data("host1").inventory["DISK_GB"] == record(1000)
+        assert "pool shares DISK_GB with host1" in caplog.text
+
     def test_what_the_host_has_nothing_of_is_left_out(self, make_driver, tree, host):
         host.change(disk=DiskSpace(0, 0))
         make_driver().update_provider_tree(tree, "host1")
@@ -268,6 +281,11 @@ class TestResource:
         assert (found["local_gb"], found["local_gb_used"]) == (1000, 100)
         assert (found["hypervisor_type"], found["hypervisor_hostname"]) == ("QEMU", "host1")
 
+    def test_what_kinds_of_guests_there_can_be_is_the_hypervisors_to_say(self, make_driver, host):
+        host.change(guest_kinds=(("x86_64", "kvm", "hvm"),))
+        found = make_driver().get_available_resource("host1")
+        assert found["supported_instances"] == [["x86_64", "kvm", "hvm"]]
+
     def test_cells_and_processor_are_json(self, make_driver):
         found = make_driver().get_available_resource("host1")
         assert [one["cpus"] for one in json.loads(found["numa_topology"])["cells"]] == [
@@ -342,7 +360,18 @@ class TestRefusals:
         [
             ({"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "3"}, "CPU 3"),
             ({"pci__device_spec": ["{"]}, r"\[pci\]device_spec '\{'"),
-            ({"berth__renamed_resource_classes": {"A": "B", "B": "C"}}, "renamed_resource_classes"),
+            (
+                {"berth__renamed_resource_classes": {"VGPU": "PGPU", "PGPU": "FPGA"}},
+                "renamed_resource_classes.*circle",
+            ),
+            (
+                {"berth__renamed_resource_classes": {"CUSTOM_FPGA": "fpga"}},
+                "renamed_resource_classes.*'fpga'",
+            ),
+            (
+                {"berth__renamed_resource_classes": {"GOLD": "CUSTOM_GOLD"}},
+                "renamed_resource_classes.*'GOLD'",
+            ),
         ],
     )
     def test_contradictory_options_are_refused_at_the_start(self, make_driver, options, complaint):

@@ -63,6 +63,7 @@ def test_the_default_test_hypervisor_is_a_host_with_two_cells(libvirt, tmp_path)
     facts = info(Hypervisor("test:///default"), tmp_path).facts()
     assert (facts.hypervisor_type, facts.architecture) == ("TEST", "i686")
     assert [(len(cell.cpus), cell.memory_mb) for cell in facts.cells] == [(8, 2048), (8, 4096)]
+    assert facts.guest_kinds == (("i686", "test", "hvm"), ("i686", "test", "xen"))
     assert facts.disk.total_gb > 0
 
 

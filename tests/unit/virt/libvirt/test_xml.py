@@ -72,6 +72,20 @@ class TestCapabilities:
             "HW_CPU_X86_INTEL_SPEC_CTRL",
         }
 
+    def test_kinds_of_guests_are_architecture_hypervisor_and_mode(self):
+        guests = "".join(
+            f"<guest><os_type>{mode}</os_type><arch name='{arch}'><domain type='qemu'/>"
+            "<domain type='kvm'><emulator/></domain></arch></guest>"
+            for mode, arch in (("hvm", "x86_64"), ("hvm", "i686"))
+        )
+        text = capabilities_xml().replace("</host>", f"</host>{guests}")
+        assert parse_capabilities(text).guest_kinds == (
+            ("x86_64", "qemu", "hvm"),
+            ("x86_64", "kvm", "hvm"),
+            ("i686", "qemu", "hvm"),
+            ("i686", "kvm", "hvm"),
+        )
+
     def test_a_features_list_leaves_out_disabled_ones(self):
         features = "<feature policy='require' name='avx'/><feature policy='disable' name='mpx'/>"
         assert parse_cpu_features(f"<cpu>{features}</cpu>") == {"avx"}

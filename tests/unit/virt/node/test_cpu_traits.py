@@ -71,6 +71,27 @@ def test_aarch64_features_give_aarch64_traits():
     }
 
 
+@pytest.mark.parametrize(
+    ("architecture", "trait"),
+    [
+        ("ppc64le", "HW_ARCH_PPC64LE"),
+        ("s390x", "HW_ARCH_S390X"),
+        ("armv7l", "HW_ARCH_ARMV7"),
+        ("i686", "HW_ARCH_I686"),
+    ],
+)
+def test_an_architecture_that_is_told_is_the_only_one(architecture, trait):
+    traits = cpu_traits(Processor("", "", frozenset(), 1), False, architecture)
+
+    assert (present(traits), traits["HW_ARCH_X86_64"]) == ({trait}, False)
+
+
+def test_an_architecture_without_a_trait_has_none():
+    traits = cpu_traits(Processor("", "", frozenset(), 1), False, "riscv128")
+
+    assert present(traits) == set()
+
+
 def test_an_architecture_has_no_say_on_the_others_traits():
     arm = cpu_traits(parse_cpuinfo(ARM_CPUINFO), hyperthreading=False)
 
