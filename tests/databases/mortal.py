@@ -1,0 +1,90 @@
+"""A database server of a test's own, to be killed and started again."""
+
+import contextlib
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.databases.fixtures import MEMORY, refuse_if_missing
+from tests.databases.servers import MariaDB, PostgreSQL
+
+#: seconds to wait for an answer
+PATIENCE = 60
+
+
+class DurablePostgreSQL(PostgreSQL):
+    """What it has committed survives the process."""
+
+    def _starting(self) -> list[str]:
+        return [*super()._starting(), "--synchronous_commit=on"]
+
+    def create(self, name: str) -> None:
+        """Make an empty database."""
+        with self.connect() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+
+
+class DurableMariaDB(MariaDB):
+    """What it has committed survives the process."""
+
+    def _starting(self) -> list[str]:
+        return [*super()._starting(), "--innodb-flush-log-at-trx-commit=2"]
+
+    def create(self, name: str) -> None:
+        """Make an empty database."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+
+
+KINDS: dict[str, type[DurablePostgreSQL | DurableMariaDB]] = {
+    "postgresql": DurablePostgreSQL,
+    "mariadb": DurableMariaDB,
+}
+
+
+class Mortal:
+    """A running server, whose process is at hand. `url` is that of an empty database."""
+
+    def __init__(self, server: DurablePostgreSQL | DurableMariaDB) -> None:
+        self.server = server
+        server.make()
+        self.start()
+        server.create("berth")
+        self.url = server.url("berth")
+
+    def start(self) -> None:
+        """Start it (again) and wait until it answers."""
+        self._process = self.server.start()
+        end = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert time.monotonic() < end, self.server.log()
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        if self._process.poll() is not None:
+            # what is left of the killed one may hold its memory for a moment
+            self._process = self.server.start()
+        return self.server.ready()
+
+    def kill(self) -> None:
+        """End it without a warning."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def mortal(kind: str) -> Iterator[Mortal]:
+    """A server of that kind, gone with its folder when this ends."""
+    refuse_if_missing(kind)
+    folder = Path(tempfile.mkdtemp(prefix="berth-", dir=MEMORY if MEMORY.is_dir() else None))
+    found = None
+    try:
+        found = Mortal(KINDS[kind](folder))
+        yield found
+    finally:
+        if found is not None:
+            found.kill()
+        shutil.rmtree(folder, ignore_errors=True)
