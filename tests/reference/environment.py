@@ -11,7 +11,7 @@ REQUIREMENTS = (
     # to speak with PostgreSQL and MariaDB
     *("psycopg2-binary", "PyMySQL"),
 )
-#: with what a URL begins, and begins where those are named
+#: how a URL begins, and how it does to be read with these drivers
 SCHEMES = {"postgresql:": "postgresql+psycopg2:", "mysql:": "mysql+pymysql:"}
 #: an interpreter that has REQUIREMENTS already
 INTERPRETER = "BERTH_REFERENCE_PYTHON"
