@@ -19,7 +19,6 @@ from oslo_log import log as oslo_log
 from placement import config
 from placement.app import open_database
 from placement.cli.failure import FAILED, told
-from placement.cli.worker import patient_for
 from placement.http.environ import WSGIApplication
 from placement.wsgi import load
 
@@ -42,6 +41,8 @@ class Server(BaseApplication):
     def __init__(self, arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
         self.arguments = arguments
         self.conf = conf
+        #: seconds; the workers' (placement.cli.worker)
+        self.client_timeout: float = arguments.client_timeout
         super().__init__()
 
     def load_config(self) -> None:
@@ -172,7 +173,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "bind": bind,
         "workers": arguments.workers,
         "threads": arguments.threads,
-        "worker_class": patient_for(arguments.client_timeout),
+        # by name, as older versions of gunicorn want it
+        "worker_class": "placement.cli.worker.PatientWorker",
         "proc_name": "placement-api",
         "graceful_timeout": 30,
         # searches name many aggregates in their query

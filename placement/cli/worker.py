@@ -14,28 +14,28 @@ from gunicorn.workers.gthread import ThreadWorker
 
 
 class PatientWorker(ThreadWorker):
-    """Stops listening to a client that takes longer than `client_timeout` to send a request.
+    """Stops listening to a client that takes longer than the server's `client_timeout` to send a
+    request.
 
     What is being answered then is answered still: only more isn't read. A client that doesn't go
     on reading its answer for as long loses the connection.
     """
 
-    #: seconds
-    client_timeout: float = 60
-
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        #: seconds
+        self._client_timeout: float = self.app.client_timeout
         #: the connections on threads, with the time until which we listen
         self._listening: dict[Any, float] = {}
 
     def handle(self, conn: Any) -> Any:
         """On a thread of its own: read a request and answer it."""
-        seconds = int(self.client_timeout)
-        micro = int((self.client_timeout - seconds) * 1_000_000)
+        seconds = int(self._client_timeout)
+        micro = int((self._client_timeout - seconds) * 1_000_000)
         # struct timeval; a blocking socket of Python's asks the system to keep the time
         limit = struct.pack("@ll", seconds, micro)
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        self._listening[conn] = time.monotonic() + self.client_timeout
+        self._listening[conn] = time.monotonic() + self._client_timeout
         try:
             return super().handle(conn)
         finally:
@@ -51,8 +51,3 @@ class PatientWorker(ThreadWorker):
                 with contextlib.suppress(OSError):
                     # the thread that reads finds the end of the request
                     conn.sock.shutdown(socket.SHUT_RD)
-
-
-def patient_for(seconds: float) -> type[PatientWorker]:
-    """The worker with that `client_timeout`."""
-    return type("PatientWorker", (PatientWorker,), {"client_timeout": seconds})
