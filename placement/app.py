@@ -16,8 +16,7 @@ from placement.http.fault import FaultWrapper
 from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
-from placement.storage import schema
-from placement.storage.dialects import DatabaseUnusable
+from placement.storage import opening
 from placement.storage.engine import Database, DatabaseSettings
 
 LOG = logging.getLogger(__name__)
@@ -35,42 +34,43 @@ class Running:
         self.database.close()
 
 
-def create_app(conf: cfg.ConfigOpts) -> WSGIApplication:
+def create_app(conf: cfg.ConfigOpts, wait: bool = True) -> WSGIApplication:
     """The service as a WSGI application, from its configuration alone; see `start`."""
-    return start(conf).application
+    return start(conf, wait=wait).application
 
 
-def start(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Running:
+def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True) -> Running:
     """The service, from its configuration alone, for those who also end it.
 
     Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
     standard resource classes and traits unless told not to. Raises SchemaDiffers or
     DatabaseUnusable when the database can't be used.
+
+    :param wait: whether to wait for a database that is away, as long as the options say. If not,
+        the service starts without it, and requests are told so until it is there
     """
     policy = Policy(conf)
-    database = open_database(conf, store_standard_names)
+    database = open_database(conf, store_standard_names, wait)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
     application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database)
 
 
-def open_database(conf: cfg.ConfigOpts, store_standard_names: bool = True) -> Database:
-    """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable."""
+def open_database(
+    conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True
+) -> Database:
+    """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable.
+
+    Without `wait`, a database that is away is made ready when it is there, by whoever is first to
+    use it then.
+    """
     options = conf.placement_database
     if options.slave_connection:
         LOG.info("[placement_database]slave_connection isn't used: replicas may be behind.")
     database = Database(DatabaseSettings.of(options))
-    database.wait_until_reachable()
-    if options.sync_on_startup:
-        schema.sync(database)
-    elif schema.version(database) is None:
-        # Of a database of OpenStack Placement all could be read, and nothing written.
-        raise DatabaseUnusable(
-            "The database hasn't the schema of this service: run placement-manage db sync."
-        )
-    if store_standard_names:
-        schema.sync_standard_names(database)
+    prepare = opening.make_ready if wait else opening.make_ready_when_there
+    prepare(database, options.sync_on_startup, store_standard_names)
     return database
 
 

@@ -62,7 +62,9 @@ class Server(BaseApplication):
         refusal = why_not_serve(self.arguments, self.conf)
         if refusal is not None:
             raise Refused(refusal)
-        return load(self.conf)
+        # at its start the command has waited for the database; who starts later, in place of a
+        # worker that died or at a reload, answers at once what there is to say
+        return load(self.conf, wait=False)
 
 
 def parser() -> argparse.ArgumentParser:

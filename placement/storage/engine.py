@@ -106,6 +106,9 @@ class Database:
         self._turn: Turn = threading.Lock() if self._sqlite else no_queue
         self._read_turn = self._turn if isinstance(self.engine.pool, StaticPool) else no_queue
         self.retries: collections.Counter[str] = collections.Counter()
+        self._preparation: Callable[[], object] | None = None
+        self._preparing = threading.RLock()
+        self._is_preparing = False
         # also at the end of the process: SQLite then puts all into the one file that is copied
         self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
 
@@ -122,6 +125,7 @@ class Database:
         DatabaseUnavailable when it can't be asked or no connection of the pool gets free.
         """
         try:
+            self._prepare()
             return self._run(self._reader, self._read_turn, question)
         except (DBAPIError, PoolExhausted) as error:
             refusal = refusal_of(error)
@@ -150,6 +154,7 @@ class Database:
         if tries < 1:
             raise LostRace()
         try:
+            self._prepare()
             return self._run(self._writer, self._turn, operation, tries)
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
@@ -160,6 +165,28 @@ class Database:
             if refusal is None:
                 raise
             raise refusal from error
+
+    def prepare_first(self, preparation: Callable[[], object]) -> None:
+        """Have this done once, before the next question or operation is run.
+
+        It may read and write itself. What it raises is that question's failure, and the next one
+        tries it again; a failure to reach the database is told as such.
+        """
+        self._preparation = preparation
+
+    def _prepare(self) -> None:
+        if self._preparation is None:
+            return
+        with self._preparing:
+            # who comes here while it goes on is itself; all others wait
+            if self._preparation is None or self._is_preparing:
+                return
+            self._is_preparing = True
+            try:
+                self._preparation()
+                self._preparation = None
+            finally:
+                self._is_preparing = False
 
     def _run(self, mode: "_Mode", turn: Turn, operation: Operation[T], tries: int = TRIES) -> T:
         """Run in a transaction, again while a failure may pass; raises the last one.

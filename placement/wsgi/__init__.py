@@ -23,14 +23,17 @@ def init_application() -> WSGIApplication:
     return load(conf)
 
 
-def load(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> WSGIApplication:
+def load(
+    conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ, wait: bool = True
+) -> WSGIApplication:
     """The service for a process that does nothing but serve, whose logging is set up.
 
-    With `$OS_WSGI_PROFILER` each request's profile is written into that folder.
+    For `wait` see :func:`placement.app.start`. With `$OS_WSGI_PROFILER` each request's profile is
+    written into that folder.
     """
     if conf.log_options:
         conf.log_opt_values(LOG, logging.DEBUG)
-    application = create_app(conf)
+    application = create_app(conf, wait)
     settle()
     folder = environ.get("OS_WSGI_PROFILER")
     if not folder:

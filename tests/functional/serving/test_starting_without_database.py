@@ -1,0 +1,117 @@
+"""A worker that starts while the database is away serves, and says so, until it is there."""
+
+import concurrent.futures
+import contextlib
+import threading
+
+import pytest
+from werkzeug.test import Client
+
+from placement import config
+from placement.app import create_app
+from placement.storage import schema
+from placement.storage.engine import Database, DatabaseSettings
+
+HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where the database will be; until it is there, no database can be opened."""
+    return tmp_path / "later"
+
+
+@pytest.fixture
+def url(folder):
+    return f"sqlite:///{folder}/placement.db"
+
+
+@pytest.fixture
+def started(url):
+    """Starts a service; a client of it."""
+
+    def started(sync):
+        overrides = {
+            ("placement_database", "connection"): url,
+            ("placement_database", "sync_on_startup"): sync,
+            ("api", "auth_strategy"): "noauth2",
+        }
+        conf = config.load(files=[], environ=False, overrides=overrides)
+        # a 503 is what is wanted: it isn't judged
+        return Client(create_app(conf, wait=False).application)
+
+    return started
+
+
+def statuses(client):
+    return [client.get(path, headers=HEADERS).status_code for path in ("/", "/traits")]
+
+
+def test_it_is_unavailable_at_first_and_then_as_if_the_database_had_been_there(started, folder):
+    client = started(sync=True)
+    away = [statuses(client), statuses(client)]
+    folder.mkdir()
+    created = client.put("/traits/CUSTOM_A", headers=HEADERS).status_code
+    classes = client.get("/resource_classes", headers=HEADERS).json["resource_classes"]
+    assert (away, created, len(classes) > 10) == ([[200, 503]] * 2, 201, True)
+
+
+def test_a_database_that_is_not_the_service_s_is_not_used_until_it_is(started, folder, url, caplog):
+    client = started(sync=False)
+    folder.mkdir()
+    refused = statuses(client)
+    with contextlib.closing(Database(DatabaseSettings(url))) as database:
+        tables = database.engine.dialect.get_table_names(database.engine.connect())
+        schema.sync(database)
+    assert (refused, tables, statuses(client)) == ([200, 503], [], [200, 200])
+    assert "run placement-manage db sync" in caplog.text
+
+
+@pytest.fixture
+def database():
+    with contextlib.closing(Database(DatabaseSettings("sqlite://"))) as database:
+        yield database
+
+
+def test_what_is_to_be_done_first_is_done_once_and_may_ask_itself(database):
+    done = []
+
+    def prepare():
+        done.append(database.read(lambda connection: "read"))
+        done.append(database.write(lambda connection: "written"))
+
+    database.prepare_first(prepare)
+    answers = [database.read(lambda connection: list(done)) for _ in range(2)]
+    assert answers == [["read", "written"]] * 2
+
+
+def test_what_fails_is_tried_again_by_the_next(database):
+    failures = [ValueError("first"), ValueError("second")]
+
+    def prepare():
+        if failures:
+            raise failures.pop(0)
+
+    database.prepare_first(prepare)
+    for told in ("first", "second"):
+        with pytest.raises(ValueError, match=told):
+            database.write(lambda connection: None)
+    assert database.read(lambda connection: "answer") == "answer"
+
+
+def test_others_wait_until_it_is_done(database):
+    begun, go_on, order = threading.Event(), threading.Event(), []
+
+    def prepare():
+        begun.set()
+        go_on.wait()
+        order.append("prepared")
+
+    database.prepare_first(prepare)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(database.read, lambda connection: order.append("asked"))
+        begun.wait()
+        second = pool.submit(database.read, lambda connection: order.append("asked"))
+        go_on.set()
+        first.result(), second.result()
+    assert order == ["prepared", "asked", "asked"]
