@@ -4,6 +4,9 @@ One provider for each device, or for each physical function with its virtual one
 `<node>_<ADDRESS>`; the trait COMPUTE_MANAGED_PCI_DEVICE tells them from others. Devices come from
 the driver as compute.pci_devices describes them, with the tags `resource_class` and `traits` (names
 with commas). Those in a `physical_network` are not reported here: drivers have providers for them.
+
+A device with the tag `one_time_use` is for one guest only: once somebody has it, it is reserved,
+and stays so when it is given back, until somebody sets `reserved` to 0 again.
 """
 
 import json
@@ -27,7 +30,8 @@ MANAGED = "COMPUTE_MANAGED_PCI_DEVICE"
 
 _CUSTOM = "CUSTOM_"
 _NETWORK = "physical_network"
-_TAG_TRAITS = {"one_time_use": "HW_PCI_ONE_TIME_USE", "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
+_ONE_TIME_USE = "one_time_use"
+_TAG_TRAITS = {_ONE_TIME_USE: "HW_PCI_ONE_TIME_USE", "live_migratable": "HW_PCI_LIVE_MIGRATABLE"}
 
 
 @dataclass
@@ -38,6 +42,11 @@ class DeviceProvider:
     resource_class: str
     traits: frozenset[str]
     addresses: list[str] = field(default_factory=list)
+
+    @property
+    def is_for_one_use(self) -> bool:
+        """Say whether nobody may have it after somebody had it."""
+        return _TAG_TRAITS[_ONE_TIME_USE] in self.traits
 
 
 def check_specs(texts: Iterable[str]) -> None:
@@ -68,6 +77,15 @@ def refuse_if_reported(tree: ProviderTree, nodename: str) -> None:
         )
 
 
+def refuse_one_time_use(devices: Iterable[Device]) -> None:
+    """Raise PlacementPciException for devices that only placement could keep from a second use."""
+    if addresses := [one["address"] for one in devices if _is_true(one.get(_ONE_TIME_USE))]:
+        raise exceptions.PlacementPciException(
+            error=f"[pci]device_spec: {_ONE_TIME_USE} needs [pci]report_in_placement: "
+            f"{', '.join(addresses)}"
+        )
+
+
 def report(
     tree: ProviderTree,
     nodename: str,
@@ -92,12 +110,15 @@ def report(
             tree.new_child(provider.name, nodename)
     uuids = {provider.name: tree.data(provider.name).uuid for provider in wanted}
     managed = {**_managed(tree, nodename), **uuids}
+    # What is reserved takes no new allocations, not even those that come now: next time, then.
+    reserved = {one.name: _reserved(tree, one, allocations) for one in wanted}
     changed = _heal(wanted, managed, holders, allocations)
     for provider in wanted:
         used = _used(allocations, uuids[provider.name])[provider.resource_class]
-        total = max(len(provider.addresses), used)
-        tree.update_inventory(provider.name, {provider.resource_class: _record(total)})
-        tree.add_traits(provider.name, *provider.traits)
+        record = _record(max(len(provider.addresses), used), reserved[provider.name])
+        tree.update_inventory(provider.name, {provider.resource_class: record})
+        # All its own: a trait is there because of a tag, or not at all.
+        tree.update_traits(provider.name, provider.traits)
     for name in managed.keys() - uuids.keys():
         if used_here := _used(allocations, managed[name]):
             LOG.warning("PCI devices of resource provider %s are gone, but in use", name)
@@ -116,6 +137,11 @@ def device_providers(nodename: str, devices: Sequence[Device]) -> list[DevicePro
     _refuse_dependent(reported)
     for device in reported:
         address = device["address"]
+        if device["dev_type"] == "type-VF" and _is_true(device.get(_ONE_TIME_USE)):
+            raise exceptions.PlacementPciException(
+                error=f"[pci]device_spec: {_ONE_TIME_USE} isn't possible for virtual functions, "
+                f"which share their card's provider: {address}"
+            )
         top = device["parent_addr"] if device["dev_type"] == "type-VF" else address
         one = DeviceProvider(f"{nodename}_{top.upper()}", _class(device), _traits(device))
         known = providers.setdefault(top, one)
@@ -135,6 +161,18 @@ def device_providers(nodename: str, devices: Sequence[Device]) -> list[DevicePro
             )
         known.addresses.append(address)
     return list(providers.values())
+
+
+def _reserved(
+    tree: ProviderTree, provider: DeviceProvider, allocations: Mapping[str, Mapping[str, Any]]
+) -> int:
+    """Return 1 for a device that was for one use, and had it."""
+    if not provider.is_for_one_use:
+        return 0
+    known = tree.data(provider.name)
+    if _used(allocations, known.uuid)[provider.resource_class]:
+        return 1
+    return known.inventory.get(provider.resource_class, {}).get("reserved", 0)
 
 
 def _refuse_dependent(devices: Iterable[Device]) -> None:
@@ -222,10 +260,10 @@ def _used(allocations: Mapping[str, Mapping[str, Any]], provider_uuid: str) -> C
     return used
 
 
-def _record(total: int) -> dict[str, Any]:
+def _record(total: int, reserved: int = 0) -> dict[str, Any]:
     return {
         "total": total,
-        "reserved": 0,
+        "reserved": reserved,
         "min_unit": 1,
         "max_unit": total,
         "step_size": 1,

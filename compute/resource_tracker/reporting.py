@@ -144,6 +144,7 @@ class Reporting(NodeRecords):
         nodename = node.hypervisor_hostname
         if not self.conf.pci.report_in_placement:
             pci_placement_translator.refuse_if_reported(tree, nodename)
+            pci_placement_translator.refuse_one_time_use(self._state(nodename).pci_devices)
             return allocations
         pci_placement_translator.check_specs(self.conf.pci.device_spec)
         gathered = allocations

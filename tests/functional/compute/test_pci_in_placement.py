@@ -7,7 +7,9 @@ import pytest
 
 from compute import exceptions
 from compute.instances import Instance
+from tests.unit.virt.host.machines import two_sockets
 from tests.unit.virt.node.hosts import KnownHost
+from virt.host.driver import HostDriver
 from virt.libvirt import LibvirtDriver
 from virt.pci_device import PciDevice
 
@@ -65,6 +67,73 @@ def test_devices_of_an_instance_are_allocated_at_any_update(host, start, outside
     assert outsider.allocations(instance.uuid) == {host.uuid: {"VCPU": 1}, device: {CLASS: 1}}
     sent = len(host.adapter.writes)
     assert (host.update().failures, host.adapter.writes[sent:]) == ({}, [])
+
+
+def test_a_device_for_one_use_is_nobodys_until_somebody_frees_it(host, start, outsider):
+    spec = {**SPEC, "one_time_use": "yes"}
+    start(spec)
+    device = devices_of(outsider, host)[GPUS[1].address]
+    assert "HW_PCI_ONE_TIME_USE" in outsider.traits(device)
+    guest = outsider.allocate({host.uuid: {"VCPU": 1}, device: {CLASS: 1}})
+    assert host.update().failures == {}
+    assert outsider.inventory(device)[CLASS]["reserved"] == 1
+    outsider.allocate({host.uuid: {"VCPU": 2}, device: {CLASS: 1}}, guest)
+    outsider.call("DELETE", f"/allocations/{guest}")
+    start(spec)
+    inventory = outsider.inventory(device)
+    assert inventory[CLASS]["reserved"] == 1
+    outsider.set_inventory(device, {CLASS: inventory[CLASS] | {"reserved": 0}})
+    start(spec)
+    assert outsider.inventory(device)[CLASS]["reserved"] == 0
+    assert host.update().failures == {}
+
+
+def test_a_guest_of_a_device_for_one_use_takes_part_in_a_reshape(host, start, outsider):
+    spec = {**SPEC, "one_time_use": "yes"}
+    start(spec)
+    device = devices_of(outsider, host)[GPUS[1].address]
+    guest = outsider.allocate({host.uuid: {"VCPU": 1}, device: {CLASS: 1}})
+    host.update()
+    host.conf.set_override("numa_in_placement", True, "berth")
+    start(spec)
+    assert host.reshapes() == 1
+    held = outsider.allocations(guest)
+    assert (host.uuid in held, held[device]) == (False, {CLASS: 1})
+    assert outsider.inventory(device)[CLASS]["reserved"] == 1
+
+
+def test_an_instance_whose_device_is_for_one_use_gets_its_allocation_then_the_reservation(
+    host, start, outsider
+):
+    start({**SPEC, "one_time_use": "yes"})
+    instance = Instance(host=host.name, node=host.name, pci_devices=[{"address": GPUS[1].address}])
+    host.cell.instances.create(instance)
+    outsider.allocate({host.uuid: {"VCPU": 1}}, instance.uuid)
+    failures = [host.update().failures, host.update().failures]
+    device = devices_of(outsider, host)[GPUS[1].address]
+    assert failures == [{}, {}]
+    assert outsider.allocations(instance.uuid)[device] == {CLASS: 1}
+    assert outsider.inventory(device)[CLASS]["reserved"] == 1
+
+
+def test_one_use_without_placement_ends_the_start(start):
+    with pytest.raises(exceptions.PlacementPciException, match="one_time_use"):
+        start({**SPEC, "one_time_use": "yes"}, on=False)
+
+
+def test_devices_of_a_machine_without_a_hypervisor_are_children_too(host, outsider, tmp_path):
+    machine = two_sockets(tmp_path / "machine")
+    machine.add_pci_device("0000:84:00.0", vendor="0x10de", product="0x1db6")
+    for group, name, value in (
+        ("berth", "sysfs_root", str(machine.sysfs)),
+        ("berth", "procfs_root", str(machine.procfs)),
+        ("pci", "device_spec", [json.dumps(SPEC)]),
+        ("pci", "report_in_placement", True),
+    ):
+        host.conf.set_override(name, value, group)
+    host.start(HostDriver)
+    device = devices_of(outsider, host)["0000:84:00.0"]
+    assert outsider.totals(device) == {CLASS: 1}
 
 
 def test_a_device_that_vanished_stays_while_it_is_allocated(host, start, outsider, known):

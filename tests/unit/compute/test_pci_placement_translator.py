@@ -10,6 +10,7 @@ from compute.pci_placement_translator import (
     check_specs,
     device_providers,
     refuse_if_reported,
+    refuse_one_time_use,
     report,
 )
 from compute.provider_tree import ProviderTree
@@ -158,6 +159,11 @@ class TestReport:
         assert set(allocations["a"]["allocations"]) == {second}
         assert set(allocations["scheduled"]["allocations"]) == {second}
 
+    def test_traits_of_tags_that_were_taken_away_go(self, tree):
+        report(tree, NODE, [device("0000:84:00.0", traits="fast", live_migratable="yes")], {}, {})
+        report(tree, NODE, [device("0000:84:00.0", traits="slow")], {}, {})
+        assert tree.data("host1_0000:84:00.0").traits == {MANAGED, "CUSTOM_SLOW"}
+
     def test_a_device_that_is_gone_is_removed(self, tree):
         report(tree, NODE, [device("0000:84:00.0")], {}, {})
         report(tree, NODE, [], {}, {})
@@ -178,3 +184,53 @@ class TestReport:
         report(tree, NODE, [device("0000:84:00.0")], {}, {})
         with pytest.raises(exceptions.PlacementPciException, match=r"host1_0000:84:00\.0"):
             refuse_if_reported(tree, NODE)
+
+
+class TestOneTimeUse:
+    """A device is given to one guest, and then to nobody until somebody has looked at it."""
+
+    DEVICE = device("0000:84:00.0", one_time_use="yes")
+    CLASS = "CUSTOM_PCI_10DE_1DB6"
+
+    def reserved(self, tree, allocations=None, holders=None):
+        report(tree, NODE, [self.DEVICE], holders or {}, allocations or {})
+        return tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"]
+
+    def held(self, tree):
+        provider = tree.data("host1_0000:84:00.0").uuid
+        return {"a": body(**{provider: {"resources": {self.CLASS: 1}}})}
+
+    def test_it_is_reserved_once_somebody_has_it_and_after_it_is_given_back(self, tree):
+        unused = self.reserved(tree)
+        in_use = self.reserved(tree, self.held(tree))
+        assert (unused, in_use, self.reserved(tree)) == (0, 1, 1)
+
+    def test_it_is_free_again_when_somebody_says_so(self, tree):
+        self.reserved(tree)
+        self.reserved(tree, self.held(tree))
+        provider = tree.data("host1_0000:84:00.0")
+        inventory = {self.CLASS: provider.inventory[self.CLASS] | {"reserved": 0}}
+        tree.update_inventory(provider.uuid, inventory)
+        assert self.reserved(tree) == 0
+
+    def test_who_gets_it_in_this_very_update_would_find_it_reserved(self, tree):
+        """Placement takes no new allocation of what is reserved."""
+        allocations = {"a": body(**{ROOT: {"resources": {"VCPU": 1}}})}
+        holders = {"a": {"0000:84:00.0"}}
+        assert self.reserved(tree, allocations, holders) == 0
+        assert self.reserved(tree, allocations, holders) == 1
+
+    def test_others_are_never_reserved(self, tree):
+        self.reserved(tree)
+        self.reserved(tree, self.held(tree))
+        report(tree, NODE, [device("0000:84:00.0")], {}, self.held(tree))
+        assert tree.data("host1_0000:84:00.0").inventory[self.CLASS]["reserved"] == 0
+
+    def test_functions_of_a_card_cannot_be_told_apart(self):
+        with pytest.raises(exceptions.PlacementPciException, match=r"one_time_use.*0000:01:10\.0"):
+            device_providers(NODE, functions(2, one_time_use="yes"))
+
+    def test_without_placement_nobody_would_keep_track(self):
+        refuse_one_time_use([device("0000:84:00.0", one_time_use="no")])
+        with pytest.raises(exceptions.PlacementPciException, match=r"report_in_placement.*84:00"):
+            refuse_one_time_use([self.DEVICE])
