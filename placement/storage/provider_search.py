@@ -6,7 +6,7 @@ reported unless what was looked up before leaves nothing over already.
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import sqlalchemy as sa
@@ -89,7 +89,8 @@ def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict
     if not required and not wanted.forbidden:
         return True
     found = traits.named(connection, required | wanted.forbidden)
-    _refuse_unknown(required - found.keys())
+    for names in wanted.required:
+        _refuse_unknown(names - found.keys())
     for number, names in enumerate(wanted.required):
         values[f"traits_{number}"] = [found[name].id for name in names]
     unknown = wanted.forbidden - found.keys()
@@ -103,10 +104,12 @@ def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict
     return True
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
-    listed = ", ".join(sorted(names))
-    if listed:
-        raise BadRequest(f'Invalid trait(s) in "required" parameter: No such trait(s): {listed}.')
+def _refuse_unknown(names: AbstractSet[str]) -> None:
+    """Tell one of the names, as the reference does; of several in one set it tells any."""
+    if names:
+        raise BadRequest(
+            f'Invalid trait(s) in "required" parameter: No such trait(s): {min(names)}.'
+        )
 
 
 def _look_up_aggregates(
