@@ -12,8 +12,9 @@ from oslo_config import cfg
 from compute import exceptions
 from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
+from virt.ironic.former_classes import give_whole_machine, has_former_classes
 from virt.ironic.inventory_file import InventoryFile
-from virt.ironic.node import Node, NodeSource, inventory
+from virt.ironic.node import Node, NodeSource, custom_class, inventory
 from virt.ironic.reported_traits import ReportedTraits
 from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
@@ -131,15 +132,23 @@ class IronicDriver(ComputeDriver):
     ) -> None:
         """Report one of the machine's class, and its traits.
 
-        One that can't be had is reserved. Raises NoResourceClass if the machine has no class, and
-        ComputeHostNotFound if there is no such machine.
+        One that can't be had is reserved. A machine in use that was reported as processors, memory
+        and disk needs a reshape.
+
+        Raises NoResourceClass if the machine has no class, and ComputeHostNotFound if there is no
+        such machine; ReshapeNeeded and ReshapeFailed by the contract.
         """
         node = self._node(nodename)
         if node.resource_class is None:
             raise exceptions.NoResourceClass(node=nodename)
-        provider_tree.update_inventory(
-            nodename, inventory(node.resource_class, self._is_reserved(node))
-        )
+        reserved = self._is_reserved(node)
+        if node.is_used and has_former_classes(provider_tree, nodename):
+            if allocations is None:
+                raise exceptions.ReshapeNeeded()
+            name = custom_class(node.resource_class)
+            # What is reserved takes no new allocation: it is reserved with the next update.
+            reserved &= not give_whole_machine(provider_tree, nodename, name, allocations)
+        provider_tree.update_inventory(nodename, inventory(node.resource_class, reserved))
         self._update_traits(provider_tree, node)
 
     def list_instances(self) -> list[str]:

@@ -202,3 +202,29 @@ def test_deleting_the_service_deletes_all_its_machines(host, rack, outsider):
     host.start(IronicDriver)
     host.manager.delete_service(admin_context())
     assert not any(outsider.exists(uuid) for uuid in uuids)
+
+
+def test_an_instance_on_a_machine_reported_in_the_former_way_gets_the_whole_machine(
+    host, rack, outsider
+):
+    instance = str(uuid4())
+    used = rack.add(provision_state="active", instance_uuid=instance)
+    free = rack.add()
+    for uuid in (used, free):
+        outsider.provider(name=uuid, uuid=uuid)
+        totals = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 100}}
+        outsider.set_inventory(uuid, totals)
+    other = outsider.provider(inventory={"VCPU": {"total": 8}})
+    stranger = outsider.allocate({other: {"VCPU": 2}})
+    outsider.allocate(
+        {used: {"VCPU": 8, "MEMORY_MB": 4096, "DISK_GB": 100}, other: {"VCPU": 1}}, instance
+    )
+    host.start(IronicDriver)
+    assert (host.outcome.failures, host.reshapes()) == ({}, 1)
+    assert outsider.allocations(instance) == {used: {GOLD: 1}, other: {"VCPU": 1}}
+    assert outsider.allocations(stranger) == {other: {"VCPU": 2}}
+    assert [outsider.totals(uuid) for uuid in (used, free)] == [{GOLD: 1}] * 2
+    assert host.update().failures == {}
+    assert [reserved(outsider, uuid) for uuid in (used, free)] == [1, 0]
+    host.start(IronicDriver)
+    assert host.adapter.writes == []

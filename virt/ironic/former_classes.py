@@ -1,0 +1,50 @@
+"""Machines that an older service reported as processors, memory and disk (compute.md §6.10).
+
+Who has such a machine holds these amounts. Now the machine is one of its class, which is what its
+instance shall hold. Formerly a tracker wrote these allocations anew at every run
+(`requires_allocation_refresh`); a reshape does it once.
+"""
+
+from typing import TYPE_CHECKING
+
+from compute import exceptions
+from virt.reshape.records import Allocations, give, held, take
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+FORMER = ("VCPU", "MEMORY_MB", "DISK_GB")
+
+
+def has_former_classes(tree: "ProviderTree", nodename: str) -> bool:
+    """Say whether the node's root is reported in the former way."""
+    return not tree.data(nodename).inventory.keys().isdisjoint(FORMER)
+
+
+def give_whole_machine(
+    tree: "ProviderTree", nodename: str, resource_class: str, allocations: Allocations
+) -> bool:
+    """Let who holds former classes hold one of `resource_class` instead, in place.
+
+    Says whether somebody got it who hadn't it yet. Raises ReshapeFailed if several would have the
+    machine; then nothing has changed.
+    """
+    root = tree.data(nodename).uuid
+    former = {
+        consumer: body
+        for consumer, body in sorted(allocations.items())
+        if any(held(body, root, name) for name in FORMER)
+    }
+    owners = {one for one, body in allocations.items() if held(body, root, resource_class)}
+    if len(owners | former.keys()) > 1:
+        raise exceptions.ReshapeFailed(
+            error=f"machine {nodename} is held by several consumers, and one only can have it: "
+            f"{', '.join(sorted(owners | former.keys()))}"
+        )
+    for consumer, body in former.items():
+        # First give, then take: a record must not vanish and come back last.
+        if consumer not in owners:
+            give(body, root, resource_class, 1)
+        for name in FORMER:
+            take(body, root, name)
+    return bool(former.keys() - owners)
