@@ -11,16 +11,22 @@ UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 REQUEST_ID = re.compile(rf"req-{UUID.pattern}")
 #: of the HTTP server, not of the service
 SERVERS_OWN = {"server", "date", "connection", "transfer-encoding"}
+#: what follows a message: of a JSON or plain text body, or of an HTML page
+END = r"(?=  $|\n\n\n )"
+QUOTE = "(?:'|&#x27;)"
 #: lists of names in error texts that come in no particular order
-UNORDERED = (
-    re.compile(r"(?<=No such trait )(?P<names>[^.<]+?)(?=  $)"),
-    re.compile(r"(?<=No such trait\(s\): )(?P<names>.+?)(?=\.  $)"),
-    re.compile(r"(?<=Inventory for ')(?P<names>[^']+)(?=' on resource provider)"),
-    re.compile(r"(?<=on resource provider ')(?P<names>[^']+)(?=' invalid)"),
-    re.compile(r"(?<=Conflicting resource provider )(?P<names>.+)(?= already exists)"),
-    re.compile(r"(?<=bad group\(s\) - \[)(?P<names>[^]]+)(?=\]\.)"),
-    re.compile(r"(?<=in `same_subtree`: \[)(?P<names>[^]]+)(?=\] not found)"),
-    re.compile(r"(?<=\] not found in \[)(?P<names>[^]]+)(?=\]\.)"),
+UNORDERED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"No such trait (?P<names>[^.<]+?){END}",
+        rf"No such trait\(s\): (?P<names>.+?)\.{END}",
+        rf"Inventory for {QUOTE}(?P<names>[^'&]+){QUOTE} on resource provider",
+        rf"on resource provider {QUOTE}(?P<names>[^'&]+){QUOTE} invalid",
+        r"Conflicting resource provider (?P<names>.+) already exists",
+        r"bad group\(s\) - \[(?P<names>[^]]+)\]\.",
+        r"in `same_subtree`: \[(?P<names>[^]]+)\] not found",
+        r"\] not found in \[(?P<names>[^]]+)\]\.",
+    )
 )
 #: the words of a database or a parser stand here (rest-api.md 3.3)
 ANY_TEXT = re.compile(r"(?<=Update conflict: ).*?(?=  $|\n\n\n)", re.DOTALL)
@@ -78,7 +84,7 @@ class Reader:
         try:
             return _arranged(json.loads(text))
         except ValueError:
-            return ANY_TEXT.sub(ANYTHING, text)
+            return _message(text)
 
     def text(self, text: str) -> str:
         """A text without what the service made up."""
@@ -102,11 +108,14 @@ def _arranged(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         items = [_arranged(item) for item in value]
         return sorted(items, key=_sortable) if key in UNORDERED_LISTS else items
-    if isinstance(value, str) and key == "detail":
-        for names in UNORDERED:
-            value = names.sub(_sorted_names, value)
-        return ANY_TEXT.sub(ANYTHING, value)
-    return value
+    return _message(value) if isinstance(value, str) and key == "detail" else value
+
+
+def _message(text: str) -> str:
+    """A refusal's text with its lists of names in one order."""
+    for names in UNORDERED:
+        text = names.sub(_sorted_names, text)
+    return ANY_TEXT.sub(ANYTHING, text)
 
 
 def _sortable(value: Any) -> str:
@@ -115,7 +124,9 @@ def _sortable(value: Any) -> str:
 
 
 def _sorted_names(found: re.Match[str]) -> str:
-    return ", ".join(sorted(found["names"].split(", ")))
+    begin, end = (at - found.start() for at in found.span("names"))
+    names = ", ".join(sorted(found["names"].split(", ")))
+    return found[0][:begin] + names + found[0][end:]
 
 
 def differences(

@@ -61,6 +61,41 @@ def test_what_has_no_order_and_what_is_made_up_does_not_matter(theirs: Any, mine
 
 
 @pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("400 Bad Request\n\nExplained.\n\n {}  ", id="plain text"),
+        pytest.param("<h1>400</h1>\n Explained.<br /><br />\n{}\n\n\n </body>\n</html>", id="HTML"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ("No such trait B, A", "No such trait A, B"),
+        (
+            f"Inventory for 'A, B' on resource provider '{UUID}' invalid.",
+            f"Inventory for 'B, A' on resource provider '{UUID}' invalid.",
+        ),
+        (
+            f"Inventory for 'A' on resource provider '{UUID}, {MADE}' invalid.",
+            f"Inventory for 'A' on resource provider '{OTHER}, {UUID}' invalid.",
+        ),
+    ],
+)
+def test_names_have_no_order_in_texts_either(form: str, theirs: str, mine: str) -> None:
+    texts = [form.format(text) for text in (theirs, mine)]
+    if "<" in form:
+        texts = [text.replace("'", "&#x27;") for text in texts]
+
+    assert compared(*(Answer(400, {}, text.encode()) for text in texts)) == []
+
+
+def test_names_in_texts_matter() -> None:
+    texts = [f"400 Bad Request\n\nExplained.\n\n No such trait {name}  " for name in ("A", "B")]
+
+    assert len(compared(*(Answer(400, {}, text.encode()) for text in texts))) == 1
+
+
+@pytest.mark.parametrize(
     ("theirs", "mine"),
     [
         ({"total": 4}, {"total": 4.0}),
