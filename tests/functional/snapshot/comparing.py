@@ -1,0 +1,80 @@
+"""What a snapshot says against what the tables say, and writes that it has to hear of."""
+
+import sqlalchemy as sa
+
+from placement.candidates import loading
+from placement.candidates.fingerprint import alike, fingerprint
+from placement.storage import changes, snapshot_reads, tables
+from placement.storage.changes import Kind
+
+HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
+
+
+def picture(snapshot):
+    """All that a snapshot says, by uuid and name, whatever its slots are."""
+    forest, names = snapshot.forest, snapshot.names
+    uuids = snapshot.register.uuids
+    aggregates = {key: name for name, key in snapshot.aggregate_ids.items()}
+    shown = {}
+    for slot in range(snapshot.size):
+        if not forest.alive[slot]:
+            continue
+        stock = {}
+        for class_id, column in snapshot.columns.items():
+            for at in range(len(column.slots)):
+                if column.slots[at] == slot:
+                    fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "ratio")
+                    record = [float(getattr(column, name)[at]) for name in fields]
+                    dense = None if column.dense is None else int(column.dense[slot])
+                    assert dense in (None, int(column.room[at]))
+                    stock[names.classes[class_id]] = (*record, int(column.used[at]))
+        parent = int(forest.parent[slot])
+        root = int(forest.root[slot])
+        shown[uuids[slot]] = {
+            "parent": None if parent < 0 else uuids[parent],
+            "root": uuids[root],
+            "tree": slot in forest.members(root).tolist(),
+            "traits": {names.traits[key] for key in snapshot.traits_of[slot]},
+            "has": {
+                names.traits[key] for key, s in snapshot.with_trait.items() if slot in s.slots()
+            },
+            "aggregates": {aggregates[key] for key in snapshot.aggregates_of[slot]},
+            "in": {
+                aggregates[key]
+                for key, s in snapshot.in_aggregate.items()
+                if s.mask(snapshot.size)[slot]
+            },
+            "classes": {names.classes[key] for key in snapshot.classes_of[slot]},
+            "stock": stock,
+        }
+    return shown, dict(names.classes), dict(names.traits)
+
+
+def assert_fresh(live, database):
+    snapshot = live.current()
+    anew = database.read(loading.load)
+    assert picture(snapshot) == picture(anew)
+    assert alike(fingerprint(snapshot), database.read(snapshot_reads.fingerprint))
+
+
+def record(database, provider_id, row_id=None, kind=Kind.USAGE):
+    """A feed row as another writer's commit makes it appear, maybe late."""
+    values = {"resource_provider_id": provider_id, "kind": int(kind)}
+    if row_id is not None:
+        values["id"] = row_id
+    database.write(lambda c: c.execute(sa.insert(tables.provider_changes).values(values)))
+
+
+def use(database, amount):
+    """Usage that no feed row tells of yet."""
+    row = {"resource_provider_id": 1, "resource_class_id": 0, "consumer_id": "c", "used": amount}
+    database.write(lambda c: c.execute(sa.insert(tables.allocations).values(row)))
+
+
+def used(live):
+    column = live.current().columns[0]
+    return int(column.used[0])
+
+
+def newest(database):
+    return database.read(changes.newest_id)

@@ -1,0 +1,48 @@
+"""A service, its database, and the snapshot of a process beside it."""
+
+import pytest
+
+from placement.candidates.live import LiveSnapshot
+from placement.storage.engine import Database, DatabaseSettings
+from tests.functional.cloud import Cloud, Service
+from tests.functional.snapshot.comparing import HOST
+
+
+class Clock:
+    """Goes on when told."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def url(database_url):
+    return database_url
+
+
+@pytest.fixture
+def service(url):
+    return Service(url)
+
+
+@pytest.fixture
+def cloud(service):
+    return Cloud(service).build([HOST])
+
+
+@pytest.fixture
+def database(service, url):
+    return Database(DatabaseSettings(url, sqlite_synchronous=False))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def live(database, clock):
+    return LiveSnapshot(database, clock=clock)
