@@ -11,7 +11,6 @@ from compute.compute_node import ComputeNode
 from compute.context import admin_context
 from compute.node_identity import NodeIdentity
 from compute.resource_tracker import ResourceTracker
-from compute.resource_tracker.reshape import lost
 from compute.service_record import Service
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, LegacyInventoryDriver, MediumFakeDriver
@@ -301,33 +300,6 @@ class TestReshape:
         monkeypatch.setattr(tracker.driver, "update_provider_tree", shrink)
         update(tracker, startup=True)
         assert "leaves consumer c1 with less than before: 1 VGPU" in caplog.text
-
-
-def holding(**resources_by_provider):
-    return {"allocations": {rp: {"resources": r} for rp, r in resources_by_provider.items()}}
-
-
-class TestLost:
-    def test_moving_to_another_provider_loses_nothing(self):
-        before = {"c": holding(root={"VCPU": 2, "MEMORY_MB": 5})}
-        after = {"c": holding(numa0={"VCPU": 1, "MEMORY_MB": 5}, numa1={"VCPU": 1})}
-        assert lost(before, after) == {}
-
-    def test_renaming_a_class_loses_nothing(self):
-        before = {"c": holding(root={"CUSTOM_FPGA": 2, "VCPU": 1})}
-        after = {"c": holding(root={"FPGA": 2, "VCPU": 1})}
-        assert lost(before, after) == {}
-
-    def test_gaining_one_class_does_not_hide_the_loss_of_another(self):
-        before = {"c": holding(root={"VCPU": 4})}
-        after = {"c": holding(root={"VCPU": 2, "SRIOV_NET_VF": 1})}
-        assert lost(before, after) == {"c": {"VCPU": 2}}
-
-    def test_a_consumer_that_is_not_mentioned_keeps_what_it_has(self):
-        assert lost({"c": holding(root={"VCPU": 4})}, {}) == {}
-
-    def test_a_consumer_with_nothing_left_lost_everything(self):
-        assert lost({"c": holding(root={"VCPU": 4})}, {"c": holding()}) == {"c": {"VCPU": 4}}
 
 
 class TestConflicts:
