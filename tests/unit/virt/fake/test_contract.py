@@ -7,7 +7,7 @@ import pytest
 from tests.unit.virt.consumers import uuid
 from virt import fake
 from virt.sriov import PhysicalFunction
-from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
+from virt.testing import ContractBroken, DriverContract, ReshapeContract, ReshapeScenario, Scenario
 
 CARDS = [
     PhysicalFunction("ens1", "net0", range(4), 0),
@@ -111,7 +111,18 @@ class TestSharedStorage(ReshapeContract):
         )
 
 
-BREAKING_IT = {"FakeBadReshapeDriver", "FakeReshapeFailDriver"}
+BREAKING_IT = {
+    "FakeBadReshapeDriver": "raised ReshapeNeeded although it was given allocations",
+    "FakeReshapeFailDriver": "failed: .*can't tell who has what",
+}
+
+
+@pytest.mark.parametrize("name", BREAKING_IT)
+def test_drivers_that_are_there_to_break_it_are_found_out(maker, name):
+    scenario = ReshapeScenario(maker(getattr(fake, name)), old_driver=maker(fake.MediumFakeDriver))
+
+    with pytest.raises(ContractBroken, match=BREAKING_IT[name]):
+        ReshapeContract().test_a_reshape_keeps_what_consumers_have(scenario)
 
 
 def test_every_fake_driver_is_looked_at():

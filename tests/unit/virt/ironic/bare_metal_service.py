@@ -6,6 +6,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from keystoneauth1 import loading
+
 TOKEN = "a-token"
 
 
@@ -37,6 +39,17 @@ def bare_metal_service():
         service.shutdown()
         service.server_close()
         thread.join()
+
+
+def with_token(conf, service):
+    """The options of the plugin exist once it is loaded."""
+    conf.register_opts(
+        loading.get_auth_plugin_conf_options(loading.get_plugin_loader("admin_token")),
+        group="ironic",
+    )
+    conf.set_override("token", TOKEN, group="ironic")
+    conf.set_override("endpoint", service.url, group="ironic")
+    return conf
 
 
 class _Handler(BaseHTTPRequestHandler):

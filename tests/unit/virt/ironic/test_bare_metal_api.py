@@ -4,42 +4,10 @@ import pytest
 
 from compute import exceptions
 from tests.unit.virt.consumers import uuid
-from tests.unit.virt.ironic.bare_metal_service import TOKEN, bare_metal_service
+from tests.unit.virt.ironic.bare_metal_service import bare_metal_service, with_token
 from virt.driver import DriverLoadError, load_driver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.node import Node
-
-
-@pytest.fixture
-def service():
-    with bare_metal_service() as service:
-        yield service
-
-
-@pytest.fixture
-def api_conf(make_conf):
-    def make(service, **options):
-        return make_conf(
-            ironic__node_source="openstack",
-            ironic__auth_type="admin_token",
-            ironic__endpoint_override=service.url,
-            **options,
-        )
-
-    return make
-
-
-def with_token(conf, service):
-    """The options of the plugin exist once it is loaded."""
-    from keystoneauth1 import loading
-
-    conf.register_opts(
-        loading.get_auth_plugin_conf_options(loading.get_plugin_loader("admin_token")),
-        group="ironic",
-    )
-    conf.set_override("token", TOKEN, group="ironic")
-    conf.set_override("endpoint", service.url, group="ironic")
-    return conf
 
 
 def described(number, **fields):

@@ -5,8 +5,15 @@ from functools import partial
 import pytest
 
 from tests.unit.virt.consumers import uuid
+from tests.unit.virt.ironic.bare_metal_service import with_token
 from virt.ironic import IronicDriver
 from virt.testing import DriverContract, Scenario
+
+LISTED = [
+    {"uuid": uuid(1), "resource_class": "baremetal.gold", "traits": ["CUSTOM_RAID"]},
+    {"uuid": uuid(2), "resource_class": "baremetal.gold", "maintenance": True},
+    {"uuid": uuid(3), "resource_class": "baremetal.silver", "instance_uuid": uuid(77)},
+]
 
 MACHINES = f"""
 nodes:
@@ -23,3 +30,10 @@ class TestIronic(DriverContract):
         path.write_text(MACHINES)
         conf = make_conf(ironic__inventory_file=str(path))
         return Scenario(partial(IronicDriver, virtapi, conf))
+
+
+class TestWithTheBareMetalService(DriverContract):
+    @pytest.fixture
+    def scenario(self, virtapi, service, api_conf):
+        service.nodes = LISTED
+        return Scenario(partial(IronicDriver, virtapi, with_token(api_conf(service), service)))

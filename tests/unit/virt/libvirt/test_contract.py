@@ -6,6 +6,16 @@ from functools import partial
 import pytest
 
 from tests.unit.virt.consumers import uuid
+from tests.unit.virt.libvirt.hosts import (
+    COMPUTER,
+    card_xml,
+    gpu_xml,
+    guest_xml,
+    mdev_of_guest_xml,
+    mdev_xml,
+    node_xml,
+)
+from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import (
     GPUS,
     TYPE,
@@ -81,6 +91,51 @@ class TestOneForm(DriverContract):
     )
     def scenario(self, request, maker):
         return Scenario(maker(**request.param))
+
+
+OUR_OWN = node_xml(
+    guest_xml(uuid(1), "guest", devices=mdev_of_guest_xml(1)),
+    COMPUTER,
+    gpu_xml(0x84, 2),
+    gpu_xml(0x85, 0),
+    mdev_xml(1, GPUS[1]),
+    card_xml("ens1", 1, 4),
+)
+
+
+@pytest.fixture
+def on_hypervisor(libvirt, make_conf, virtapi, tmp_path):
+    """Say how a driver of one of libvirt's test hypervisors is made."""
+
+    def make(own, **options):
+        uri = hypervisor_of(tmp_path, OUR_OWN) if own else "test:///default"
+        conf = make_conf(
+            libvirt__connection_uri=uri,
+            berth__sysfs_root=str(tmp_path / "sys"),
+            **DEVICES,
+            **options,
+        )
+        return partial(LibvirtDriver, virtapi, conf)
+
+    return make
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["test:///default", "test:////of-our-own.xml"])
+class TestHypervisor(DriverContract):
+    @pytest.fixture(params=[False, True], ids=["flat", "modelled"])
+    def scenario(self, request, own, on_hypervisor):
+        return Scenario(on_hypervisor(own, berth__numa_in_placement=request.param))
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["test:///default", "test:////of-our-own.xml"])
+class TestHypervisorWithCells(ReshapeContract):
+    @pytest.fixture(params=[True, False], ids=["to cells", "back to the root"])
+    def scenario(self, request, own, on_hypervisor):
+        new, old = (
+            on_hypervisor(own, berth__numa_in_placement=numa)
+            for numa in (request.param, not request.param)
+        )
+        return ReshapeScenario(new, old_driver=old)
 
 
 class TestNUMA(ReshapeContract):

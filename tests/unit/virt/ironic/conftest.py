@@ -1,0 +1,22 @@
+import pytest
+
+from tests.unit.virt.ironic.bare_metal_service import bare_metal_service
+
+
+@pytest.fixture
+def service():
+    with bare_metal_service() as service:
+        yield service
+
+
+@pytest.fixture
+def api_conf(make_conf):
+    def make(service, **options):
+        return make_conf(
+            ironic__node_source="openstack",
+            ironic__auth_type="admin_token",
+            ironic__endpoint_override=service.url,
+            **options,
+        )
+
+    return make
