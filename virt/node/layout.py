@@ -55,35 +55,37 @@ def reserved_amounts(
     return amounts
 
 
-def flat(
-    nodename: str,
-    facts: HostFacts,
-    cpus: CpuSets,
-    reserved: Mapping[str, int],
-    ratios: Ratios,
-    disk_gb: int,
-) -> Layout:
+@dataclass(frozen=True)
+class Node:
+    """What a layout is made of.
+
+    `reserved` is class → what the whole host keeps of it; `disk_gb` is 0 where the root has none.
+    """
+
+    name: str
+    facts: HostFacts
+    cpus: CpuSets
+    reserved: Mapping[str, int]
+    ratios: Ratios
+    disk_gb: int
+
+
+def flat(node: Node) -> Layout:
     """Put everything on the root; what there is nothing of is left out."""
     totals = {
-        "MEMORY_MB": facts.memory_mb,
-        "VCPU": len(cpus.shared),
-        "PCPU": len(cpus.dedicated),
-        "DISK_GB": disk_gb,
-        **hugepages(facts),
+        "MEMORY_MB": node.facts.memory_mb,
+        "VCPU": len(node.cpus.shared),
+        "PCPU": len(node.cpus.dedicated),
+        "DISK_GB": node.disk_gb,
+        **hugepages(node.facts),
     }
-    return Layout(_inventory(totals, reserved, ratios(nodename)), [])
+    return Layout(_inventory(totals, node.reserved, node.ratios(node.name)), [])
 
 
-def modelled(
-    nodename: str,
-    facts: HostFacts,
-    cpus: CpuSets,
-    reserved: Mapping[str, int],
-    ratios: Ratios,
-    disk_gb: int,
-) -> Layout:
+def modelled(node: Node) -> Layout:
     """Put processors and memory on cells, of which those without any are left out."""
-    names = [numa.cell_name(nodename, cell.id) for cell in facts.cells]
+    facts, cpus = node.facts, node.cpus
+    names = [numa.cell_name(node.name, cell.id) for cell in facts.cells]
     totals = [
         {
             "MEMORY_MB": cell.memory_mb,
@@ -94,27 +96,23 @@ def modelled(
         for cell in facts.cells
     ]
     fixed = dict.fromkeys(["PCPU", *hugepages(facts)], FIXED_RATIO)
-    inventories = cell_inventories(totals, reserved, [{**ratios(name), **fixed} for name in names])
+    ratios = [{**node.ratios(name), **fixed} for name in names]
     cells = [
-        numa.Provider(name, nodename, inventory)
-        for name, inventory in zip(names, inventories, strict=True)
+        numa.Provider(name, node.name, inventory)
+        for name, inventory in zip(
+            names, cell_inventories(totals, node.reserved, ratios), strict=True
+        )
         if inventory
     ]
-    return Layout(_inventory({"DISK_GB": disk_gb}, reserved, ratios(nodename)), cells)
+    root = _inventory({"DISK_GB": node.disk_gb}, node.reserved, node.ratios(node.name))
+    return Layout(root, cells)
 
 
-def described(
-    nodename: str,
-    facts: HostFacts,
-    cpus: CpuSets,
-    reserved: Mapping[str, int],
-    ratios: Ratios,
-    disk_gb: int,
-) -> Layout:
+def described(node: Node) -> Layout:
     """Leave processors and memory on the root, and say on cells what these are made of (§6.6)."""
+    facts = node.facts
     pages = hugepages(facts)
-    whole = flat(nodename, facts, cpus, reserved, ratios, disk_gb).root
-    root = {name: one for name, one in whole.items() if name not in pages}
+    root = {name: one for name, one in flat(node).root.items() if name not in pages}
     threads = max(1, facts.processor.threads_per_core)
     cells = []
     for cell in facts.cells:
@@ -125,8 +123,7 @@ def described(
             **{hugepages_class(size): count for size, count in cell.hugepages.items()},
         }
         if inventory := _inventory(totals, {}, {}):
-            name = numa.cell_name(nodename, cell.id)
-            cells.append(numa.Provider(name, nodename, inventory))
+            cells.append(numa.Provider(numa.cell_name(node.name, cell.id), node.name, inventory))
     return Layout(root, cells)
 
 

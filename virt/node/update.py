@@ -113,12 +113,14 @@ class NodeUpdate:
             "DISK_GB": disk_gb,
         }
         return lay_out(
-            self.nodename,
-            facts,
-            self.cpus,
-            layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
-            lambda name: self.ratios_from(numa.inherited(now, name)),
-            disk_gb,
+            layout.Node(
+                self.nodename,
+                facts,
+                self.cpus,
+                layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
+                lambda name: self.ratios_from(numa.inherited(now, name)),
+                disk_gb,
+            )
         )
 
     def _dedicate(self, now: Mapping[str, Inventory], wanted: layout.Layout) -> None:

@@ -67,24 +67,11 @@ class DriverContract:
     def test_a_second_update_changes_nothing(self, scenario: Scenario) -> None:
         """An update is idempotent."""
         driver = scenario.start()
-        world = World(driver)
-        for nodename in world.nodes:
-            update(driver, world.tree, nodename, "a first update")
-            before = picture.taken(world.tree)
-            update(driver, world.tree, nodename, "a second update")
-            after = picture.taken(world.tree)
-            _complain(picture.differences(before, after), "a second update")
+        _updated_twice(driver, driver, "a second update")
 
     def test_a_restart_changes_nothing(self, scenario: Scenario) -> None:
         """A driver knows its providers by what is in the tree, not by what it remembers."""
-        first, second = scenario.start(), scenario.start()
-        world = World(first)
-        for nodename in world.nodes:
-            update(first, world.tree, nodename, "a first update")
-            before = picture.taken(world.tree)
-            update(second, world.tree, nodename, "the first update after a restart")
-            after = picture.taken(world.tree)
-            _complain(picture.differences(before, after), "a restart")
+        _updated_twice(scenario.start(), scenario.start(), "the first update after a restart")
 
     def test_a_half_edited_tree_is_finished(self, scenario: Scenario) -> None:
         """Wherever an update was stopped, the next one gets to the same picture."""
@@ -224,6 +211,16 @@ def _complain(complaints: Iterable[str], doing: str = "") -> None:
     lines = list(complaints)
     if lines:
         raise ContractBroken("\n".join([f"after {doing}:"] * bool(doing) + lines))
+
+
+def _updated_twice(first: ComputeDriver, second: ComputeDriver, doing: str) -> None:
+    """Update each node twice. Raises ContractBroken if the second time changes anything."""
+    world = World(first)
+    for nodename in world.nodes:
+        update(first, world.tree, nodename, "a first update")
+        before = picture.taken(world.tree)
+        update(second, world.tree, nodename, doing)
+        _complain(picture.differences(before, picture.taken(world.tree)), doing)
 
 
 def _node_complaints(driver: ComputeDriver, nodes: list[str]) -> Iterable[str]:
