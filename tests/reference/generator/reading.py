@@ -148,5 +148,6 @@ def required(draw: Draw, minor: int) -> str:
     if draw.chance(0.1):
         name = draw.one(STANDARD_TRAITS)
         odd = ["CUSTOM_NO_SUCH", "!CUSTOM_NO_SUCH", "", ",", f"{name},", "!", f"!!{name}"]
+        odd += ["NOPE,CUSTOM_NO_SUCH", f"CUSTOM_NO_SUCH,{name},!NOPE", f"in:{name},NOPE"]
         value = draw.one([*odd, f" {name} ", f"in:!{name}", "in:", f"in:{name},", f"!{name}"])
     return value
