@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from virt.node.facts import HostFactsError, MediatedDevice
-from virt.node.files import whole_number
+from virt.node.files import entries, is_gone, parsed_if_there, unreadable, whole_number
 from virt.pci_device import PciDevice
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -32,22 +32,22 @@ def read_devices(sysfs_root: str | os.PathLike[str]) -> Devices:
     pci = _pci_devices(root / "bus" / "pci" / "devices")
     creatable: dict[str, dict[str, int]] = {}
     mediated: list[MediatedDevice] = []
-    for parent in _entries(root / "class" / "mdev_bus"):
+    for parent in entries(root / "class" / "mdev_bus"):
         device = _node_device_name(parent.name)
-        for kind in _present(_entries(parent / "mdev_supported_types")):
+        for kind in entries(parent / "mdev_supported_types"):
             available = _number(kind / "available_instances")
             if available is None:
                 continue
             creatable.setdefault(device, {})[kind.name] = available
             mediated += [
-                MediatedDevice(one.name, device, kind.name) for one in _entries(kind / "devices")
+                MediatedDevice(one.name, device, kind.name) for one in entries(kind / "devices")
             ]
     return Devices(pci, creatable, mediated)
 
 
 def _pci_devices(directory: Path) -> list[PciDevice]:
     found: list[PciDevice] = []
-    for entry in _present(_entries(directory)):
+    for entry in entries(directory):
         vendor, product = _text(entry / "vendor"), _text(entry / "device")
         if not _ADDRESS.fullmatch(entry.name) or vendor is None or product is None:
             continue
@@ -57,7 +57,7 @@ def _pci_devices(directory: Path) -> list[PciDevice]:
             vendor_id=_id(entry / "vendor", vendor),
             product_id=_id(entry / "device", product),
             numa_node=node if node is not None and node >= 0 else None,
-            interface=next((one.name for one in _entries(entry / "net")), None),
+            interface=next((one.name for one in entries(entry / "net")), None),
             virtual_functions=tuple(_virtual_functions(entry)),
             physical_function=_link(entry / "physfn"),
         )
@@ -90,7 +90,7 @@ def _not_yet_there(card: PciDevice, directory: Path) -> list[PciDevice]:
 def _virtual_functions(device: Path) -> Iterator[str]:
     links = {
         int(match[1]): entry
-        for entry in _entries(device)
+        for entry in entries(device)
         if (match := _VIRTUAL_FUNCTION.fullmatch(entry.name))
     }
     for _number_of_it, link in sorted(links.items()):
@@ -104,51 +104,23 @@ def _node_device_name(name: str) -> str:
     return prefix + re.sub(r"[^0-9A-Za-z]", "_", name)
 
 
-def _entries(directory: Path) -> list[Path]:
-    """Return what is in a directory, sorted by name; nothing if there is no such directory."""
-    try:
-        return sorted(directory.iterdir())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise HostFactsError(directory, error.strerror or str(error)) from error
-
-
-def _present(entries: list[Path]) -> Iterator[Path]:
-    """Yield those that are still there, links with nothing behind them left out."""
-    return (entry for entry in entries if entry.exists())
-
-
 def _link(path: Path) -> str | None:
     """Return the name of what a link points to, or None if there is no such link."""
     try:
         return Path(os.readlink(path)).name
-    except FileNotFoundError:
-        return None
     except OSError as error:
-        raise HostFactsError(path, error.strerror or str(error)) from error
+        if is_gone(error):
+            return None
+        raise unreadable(path, error) from error
 
 
 def _text(path: Path) -> str | None:
     """Return a file's content, or None if the device has no such file, or is gone."""
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise HostFactsError(path, error.strerror or str(error)) from error
-    except ValueError as error:
-        raise HostFactsError(path, str(error)) from error
+    return parsed_if_there(path, str.strip)
 
 
 def _number(path: Path, lowest: int = 0) -> int | None:
-    text = _text(path)
-    if text is None:
-        return None
-    try:
-        return whole_number(text, lowest)
-    except ValueError as error:
-        raise HostFactsError(path, str(error)) from error
+    return parsed_if_there(path, lambda text: whole_number(text, lowest))
 
 
 def _id(path: Path, text: str) -> str:

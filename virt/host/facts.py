@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from virt.node.facts import HostFactsError, NumaNode, Processor
-from virt.node.files import parsed, whole_number
+from virt.node.cpu_sets import cpu_range
+from virt.node.facts import NumaNode, Processor
+from virt.node.files import entries, parsed, parsed_if_there, whole_number
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
 _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
-_HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
+_RANGE = re.compile(r"\d+(-\d+)?")
 _KIB_IN_MIB = 1024
 
 
@@ -87,31 +87,19 @@ class KernelFacts:
     def hyperthreading(self) -> bool:
         """Say whether the cores run several threads each, by the kernel's word if it has one."""
         active = self._system / "cpu" / "smt" / "active"
-        if active.exists():
-            return parsed(active, _flag)
-        return self.processor().threads_per_core > 1
+        is_active = parsed_if_there(active, _flag)
+        return self.processor().threads_per_core > 1 if is_active is None else is_active
 
     def _node_directories(self) -> list[tuple[int, Path]]:
-        parent = self._system / "node"
-        try:
-            entries = list(parent.iterdir())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise HostFactsError(parent, error.strerror or str(error)) from error
-        matches = ((_NODE_DIRECTORY.fullmatch(entry.name), entry) for entry in entries)
+        found = entries(self._system / "node")
+        matches = ((_NODE_DIRECTORY.fullmatch(entry.name), entry) for entry in found)
         return sorted((int(match[1]), entry) for match, entry in matches if match)
 
 
 def _hugepages(directory: Path) -> dict[int, int]:
     """Return size in KiB → number of pages, for the sizes there are pages of."""
-    try:
-        entries = list(directory.iterdir())
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise HostFactsError(directory, error.strerror or str(error)) from error
-    sizes = {int(match[1]): one for one in entries if (match := _HUGEPAGES.fullmatch(one.name))}
+    found = entries(directory)
+    sizes = {int(match[1]): one for one in found if (match := _HUGEPAGES.fullmatch(one.name))}
     counts = {size: parsed(sizes[size] / "nr_hugepages", whole_number) for size in sorted(sizes)}
     return {size: count for size, count in counts.items() if count}
 
@@ -123,15 +111,9 @@ def parse_cpu_list(text: str) -> frozenset[int]:
     """
     cpus: set[int] = set()
     for part in text.strip().split(",") if text.strip() else ():
-        match = _RANGE.fullmatch(part)
-        if match is None:
+        if not _RANGE.fullmatch(part):
             raise ValueError(f"{part!r} is not a processor number or range")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            raise ValueError(f"{part!r} is a range that runs backwards")
-        if last > _HIGHEST_CPU:
-            raise ValueError(f"{part!r} is beyond any processor Linux knows")
-        cpus.update(range(first, last + 1))
+        cpus.update(cpu_range(part))
     return frozenset(cpus)
 
 

@@ -12,8 +12,8 @@ PINNED = "vcpu_pin_set"
 SHARED = "[compute]cpu_shared_set"
 DEDICATED = "[compute]cpu_dedicated_set"
 
-_PART = re.compile(r"(\^?)\s*(\d+)\s*(?:-\s*(\d+))?")
-_HIGHEST_CPU = 2**16
+_RANGE = re.compile(r"(\d+)\s*(?:-\s*(\d+))?")
+_HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a huge set
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,25 @@ def parse_cpu_spec(text: str) -> frozenset[int]:
     chosen: set[int] = set()
     excluded: set[int] = set()
     for part in text.split(","):
-        match = _PART.fullmatch(part.strip())
-        if match is None:
-            raise ValueError(f"{part.strip()!r} is not a processor number or range")
-        first, last = int(match[2]), int(match[3] or match[2])
-        if last < first:
-            raise ValueError(f"{part.strip()!r} is a range that runs backwards")
-        if last > _HIGHEST_CPU:
-            raise ValueError(f"{part.strip()!r} is beyond any processor there is")
-        (excluded if match[1] else chosen).update(range(first, last + 1))
+        is_excluded = part.strip().startswith("^")
+        cpus = cpu_range(part.strip().removeprefix("^").strip())
+        (excluded if is_excluded else chosen).update(cpus)
     if not chosen - excluded:
         raise ValueError(f"{text!r} leaves no processor")
     return frozenset(chosen - excluded)
+
+
+def cpu_range(text: str) -> range:
+    """Read one number, or a range like `4-12`. Raises ValueError."""
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a processor number or range")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise ValueError(f"{text!r} is a range that runs backwards")
+    if last > _HIGHEST_CPU:
+        raise ValueError(f"{text!r} is beyond any processor there is")
+    return range(first, last + 1)
 
 
 def configured_cpus(conf: cfg.ConfigOpts) -> ConfiguredCpus:

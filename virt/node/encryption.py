@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from virt.node.files import parsed, whole_number
+from virt.node.files import parsed_if_there, whole_number
 
 _KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
 
@@ -14,7 +14,7 @@ def read_encryption_slots(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
     Raises HostFactsError.
     """
     path = Path(sysfs_root, "fs", "cgroup", "misc.capacity")
-    return parsed(path, _slots) if path.exists() else {}
+    return parsed_if_there(path, _slots) or {}
 
 
 def _slots(text: str) -> dict[str, int]:

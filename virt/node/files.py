@@ -1,5 +1,6 @@
 """Reading the files that describe a machine."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -7,6 +8,9 @@ from typing import TypeVar
 from virt.node.facts import HostFactsError
 
 _T = TypeVar("_T")
+
+# What the kernel says of files of a device that was taken away.
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 
 
 def parsed(path: Path, parse: Callable[[str], _T]) -> _T:
@@ -17,9 +21,42 @@ def parsed(path: Path, parse: Callable[[str], _T]) -> _T:
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise HostFactsError(path, error.strerror or str(error)) from error
+        raise unreadable(path, error) from error
     except ValueError as error:  # UnicodeDecodeError is one
         raise HostFactsError(path, str(error)) from error
+
+
+def parsed_if_there(path: Path, parse: Callable[[str], _T]) -> _T | None:
+    """As parsed; None if there is no such file, or what it describes is gone."""
+    try:
+        return parsed(path, parse)
+    except HostFactsError as error:
+        if is_gone(error.__cause__):
+            return None
+        raise
+
+
+def entries(directory: Path) -> list[Path]:
+    """Return what is in a directory, sorted by name; nothing if there is no such directory.
+
+    Raises HostFactsError.
+    """
+    try:
+        return sorted(directory.iterdir())
+    except OSError as error:
+        if is_gone(error):
+            return []
+        raise unreadable(directory, error) from error
+
+
+def is_gone(error: BaseException | None) -> bool:
+    """Say whether the error means that there is no such thing, or no more."""
+    return isinstance(error, OSError) and error.errno in _GONE
+
+
+def unreadable(path: Path, error: OSError) -> HostFactsError:
+    """Return what to raise for a path that can't be read."""
+    return HostFactsError(path, error.strerror or str(error))
 
 
 def whole_number(text: str, lowest: int = 0) -> int:

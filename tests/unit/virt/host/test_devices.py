@@ -1,3 +1,4 @@
+import errno
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,12 @@ def machine(tmp_path):
     return two_sockets(tmp_path)
 
 
-def denied(path):
+def failing(path, error):
     """Let reading a path fail, whoever reads it."""
 
     def read(self, *args, **kwargs):
         if self == path:
-            raise PermissionError(13, "Permission denied", str(self))
+            raise error
         return original(self, *args, **kwargs)
 
     original = Path.read_text
@@ -103,10 +104,21 @@ def test_a_broken_file_is_named_with_the_reason(machine, file, text, says):
 
 def test_a_file_that_may_not_be_read_is_named(machine, monkeypatch):
     card = machine.add_card(CARD, "ens1", total=2)
-    monkeypatch.setattr(Path, "read_text", denied(card / "sriov_totalvfs"))
+    denied = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr(Path, "read_text", failing(card / "sriov_totalvfs", denied))
 
     with pytest.raises(HostFactsError, match="sriov_totalvfs: Permission denied"):
         read_devices(machine.sysfs)
+
+
+@pytest.mark.parametrize("code", [errno.ENOENT, errno.ENODEV, errno.ENXIO])
+def test_a_device_that_vanishes_while_it_is_read_is_left_out(machine, monkeypatch, code):
+    gone = machine.add_pci_device(CARD)
+    machine.add_pci_device("0000:00:1f.6")
+    vanished = OSError(code, "it was there a moment ago")
+    monkeypatch.setattr(Path, "read_text", failing(gone / "device", vanished))
+
+    assert [one.address for one in read_devices(machine.sysfs).pci] == ["0000:00:1f.6"]
 
 
 def test_what_should_be_a_directory_and_is_none_is_named(machine):

@@ -221,6 +221,11 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
         facts_of(machine).memory()
 
 
+def test_what_can_not_even_be_looked_for_is_named():
+    with pytest.raises(HostFactsError, match="smt/active: File name too long"):
+        KernelFacts("x" * 5000).hyperthreading()
+
+
 @pytest.mark.parametrize(
     ("file", "ask"),
     [

@@ -25,5 +25,10 @@ def test_a_broken_count_of_encrypted_guests_is_named(machine):
         read_encryption_slots(machine.sysfs)
 
 
+def test_what_can_not_even_be_looked_for_is_named():
+    with pytest.raises(HostFactsError, match=r"misc\.capacity: File name too long"):
+        read_encryption_slots("x" * 5000)
+
+
 def test_a_kernel_that_counts_none_has_none(machine):
     assert read_encryption_slots(machine.sysfs) == {}
