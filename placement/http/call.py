@@ -10,7 +10,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
 from placement.candidates.live import LiveSnapshot
-from placement.errors import SchemaMismatch
+from placement.errors import BodyTooLong, SchemaMismatch
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
 from placement.http.json_body import loads
@@ -86,9 +86,12 @@ class Call:
     def read(self, schemas: SchemaTable) -> Any:
         """The body, as the schema of the request's version wants it.
 
-        Raises MalformedJSON or SchemaMismatch.
+        Raises BodyTooLong, MalformedJSON or SchemaMismatch.
         """
-        body = loads(flask.request.get_data(cache=False))
+        content = flask.request.get_data(cache=False)
+        if len(content) > self.conf.berth.max_body_size:
+            raise BodyTooLong(longest=self.conf.berth.max_body_size)
+        body = loads(content)
         reason = pick(schemas, self.version).why_not(body)
         if reason is not None:
             raise SchemaMismatch(why=reason)

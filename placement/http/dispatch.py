@@ -33,8 +33,9 @@ class Placement(flask.Flask):
         self.services = services
         # what nobody expected is for the fault wrapper around this application
         self.config["PROPAGATE_EXCEPTIONS"] = True
-        # werkzeug reads no further, whether the length was told or not
-        self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size
+        # werkzeug reads no further, whether the length was told or not. What is one longer than it
+        # may be is seen to be too long by `Call.read`
+        self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size + 1
         # methods are told apart here, not by werkzeug, which would add HEAD and OPTIONS
         self.url_map = Map(strict_slashes=True, merge_slashes=False)
         for path, endpoints in routes.items():
@@ -76,7 +77,7 @@ class Placement(flask.Flask):
         return view
 
     def _answer_too_long(self, error: RequestEntityTooLarge) -> flask.Response:
-        return _answer_error(BodyTooLong(longest=self.config["MAX_CONTENT_LENGTH"]))
+        return _answer_error(BodyTooLong(longest=self.services.conf.berth.max_body_size))
 
 
 def _routed_path(path: str) -> str:

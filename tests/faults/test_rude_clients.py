@@ -138,10 +138,21 @@ def test_a_body_without_end_is_not_read_to_its_end(service):
     assert service.get("/resource_providers").status == 200
 
 
-def test_the_longest_body_allowed_is_read(service):
+def in_parts(body):
+    """Sent in chunks, so that nobody is told how long it is."""
+    yield body
+
+
+@pytest.mark.parametrize("sent", [str.encode, lambda body: in_parts(body.encode())])
+@pytest.mark.parametrize(("length", "status"), [(LONGEST_BODY, 200), (LONGEST_BODY + 1, 413)])
+def test_a_body_may_be_as_long_as_allowed_and_no_longer(service, sent, length, status):
     body = {"name": "n" * 200, "uuid": "a0000000-0000-4000-8000-000000000001"}
-    text = json.dumps(body)
+    text = json.dumps(body).ljust(length)
     with contextlib.closing(service.connect()) as connection:
         headers = service.headers() | {"content-type": "application/json"}
-        connection.request("POST", "/resource_providers", text.ljust(LONGEST_BODY), headers)
-        assert connection.getresponse().status == 200
+        connection.request("POST", "/resource_providers", sent(text), headers)
+        answer = connection.getresponse()
+        found = json.loads(answer.read())
+    assert answer.status == status
+    if status == 413:
+        assert str(LONGEST_BODY) in found["errors"][0]["detail"]
