@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
@@ -70,7 +71,7 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         ):
             client = SchedulerReportClient(adapter, conf)
             if asked.undo:
-                return _undo(client, asked.undo)
+                return _undo(client, adapter, asked.undo)
             return _audit(asked, client, Auditor(client, admin_context(), cell))
     except exceptions.ResourceProviderNotFound as error:
         raise InvalidInput(error) from error
@@ -193,7 +194,7 @@ def _as_json(orphan: Orphan, deleted: bool) -> dict[str, Any]:
     }
 
 
-def _undo(client: SchedulerReportClient, path: Path) -> int:
+def _undo(client: SchedulerReportClient, adapter: Adapter, path: Path) -> int:
     context, failed = admin_context(), False
     for entry in entries(path):
         what = f"{entry['consumer']} on Resource Provider {entry['provider']}"
@@ -203,6 +204,8 @@ def _undo(client: SchedulerReportClient, path: Path) -> int:
                 done = "Restored allocations" if restored else "There are allocations already"
                 print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
         except FAILURES as error:
+            if placement_access.why_gone(adapter):
+                raise
             failed = True
             say(PROGRAM, f"allocations for consumer UUID {what}: {why(error)}")
     return FAILED if failed else OK

@@ -4,7 +4,9 @@ Tracebacks are for the log file, and for those who asked with --debug.
 """
 
 import copy
+import json
 import logging
+import re
 import sys
 from http.client import HTTPException
 
@@ -12,6 +14,8 @@ from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 from urllib3.exceptions import HTTPError
+
+from compute.exceptions import ResourceProviderSyncFailed
 
 #: what a lost connection is told by: the operating system, http.client, urllib3, and requests
 OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
@@ -72,13 +76,29 @@ def say(program: str, message: object) -> None:
 def why(error: BaseException) -> str:
     """An exception's message; of a lost connection, only where to and the reason underneath.
 
-    keystoneauth1 repeats what requests says, which repeats what urllib3 says.
+    keystoneauth1 repeats what requests says, which repeats what urllib3 says. Of an answer of
+    placement's in the message, status and detail are left.
     """
+    if isinstance(error, ResourceProviderSyncFailed) and error.__cause__ is not None:
+        # It says nothing itself.
+        return f"{str(error).rstrip('.')}: {why(error.__cause__)}"
     if not isinstance(error, ksa_exceptions.ConnectionError):
-        return str(error)
+        return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
     cause: BaseException = error
     # Below may be what was being handled when the connection was lost.
     while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
         cause = under
     reason = (isinstance(cause, OSError) and cause.strerror) or cause
     return f"{str(error).partition(': ')[0]}: {reason}"
+
+
+def _without_braces(found: re.Match[str]) -> str:
+    """`409 Conflict: ...`, if what was found begins with such an answer."""
+    text = found[0]
+    try:
+        answer, end = json.JSONDecoder().raw_decode(text)
+        (first, *_) = answer["errors"]
+        told = f"{first['status']} {first['title']}: {first['detail']}"
+    except (ValueError, LookupError, TypeError):
+        return text
+    return " ".join(told.split()) + text[end:]

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from compute import config, exceptions
@@ -120,7 +121,8 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         client_class = RehearsalClient if asked.dry_run else SchedulerReportClient
         migrator = Migrator(lambda: client_class(adapter, conf), driver, conf, asked.sync)
         interruption = stack.enter_context(Interruption())
-        return _show(asked, conf, nodes, _reports(asked, migrator, nodes, interruption))
+        reports = _reports(asked, migrator, nodes, interruption, adapter)
+        return _show(asked, conf, nodes, reports)
 
 
 def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
@@ -153,14 +155,23 @@ def _reports(
     migrator: Migrator,
     nodes: Sequence[ComputeNode],
     interruption: Interruption,
+    adapter: Adapter,
 ) -> Iterator[NodeReport]:
-    """Do one node after the other, until all are done or somebody wants to stop."""
+    """Do one node after the other, until all are done, somebody wants to stop, or it's no use."""
     doing = migrator.rehearse if asked.dry_run else migrator.migrate
     with Bar("nodes", len(nodes), hidden=asked.json and sys.stdout.isatty()) as bar:
         for node in nodes:
             if interruption.stop_requested:
                 return
-            yield doing(node)
+            report = doing(node)
+            gone = None if report.error is None else placement_access.why_gone(adapter)
+            if report.error is not None and gone:
+                report.error = PlacementUnusable(
+                    f"{why(report.error)}; placement can't be used any more: {gone}"
+                )
+            yield report
+            if gone:
+                return
             bar.advance()
 
 
@@ -178,10 +189,11 @@ def _show(
             summary.add(report)
             output.node(report)
             if report.error is not None:
-                say(PROGRAM, f"node {report.node}: {why(report.error)}")
+                left = f" ({summary.left()})" if summary.cut_short else ""
+                say(PROGRAM, f"node {report.node}: {why(report.error)}{left}")
         output.summary(summary.counts(), summary.exit_code())
-    if summary.not_reached:
-        say(PROGRAM, f"interrupted: {summary.not_reached} of {len(nodes)} nodes weren't begun")
+    if summary.interrupted:
+        say(PROGRAM, f"interrupted: {summary.left()}")
     return summary.exit_code()
 
 
@@ -189,13 +201,16 @@ class Summary:
     """How many nodes ended in which way, and what that makes the exit code."""
 
     def __init__(self, expected: int) -> None:
-        self.not_reached = expected
+        self._expected = self._not_reached = expected
+        #: whether it was of no use to go on
+        self.cut_short = False
         self._by_result: dict[str, int] = {}
         self._codes = {OK}
 
     def add(self, report: NodeReport) -> None:
         """Count one node."""
-        self.not_reached -= 1
+        self._not_reached -= 1
+        self.cut_short = isinstance(report.error, PlacementUnusable)
         self._by_result[report.result] = self._by_result.get(report.result, 0) + 1
         if report.result is Result.WOULD_MIGRATE:
             self._codes.add(RESHAPE_NEEDED)
@@ -204,12 +219,21 @@ class Summary:
 
     def counts(self) -> dict[str, Any]:
         """Result → number of nodes."""
-        left = {"not begun": self.not_reached} if self.not_reached else {}
+        left = {"not begun": self._not_reached} if self._not_reached else {}
         return self._by_result | left
+
+    def left(self) -> str:
+        """How many nodes there are still to do."""
+        return f"{self._not_reached} of {self._expected} nodes weren't begun"
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody wanted to stop before all were done."""
+        return bool(self._not_reached) and not self.cut_short
 
     def exit_code(self) -> int:
         """The worst of all nodes."""
-        if self.not_reached:
+        if self.interrupted:
             return INTERRUPTED
         worst_first = (RESHAPE_FAILED, FAILED, RESHAPE_NEEDED, OK)
         return next(code for code in worst_first if code in self._codes)

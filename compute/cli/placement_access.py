@@ -15,6 +15,7 @@ from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from compute.cli.command_line import InvalidInput
+from compute.cli.console import why
 from compute.report.transport import build_adapter
 from placement.direct import PlacementDirect
 
@@ -130,6 +131,19 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
         )
     except cfg.Error as error:
         raise InvalidInput(error) from error
+
+
+def why_gone(adapter: Adapter) -> str | None:
+    """Say why placement can't be asked anything any more; None if it can.
+
+    For after a failure: it tells one that has to do with what was asked from one that the next
+    request will meet, too.
+    """
+    try:
+        answer = adapter.get(f"/resource_providers/{NOBODY}")
+    except ksa_exceptions.ClientException as error:
+        return why(error)
+    return None if answer.status_code < 500 else f"{answer.status_code} {answer.reason}"
 
 
 def _check(adapter: Adapter) -> None:

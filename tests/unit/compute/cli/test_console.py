@@ -1,12 +1,19 @@
 """What a failure is told as, in one line."""
 
+import json
+
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from requests.exceptions import ConnectionError as RequestsConnectionError
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from compute.cli.console import why
-from compute.exceptions import ReshapeNeeded
+from compute.exceptions import (
+    AllocationUpdateFailed,
+    ReshapeNeeded,
+    ResourceProviderInUse,
+    ResourceProviderSyncFailed,
+)
 
 URL = "http://placement.example"
 WHERE = f"Unable to establish connection to {URL}"
@@ -57,3 +64,38 @@ def test_what_was_being_handled_when_the_connection_was_lost_is_no_reason(meanwh
 
 def test_any_other_failure_is_its_message():
     assert why(ReshapeNeeded()) == str(ReshapeNeeded())
+
+
+def test_of_a_failed_synchronization_what_it_failed_with_is_told():
+    error = ResourceProviderSyncFailed()
+    error.__cause__ = ResourceProviderInUse()
+    expected = f"{str(error).rstrip('.')}: {ResourceProviderInUse()}"
+    assert (why(error), why(ResourceProviderSyncFailed())) == (expected, str(error))
+
+
+def answered(*errors):
+    """The text of an answer of placement's."""
+    return json.dumps({"errors": list(errors)}, indent=1)
+
+
+def test_of_placement_s_answer_the_status_and_the_detail_are_told():
+    text = answered(
+        {"status": 409, "title": "Conflict", "detail": "There was a conflict.\n\n No room.  "}
+    )
+    error = AllocationUpdateFailed(consumer_uuid="c", error=text)
+    assert why(error) == str(error).replace(text, "409 Conflict: There was a conflict. No room.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"errors": "many"}',
+        '{"errors": [1]}',
+        '{"errors": []}',
+        '{"errors": [{"status": 400}]}',
+        '{"errors": [',
+    ],
+)
+def test_an_answer_of_another_form_is_told_as_it_is(text):
+    error = AllocationUpdateFailed(consumer_uuid="c", error=text)
+    assert why(error) == str(error)
