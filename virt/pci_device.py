@@ -10,7 +10,7 @@ from typing import Any
 from compute import exceptions
 
 _OPTION = "[pci]device_spec"
-_ADDRESS = re.compile(r"([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
+_ADDRESS = re.compile(r"([0-9a-f]{4,}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
 _ADDRESS_PARTS = ("domain", "bus", "slot", "function")
 _IDS = ("vendor_id", "product_id")
 _NETWORK = "physical_network"
@@ -60,12 +60,17 @@ class DeviceSpec:
 
     def matches(self, device: PciDevice) -> bool:
         """Say whether the device itself is as specified."""
-        return (
-            self.devname in (None, device.interface)
-            and _same(self.vendor_id, device.vendor_id)
-            and _same(self.product_id, device.product_id)
-            and self._has_address(device.address)
-        )
+        return self._is_kind_of(device) and self._is_place_of(device)
+
+    def matches_function(self, function: PciDevice, card: PciDevice) -> bool:
+        """Say whether a virtual function is as specified, by the place of its card."""
+        return self._is_kind_of(function) and self._is_place_of(card)
+
+    def _is_kind_of(self, device: PciDevice) -> bool:
+        return _same(self.vendor_id, device.vendor_id) and _same(self.product_id, device.product_id)
+
+    def _is_place_of(self, device: PciDevice) -> bool:
+        return self.devname in (None, device.interface) and self._has_address(device.address)
 
     def _has_address(self, address: str) -> bool:
         if self.address is None:
@@ -100,14 +105,17 @@ def offered(
 ) -> list[tuple[PciDevice, DeviceSpec]]:
     """Return the devices guests may have, each with the first spec that allows it.
 
-    A spec that fits a physical function fits its virtual ones as well: operators name the card.
+    One that says where a card is fits its virtual functions as well: operators name the card. What
+    they are counts for each device by itself: functions have other products than their card.
     """
     by_address = {device.address: device for device in devices}
     found = []
     for device in devices:
         parent = by_address.get(device.physical_function or "")
         for spec in specs:
-            if spec.matches(device) or (parent is not None and spec.matches(parent)):
+            if spec.matches(device) or (
+                parent is not None and spec.matches_function(device, parent)
+            ):
                 found.append((device, spec))
                 break
     return found

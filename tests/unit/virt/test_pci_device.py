@@ -36,6 +36,11 @@ def test_a_device_is_as_specified_if_every_field_is(fields, matches):
     assert spec(**fields).matches(GPU) is matches
 
 
+def test_a_domain_may_have_more_than_four_digits():
+    behind_vmd = PciDevice("10000:e0:06.0", "8086", "09ab")
+    assert spec(address={"domain": "10000", "slot": "06"}).matches(behind_vmd)
+
+
 def test_what_is_no_field_of_a_device_is_a_tag():
     parsed = spec(vendor_id="10de", physical_network="net1", trusted="true")
     assert (parsed.physical_network, parsed.tags["trusted"]) == ("net1", "true")
@@ -76,6 +81,21 @@ def test_a_spec_of_a_card_fits_its_virtual_functions():
         (second, specs[0]),
         (GPU, specs[1]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"product_id": "10fb"}, ["type-PF"]),
+        ({"devname": "ens1", "product_id": "10fb"}, ["type-PF"]),
+        ({"devname": "ens1", "product_id": "10ed"}, ["type-VF", "type-VF"]),
+        ({"address": "01:00.0", "vendor_id": "8086"}, ["type-PF", "type-VF", "type-VF"]),
+        ({"address": "01:00.0", "vendor_id": "10de"}, []),
+    ],
+)
+def test_where_a_card_is_counts_for_its_functions_what_it_is_does_not(fields, kinds):
+    found = offered(network_card("ens1", 1, 2), [spec(**fields)])
+    assert [device.kind for device, _ in found] == kinds
 
 
 def test_kinds_are_those_of_nova():
