@@ -22,7 +22,7 @@ from compute.cli.records import records
 from compute.context import admin_context
 from compute.interruption import finished_first
 from compute.manage.audit import Auditor, Orphan, read_consumer, without, write_consumer
-from compute.manage.journal import Journal, JournalUnusable, entries, put_back
+from compute.manage.journal import Journal, JournalUnusable, NotNoted, entries, put_back
 from compute.report import SchedulerReportClient
 
 FAILED = 1
@@ -42,6 +42,7 @@ exit codes:
 
 FAILURES = (
     PlacementUnusable,
+    NotNoted,
     exceptions.ResourceProviderRetrievalFailed,
     exceptions.ResourceProviderAllocationRetrievalFailed,
     exceptions.ResourceProviderTraitRetrievalFailed,

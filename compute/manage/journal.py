@@ -18,14 +18,23 @@ from compute.manage.audit import read_consumer, write_consumer
 from compute.report import SchedulerReportClient
 
 FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
+#: how each entry begins
+BEGINNING = '{"consumer": "'
 
 
 class JournalUnusable(Exception):
-    """The file can't be read or written, or is no journal."""
+    """The file can't be opened, or is no journal."""
+
+
+class NotNoted(Exception):
+    """An entry can't be written: then nothing may be removed."""
 
 
 class Journal:
-    """A context that appends to a file, made when it is missing. Raises JournalUnusable."""
+    """A context that appends to a file, made when it is missing. Raises JournalUnusable.
+
+    An entry that was cut short is taken away: what it was about was never removed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,10 +42,23 @@ class Journal:
 
     def __enter__(self) -> Self:
         try:
-            self._file = self._path.open("a", encoding="utf-8")
+            # Without a buffer, which would be written after all when the file is closed.
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             raise JournalUnusable(f"Journal {self._path}: {error.strerror}") from error
+        try:
+            if self._path.is_file():
+                self._prepare()
+        except BaseException:
+            self._file.close()
+            raise
         return self
+
+    def _prepare(self) -> None:
+        if not self._file.tell():
+            _flush_folder(self._path.parent)
+        _, cut_short = _read(self._path)
+        self._file.truncate(self._file.tell() - len(cut_short.encode()))
 
     def __exit__(
         self,
@@ -47,10 +69,7 @@ class Journal:
         self._file.close()
 
     def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
-        """Write down what `consumer` holds of `provider`, before it is removed.
-
-        Raises JournalUnusable: then nothing may be removed.
-        """
+        """Write down what `consumer` holds of `provider`, before it is removed. Raises NotNoted."""
         entry = {
             "consumer": consumer,
             "provider": provider,
@@ -59,12 +78,22 @@ class Journal:
             "user_id": body["user_id"],
             "consumer_type": body.get("consumer_type"),
         }
+        left = memoryview((json.dumps(entry) + "\n").encode())
         try:
-            self._file.write(json.dumps(entry) + "\n")
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise JournalUnusable(f"Journal {self._path}: {error.strerror}") from error
+            raise NotNoted(f"Journal {self._path}: {error.strerror}") from error
+
+
+def _flush_folder(path: Path) -> None:
+    """A new file is only there after a power failure if its folder is on the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
@@ -72,18 +101,26 @@ def entries(path: Path) -> list[dict[str, Any]]:
 
     Raises JournalUnusable.
     """
+    found, _ = _read(path)
+    return found[::-1]
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
+    """The entries, and what there is of one that was cut short. Raises JournalUnusable."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise JournalUnusable(f"Journal {path} can't be read: {error}") from error
-    *lines, _cut_short = text.split("\n")
+    *lines, cut_short = text.split("\n")
     try:
         found = [json.loads(line) for line in lines]
     except ValueError as error:
         raise JournalUnusable(f"{path} is no journal: {error}") from error
     if not all(isinstance(entry, dict) and entry.keys() >= FIELDS for entry in found):
         raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(FIELDS)}")
-    return found[::-1]
+    if not cut_short.startswith(BEGINNING[: len(cut_short)]):
+        raise JournalUnusable(f"{path} is no journal: its last line is no entry")
+    return found, cut_short
 
 
 def put_back(

@@ -222,6 +222,56 @@ class TestTheJournal:
         assert (ended.code, held(site, consumer)) == (127, {root: FLAVOR})
 
 
+class TestAJournalThatIsThereAlready:
+    """On SQLite alone: it is about files."""
+
+    @pytest.fixture
+    def site(self, sqlite_site):
+        return sqlite_site
+
+    @pytest.fixture
+    def journal(self, site):
+        return site.folder / "journal"
+
+    def delete(self, site, journal):
+        return site.run("audit", "--delete", "--journal", str(journal))
+
+    def test_is_added_to(self, site, root, journal):
+        consumers = []
+        for _ in range(2):
+            consumers.append(leftover(site, root))
+            assert self.delete(site, journal).code == 4
+        assert site.run("audit", "--undo", str(journal)).code == 0
+        assert [held(site, consumer) for consumer in consumers] == [{root: FLAVOR}] * 2
+
+    @pytest.mark.parametrize("left", [1, 30])
+    def test_loses_an_entry_that_was_cut_short(self, site, root, journal, left):
+        first = leftover(site, root)
+        self.delete(site, journal)
+        entry = journal.read_bytes()
+        journal.write_bytes(entry + entry[:left])
+        second = leftover(site, root)
+        assert self.delete(site, journal).code == 4
+        assert site.run("audit", "--undo", str(journal)).code == 0
+        assert [held(site, each) for each in (first, second)] == [{root: FLAVOR}] * 2
+
+    @pytest.mark.parametrize("content", ["no journal", "no journal\n", "{}\n", "{}", "\udcff"])
+    def test_is_left_alone_if_it_is_none(self, site, root, journal, content):
+        content = content.encode(errors="surrogateescape")
+        journal.write_bytes(content)
+        consumer = leftover(site, root)
+        ended = self.delete(site, journal)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
+        assert (held(site, consumer), journal.read_bytes()) == ({root: FLAVOR}, content)
+
+    def test_that_takes_no_more_ends_it_and_nothing_is_deleted(self, site, root):
+        consumer = leftover(site, root)
+        ended = self.delete(site, "/dev/full")
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err == "nova-manage: Journal /dev/full: No space left on device\n"
+        assert held(site, consumer) == {root: FLAVOR}
+
+
 def test_a_consumer_that_changes_while_it_is_judged_is_not_deleted(site, root, monkeypatch):
     consumer = leftover(site, root)
     judge = "compute.manage.audit.Auditor.still_orphan"
