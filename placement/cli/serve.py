@@ -48,9 +48,6 @@ class Server(BaseApplication):
     def load_config(self) -> None:
         for name, value in _settings(self.arguments).items():
             self.cfg.set(name, value)
-        if "control_socket_disable" in self.cfg.settings:
-            # a socket in the home directory that nobody asked for; older versions have none
-            self.cfg.set("control_socket_disable", True)
 
     def load(self) -> WSGIApplication:
         """Each worker's own; a file that can't be read leaves the old configuration in force.
@@ -175,9 +172,10 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "bind": bind,
         "workers": arguments.workers,
         "threads": arguments.threads,
-        # by name, as older versions of gunicorn want it
         "worker_class": "placement.cli.worker.PatientWorker",
         "proc_name": "placement-api",
+        # a socket in the home directory that nobody asked for
+        "control_socket_disable": True,
         "graceful_timeout": 30,
         # searches name many aggregates in their query
         "limit_request_line": 8190,
