@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
+from compute.migration_record import Migration
 from tests.unit.virt.host.machines import two_sockets
 from virt.fake import FakeSharedStorageDriver
 from virt.host.driver import HostDriver
@@ -61,7 +62,7 @@ def summed(*places):
     return total
 
 
-def test_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
+def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     host, machine, outsider, neighbours
 ):
     other, pool, aggregate, resident = neighbours
@@ -79,6 +80,12 @@ def test_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
             evacuated,
         )
     }
+    moving = uuid4()
+    migration = Migration(str(moving), status="migrating", source_compute=host.name)
+    migration.source_node, migration.dest_compute = host.name, "another"
+    host.cell.migrations.create(migration)
+    held = {host.uuid: {"VCPU": 1, "MEMORY_MB": 1000, PAGES: 256}, card: {"SRIOV_NET_VF": 1}}
+    consumers[outsider.allocate(held, migration.uuid)] = held
     model(host, numa=True)
     reshapes = [host.reshapes()]
     modelled = {one: outsider.allocations(one) for one in consumers}
@@ -102,6 +109,30 @@ def test_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     ]
     assert outsider.allocations(resident) == {other: {"VCPU": 2}, pool: {"IPV4_ADDRESS": 1}}
     assert reshapes == [1, 1]
+
+
+def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsider, neighbours):
+    other = neighbours[0]
+    machine.add_gpu("0000:c1:00.0", {"nvidia-35": 8})
+    host.conf.set_override("enabled_mdev_types", ["nvidia-35"], "devices")
+    host.conf.set_override("mdev_classes", {"nvidia-35": "CUSTOM_GPU"}, "berth")
+    model(host, numa=False)
+    gpu = tree_of(outsider, host)["pci_0000_c1_00_0"]["uuid"]
+    consumers = [
+        outsider.allocate({gpu: {"CUSTOM_GPU": n}, host.uuid: {"VCPU": 1}, other: {"VCPU": 1}})
+        for n in (1, 2)
+    ]
+    host.conf.set_override("mdev_classes", {}, "berth")
+    host.conf.set_override("renamed_resource_classes", {"CUSTOM_GPU": "VGPU"}, "berth")
+    model(host, numa=False)
+    reshapes = [host.reshapes()]
+    model(host, numa=False)
+
+    assert [*reshapes, host.reshapes()] == [1, 0]
+    assert outsider.totals(gpu) == {"VGPU": 8}
+    assert [outsider.allocations(one) for one in consumers] == [
+        {gpu: {"VGPU": n}, host.uuid: {"VCPU": 1}, other: {"VCPU": 1}} for n in (1, 2)
+    ]
 
 
 def test_guests_follow_their_card(host, machine, outsider):

@@ -10,6 +10,7 @@ from compute import exceptions
 from compute.instances import Instance
 from compute.migration_record import Migration
 from compute.provider_tree import Resource
+from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     FACTS,
     GPUS,
@@ -21,26 +22,11 @@ from tests.unit.virt.node.hosts import (
     network_card,
     pinned,
 )
-from virt.inventory import record
 from virt.libvirt import LibvirtDriver
 
 SERVER = {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}
 DISK_AND_CPU = {"VCPU": 2, "DISK_GB": 20}
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
-
-
-class OlderDriver(LibvirtDriver):
-    """Reports more classes on the root, as drivers did before those had providers of their own."""
-
-    def __init__(self, virtapi, conf, host_info, on_root):
-        super().__init__(virtapi, conf, host_info)
-        self.on_root = on_root
-
-    def update_provider_tree(self, tree, nodename, allocations=None):
-        super().update_provider_tree(tree, nodename, allocations)
-        inventory = tree.data(nodename).inventory
-        added = {name: record(total) for name, total in self.on_root.items()}
-        tree.update_inventory(nodename, inventory | added)
 
 
 @pytest.fixture
@@ -118,7 +104,7 @@ class TestVGPU:
             creatable={device: {TYPE: 0} for device in GPUS},
             mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
         )
-        start(partial(OlderDriver, on_root={"VGPU": 3}))
+        start(partial(OlderDriver, former={"VGPU": 3}))
         return host
 
     def nest(self, start):
@@ -232,7 +218,7 @@ class TestPCPU:
 class TestMemoryEncryption:
     @pytest.fixture
     def older(self, host, start):
-        start(partial(OlderDriver, on_root={"MEM_ENCRYPTION_CONTEXT": 4}))
+        start(partial(OlderDriver, former={"MEM_ENCRYPTION_CONTEXT": 4}))
         return host
 
     def test_contexts_move_to_a_child_with_the_trait(self, older, start, known, outsider):
@@ -328,7 +314,7 @@ class TestCells:
         assert set(tree_of(outsider, flat)) == {flat.name}
 
     def test_cells_pcpu_and_vgpu_come_in_one_reshape(self, host, start, known, outsider):
-        start(partial(OlderDriver, on_root={"VGPU": 2}))
+        start(partial(OlderDriver, former={"VGPU": 2}))
         guest = outsider.allocate({host.uuid: {**SERVER, "VGPU": 1}})
         known.change(
             creatable={GPUS[0]: {TYPE: 1}, GPUS[1]: {TYPE: 0}},

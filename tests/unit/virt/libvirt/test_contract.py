@@ -16,6 +16,7 @@ from tests.unit.virt.libvirt.hosts import (
     node_xml,
 )
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
+from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     GPUS,
     TYPE,
@@ -26,35 +27,12 @@ from tests.unit.virt.node.hosts import (
     network_card,
     pinned,
 )
-from virt.inventory import record
 from virt.libvirt import LibvirtDriver
 from virt.testing import DriverContract, ReshapeContract, ReshapeScenario, Scenario
 
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 DEVICES = {"devices__enabled_mdev_types": [TYPE], "pci__device_spec": [NETWORK]}
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}
-
-
-class EarlierRelease(LibvirtDriver):
-    """Has `also` on the root, and none of the children that came for it later."""
-
-    also = {}
-
-    def update_provider_tree(self, provider_tree, nodename, allocations=None):
-        super().update_provider_tree(provider_tree, nodename, allocations)
-        for one in provider_tree.get_provider_uuids(nodename)[1:]:
-            if self.also.keys() & provider_tree.data(one).inventory.keys():
-                provider_tree.remove(one)
-        inventory = provider_tree.data(nodename).inventory
-        provider_tree.update_inventory(nodename, inventory | self.also)
-
-
-class VGPUOnTheRoot(EarlierRelease):
-    also = {"VGPU": record(3)}
-
-
-class EncryptionOnTheRoot(EarlierRelease):
-    also = {"MEM_ENCRYPTION_CONTEXT": record(9) | {"max_unit": 1}}
 
 
 @pytest.fixture
@@ -157,7 +135,7 @@ class TestVGPU(ReshapeContract):
         ]
         return ReshapeScenario(
             maker(**DEVICES),
-            old_driver=maker(VGPUOnTheRoot),
+            old_driver=maker(partial(OlderDriver, former={"VGPU": 3})),
             held={
                 uuid(1): {"host1": {**HELD, "VGPU": 2}},
                 uuid(2): {"host1": {"VGPU": 1}},
@@ -183,7 +161,7 @@ class TestMemoryEncryption(ReshapeContract):
     def scenario(self, maker):
         return ReshapeScenario(
             maker(),
-            old_driver=maker(EncryptionOnTheRoot),
+            old_driver=maker(partial(OlderDriver, former={"MEM_ENCRYPTION_CONTEXT": 9})),
             held={
                 uuid(1): {"host1": {**HELD, "MEM_ENCRYPTION_CONTEXT": 1}},
                 uuid(2): {"host1": {"MEM_ENCRYPTION_CONTEXT": 1}},
