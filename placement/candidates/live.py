@@ -60,7 +60,9 @@ class LiveSnapshot:
     def current(self) -> Snapshot:
         """The cloud as of now. Costs one small statement if nothing happened."""
         with self._turn:
-            snapshot = self._database.read(self._refresh)
+            snapshot = self._snapshot
+            if snapshot is None or changes.has_news(self._database, self._cursor):
+                snapshot = self._database.read(self._refresh)
             due = self._audit_is_due()
         if due:
             self._run(self._audit)

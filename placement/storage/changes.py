@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Connection, inserted_id
+from placement.storage.engine import Connection, Database, inserted_id
 from placement.storage.tables import provider_changes
 
 #: how many rows of the feed are kept, and how often the rest is dropped
@@ -111,6 +111,7 @@ _AFTER_OR_GAPS = (
     .order_by(provider_changes.c.id)
 )
 _BOUNDS = sa.select(sa.func.min(provider_changes.c.id), sa.func.max(provider_changes.c.id))
+_NEWEST = str(sa.select(sa.func.max(provider_changes.c.id)))
 _IDS_AFTER = sa.select(provider_changes.c.id).where(provider_changes.c.id > sa.bindparam("after"))
 
 
@@ -127,7 +128,7 @@ def start(connection: Connection, now: float) -> Cursor:
 
 
 def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
-    """What happened since; None if the feed no longer reaches back to the cursor.
+    """What happened since; None if the feed doesn't reach to the cursor, or not back to it.
 
     :param now: the reader's clock, in seconds
     """
@@ -135,7 +136,8 @@ def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
     if not gaps:
         rows = connection.execute(_AFTER, {"after": cursor.newest}).all()
         if not rows:
-            return News({}, cursor)
+            # a database that was restored, or whose last writes a failover lost, has gone back
+            return News({}, cursor) if newest_id(connection) >= cursor.newest else None
     elif len(gaps) > MAX_NAMED_GAPS:
         found = connection.execute(_AFTER, {"after": min(gaps) - 1})
         rows = [row for row in found if row[0] > cursor.newest or row[0] in gaps]
@@ -159,6 +161,11 @@ def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
     for _, provider_id, kind in rows:
         kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
     return News(kinds, Cursor(newest, open_gaps))
+
+
+def has_news(database: Database, cursor: Cursor) -> bool:
+    """Whether a reader should read on: cheaper than to read, if there is nothing to be read."""
+    return bool(cursor.gaps) or (database.look_up(_NEWEST) or 0) != cursor.newest
 
 
 def newest_id(connection: Connection) -> int:

@@ -109,6 +109,9 @@ class Database:
         self._preparation: Callable[[], object] | None = None
         self._preparing = threading.RLock()
         self._is_preparing = False
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        # what SQLAlchemy doesn't see it can't show
+        self._looks_up = not (settings.connection_debug or settings.connection_trace)
         # also at the end of the process: SQLite then puts all into the one file that is copied
         self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
 
@@ -132,6 +135,36 @@ class Database:
             if refusal is None:
                 raise
             raise refusal from error
+
+    def look_up(self, statement: str) -> Any:
+        """The one value that a statement without parameters answers; raises what `read` does.
+
+        The driver is asked without SQLAlchemy, whose way to it costs several times as much as
+        such a statement; should that fail in any way, it is asked again as by `read`.
+        """
+        if self._looks_up:
+            try:
+                with self._read_turn:
+                    return self._looked_up(statement)
+            except PoolExhausted as error:
+                raise refusal_of(error) or error from error
+            except (DBAPIError, self._driver_error) as error:
+                LOG.debug("Asks again: %s", error)
+        return self.read(lambda connection: connection.exec_driver_sql(statement).scalar())
+
+    def _looked_up(self, statement: str) -> Any:
+        connection = self.engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            self._tally.count += 1
+            (value,) = cursor.fetchall()[0]
+            return value
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:

@@ -3,11 +3,10 @@
 import threading
 
 import pytest
-import sqlalchemy as sa
 
 from placement.candidates.live import LiveSnapshot
 from placement.errors import DatabaseUnavailable
-from placement.storage import snapshot_reads, tables
+from placement.storage import snapshot_reads
 from tests.functional.snapshot.comparing import record, use, used
 from tests.functional.snapshot.writes import new_names, rename_a_class, reparent
 
@@ -36,18 +35,6 @@ def test_the_audit_finds_nothing_when_all_went_through_the_feed(service, cloud, 
     live.current()
 
     assert live.loads == {"first use": 1}
-
-
-def test_the_audit_notices_a_database_restored_from_a_backup(cloud, database, clock):
-    live = LiveSnapshot(database, audit_interval=60, clock=clock, run=at_once)
-    live.current()
-    feed = tables.provider_changes
-    database.write(lambda c: c.execute(sa.delete(feed)))
-    clock.now += 61
-    live.current()
-    live.current()
-
-    assert live.loads == {"first use": 1, "audit": 1}
 
 
 def test_an_audit_that_meets_a_write_begins_again(cloud, database, clock):

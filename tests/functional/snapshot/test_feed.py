@@ -96,3 +96,14 @@ def test_a_write_of_many_rows_drops_old_ones_too(cloud, database, monkeypatch):
     feed = tables.provider_changes
     oldest = database.read(lambda c: c.execute(sa.select(sa.func.min(feed.c.id))).scalar())
     assert oldest > first + 7
+
+
+def test_a_database_that_went_back_is_noticed_at_once(cloud, live, database):
+    """Restored from a backup, or a replica promoted before it had the last writes."""
+    live.current()
+    use(database, 3)
+    feed = tables.provider_changes
+    database.write(lambda c: c.execute(sa.delete(feed).where(feed.c.id == newest(database))))
+
+    assert used(live) == 3
+    assert live.loads == {"first use": 1, "fell off the feed": 1}
