@@ -1,6 +1,6 @@
 """Reading libvirt's descriptions of a host's devices."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
@@ -22,8 +22,11 @@ class Devices:
     mediated: list[MediatedDevice] = field(default_factory=list)
 
 
-def parse_devices(texts: Mapping[str, str]) -> Devices:
-    """Read name → XML of node devices. Raises MalformedXML naming the device."""
+def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> Devices:
+    """Read name → XML of node devices, of which those in `defined` aren't active.
+
+    Raises MalformedXML naming the device.
+    """
     devices = Devices()
     interfaces: dict[str, str] = {}
     by_name: dict[str, PciDevice] = {}
@@ -38,7 +41,8 @@ def parse_devices(texts: Mapping[str, str]) -> Devices:
             if interface := capability.findtext("interface"):
                 interfaces[device.findtext("parent", "")] = interface
         elif kind == "mdev":
-            devices.mediated.append(_mediated(name, device, capability))
+            mediated = _mediated(name, device, capability)
+            devices.mediated.append(replace(mediated, is_active=name not in defined))
         else:
             by_name[name] = _pci(capability, what)
             if types := _creatable(capability, what):

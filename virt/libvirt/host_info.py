@@ -34,7 +34,7 @@ class LibvirtHostInfo:
         """Return what the host is and has; errors as HostInfo says."""
         hypervisor = self._hypervisor
         host = capabilities.parse_capabilities(hypervisor.capabilities())
-        devices = parse_devices(hypervisor.devices())
+        devices = parse_devices(hypervisor.devices(), hypervisor.defined_devices())
         memory_mb = hypervisor.memory_mb()
         return HostFacts(
             hostname=hypervisor.hostname(),

@@ -77,6 +77,14 @@ class Hypervisor:
             lambda connection: connection.listAllDevices(), self._libvirt.VIR_ERR_NO_NODE_DEVICE
         )
 
+    def defined_devices(self) -> set[str]:
+        """Return the names of devices that are only defined, and not there before they start."""
+        flag = self._libvirt.VIR_CONNECT_LIST_NODE_DEVICES_INACTIVE
+        defined = self._ask(
+            lambda connection: self._unless_unsupported(connection.listAllDevices, flag)
+        )
+        return {one.name() for one in defined or ()}
+
     def guests(self) -> dict[str, str]:
         """Return name → XML of the guests, whether they run or not."""
         return self._described(

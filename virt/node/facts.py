@@ -51,11 +51,15 @@ class Processor:
 
 @dataclass(frozen=True)
 class MediatedDevice:
-    """A mediated device: the device it is a part of (`pci_0000_84_00_0`), and its type."""
+    """A mediated device: the device it is a part of (`pci_0000_84_00_0`), and its type.
+
+    One that isn't active is only defined: it takes nothing of its parent until a guest starts.
+    """
 
     uuid: str
     parent: str
     type: str
+    is_active: bool = True
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def gpus(facts: HostFacts, conf: cfg.ConfigOpts) -> Gpus:
     found = Gpus()
     existing: dict[str, list[str]] = {}
     for one in facts.mediated_devices:
-        if one.type in conf.devices.enabled_mdev_types:
+        if one.is_active and one.type in conf.devices.enabled_mdev_types:
             existing.setdefault(one.parent, []).append(one.type)
     for device in sorted({*facts.creatable, *existing}):
         creatable = facts.creatable.get(device, {})

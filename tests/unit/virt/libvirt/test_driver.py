@@ -1,6 +1,7 @@
 """What the driver reports of a host where nothing has to move (compute.md §6.5)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -175,6 +176,16 @@ class TestVGPU:
         )
         make_driver(devices__enabled_mdev_types=[TYPE]).update_provider_tree(tree, "host1")
         assert children(tree) == {GPUS[0]: {"VGPU": record(3)}, GPUS[1]: {"VGPU": record(1)}}
+
+    def test_a_mediated_device_that_is_only_defined_is_among_those_that_can_be_made(
+        self, make_driver, tree, host
+    ):
+        (defined,) = mediated({1: GPUS[0]})
+        host.change(
+            creatable={GPUS[0]: {TYPE: 2}}, mediated_devices=[replace(defined, is_active=False)]
+        )
+        make_driver(devices__enabled_mdev_types=[TYPE]).update_provider_tree(tree, "host1")
+        assert children(tree) == {GPUS[0]: {"VGPU": record(2)}}
 
     def test_without_an_enabled_type_there_is_none(self, make_driver, tree, host):
         host.change(creatable={GPUS[0]: {TYPE: 2}})

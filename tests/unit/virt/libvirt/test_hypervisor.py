@@ -24,7 +24,7 @@ from virt.driver import DriverLoadError, load_driver
 from virt.libvirt.host_info import LibvirtHostInfo
 from virt.libvirt.hypervisor import Hypervisor
 from virt.libvirt.xml_reading import MalformedXML
-from virt.node.facts import HostFactsError
+from virt.node.facts import HostFactsError, MediatedDevice
 
 HASWELL = "<model>Haswell</model><vendor>Intel</vendor><feature name='vmx'/>"
 
@@ -195,6 +195,22 @@ def test_what_vanishes_while_it_is_read_is_left_out(libvirt, altered, method, go
     hypervisor.opened[0].answers[method] = [*all_there, Vanished()]
     found = hypervisor.devices() if method == "listAllDevices" else hypervisor.guests()
     assert sorted(found) == sorted(one.name() for one in all_there)
+
+
+def test_mediated_devices_that_are_only_defined_are_known_as_such(libvirt, altered, tmp_path):
+    parent = "pci_0000_84_00_0"
+    uri = hypervisor_of(tmp_path, node_xml(COMPUTER, gpu_xml(0x84, 2), mdev_xml(1, parent)))
+    hypervisor = altered(uri)
+    hypervisor.hostname()
+    everything = hypervisor.opened[0].listAllDevices()
+    defined = [one for one in everything if one.name().startswith("mdev")]
+    hypervisor.opened[0].answers["listAllDevices"] = lambda flags=0: (
+        defined if flags == libvirt.VIR_CONNECT_LIST_NODE_DEVICES_INACTIVE else everything
+    )
+    facts = info(hypervisor, tmp_path).facts()
+    assert facts.mediated_devices == [
+        MediatedDevice(mdev_uuid(1), parent, "nvidia-35", is_active=False)
+    ]
 
 
 def test_malformed_capabilities_are_malformed_xml(altered, tmp_path):
