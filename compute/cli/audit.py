@@ -205,7 +205,7 @@ def _undo(client: SchedulerReportClient, adapter: Adapter, path: Path) -> int:
                 done = "Restored allocations" if restored else "There are allocations already"
                 print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
         except FAILURES as error:
-            if placement_access.why_gone(adapter):
+            if placement_access.why_unusable(adapter):
                 raise
             failed = True
             say(PROGRAM, f"allocations for consumer UUID {what}: {why(error)}")

@@ -164,7 +164,7 @@ def _reports(
             if interruption.stop_requested:
                 return
             report = doing(node)
-            gone = None if report.error is None else placement_access.why_gone(adapter)
+            gone = None if report.error is None else placement_access.why_unusable(adapter)
             if report.error is not None and gone:
                 report.error = PlacementUnusable(
                     f"{why(report.error)}; placement can't be used any more: {gone}"

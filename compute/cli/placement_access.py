@@ -91,9 +91,13 @@ def _over_http(conf: cfg.ConfigOpts) -> Adapter:
             "auth_type and what it needs, or endpoint_override."
         )
     try:
-        return build_adapter(conf)
+        adapter = build_adapter(conf)
+        unusable = why_unusable(adapter)
     except ksa_exceptions.AuthPluginException as error:
         raise InvalidInput(f"Group [placement]: {error}") from error
+    if unusable is not None:
+        raise PlacementUnusable(f"The placement service can't be used: {unusable}")
+    return adapter
 
 
 def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
@@ -133,17 +137,17 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
         raise InvalidInput(error) from error
 
 
-def why_gone(adapter: Adapter) -> str | None:
-    """Say why placement can't be asked anything any more; None if it can.
+def why_unusable(adapter: Adapter) -> str | None:
+    """Say why placement can't be asked anything; None if it can.
 
-    For after a failure: it tells one that has to do with what was asked from one that the next
-    request will meet, too.
+    It tells a failure that has to do with what was asked from one that any request will meet.
     """
     try:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except ksa_exceptions.ClientException as error:
         return why(error)
-    return None if answer.status_code < 500 else f"{answer.status_code} {answer.reason}"
+    # It has no such provider, of course.
+    return None if answer.status_code in (200, 404) else f"{answer.status_code} {answer.reason}"
 
 
 def _check(adapter: Adapter) -> None:

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from tests import responses_hook
 from tests.functional.compute.manage.site import Site
 from tests.functional.placement.conftest import own_logging
 
@@ -20,6 +21,21 @@ def site(tmp_path, new_database, capsys, own_logging):
 def sqlite_site(tmp_path, capsys, own_logging):
     """For what isn't about databases."""
     return Site(tmp_path, f"sqlite:///{tmp_path}/placement.db", capsys.readouterr)
+
+
+@pytest.fixture
+def failures_expected(monkeypatch):
+    """Has answers of a status go unjudged; all others are judged as everywhere."""
+
+    def expected(status):
+        judge = responses_hook.complaints
+        monkeypatch.setattr(
+            responses_hook,
+            "complaints",
+            lambda exchange: [] if exchange.status == status else judge(exchange),
+        )
+
+    return expected
 
 
 @pytest.fixture

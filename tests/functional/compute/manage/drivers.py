@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from pathlib import Path
 
 from compute.exceptions import ReshapeFailed, VirtDriverNotReady
@@ -94,16 +93,16 @@ class ContestedNodes(CellNodes):
 
 
 class InterruptedNodes(CellNodes):
-    """The operator presses Ctrl-C while the first node is reshaped, as often as a file says."""
+    """While the first node is reshaped the signals come that stand in a file."""
 
     def update_provider_tree(self, provider_tree, nodename, allocations=None):
         super().update_provider_tree(provider_tree, nodename, allocations)
         path = Path(self.conf.state_path) / INTERRUPTS
-        times = json.loads(path.read_text())["times"]
+        numbers = json.loads(path.read_text())["signals"]
         if allocations is not None:
-            path.write_text(json.dumps({"times": 0}))
-            for _ in range(times):
-                os.kill(os.getpid(), signal.SIGINT)
+            path.write_text(json.dumps({"signals": []}))
+            for number in numbers:
+                os.kill(os.getpid(), number)
 
 
 class FlatNodes(CellNodes):

@@ -1,6 +1,7 @@
 """What can go wrong: a defined exit code, one clear message, nothing half done."""
 
 import pathlib
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -169,28 +170,29 @@ class TestAConflictingWriter:
         assert moved == (code == 0)
 
 
-class TestCtrlC:
-    def test_ends_it_after_the_node_it_was_at(self, nodes):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+class TestASignal:
+    def test_ends_it_after_the_node_it_was_at(self, nodes, number):
         nodes.configure(f"{DRIVERS}.InterruptedNodes")
-        nodes.write(INTERRUPTS, {"times": 1})
+        nodes.write(INTERRUPTS, {"signals": [number]})
         found = nodes.run("migrate_compute_inventory", "--json")
         assert found.code == 130
         assert [report["result"] for report in found.json["nodes"]] == ["migrated"]
         assert found.json["summary"] == {"migrated": 1, "not begun": 1}
         assert found.err == "nova-manage: interrupted: 1 of 2 nodes weren't begun\n"
 
-    def test_pressed_twice_ends_it_at_once_and_nothing_is_half_done(self, nodes):
+    def test_a_second_time_ends_it_at_once_and_nothing_is_half_done(self, nodes, number):
         nodes.configure(f"{DRIVERS}.InterruptedNodes")
-        nodes.write(INTERRUPTS, {"times": 2})
+        nodes.write(INTERRUPTS, {"signals": [number, number]})
         before = nodes.everything()
         found = nodes.run("migrate_compute_inventory")
         assert (found.code, found.err) == (130, "nova-manage: interrupted\n")
         assert nodes.everything() == before
 
     @pytest.mark.parametrize("times", [1, 2])
-    def test_leaves_what_a_later_run_completes(self, nodes, times):
+    def test_leaves_what_a_later_run_completes(self, nodes, number, times):
         nodes.configure(f"{DRIVERS}.InterruptedNodes")
-        nodes.write(INTERRUPTS, {"times": times})
+        nodes.write(INTERRUPTS, {"signals": [number] * times})
         nodes.run("migrate_compute_inventory")
         assert nodes.run("migrate_compute_inventory").code == 0
         with nodes.placement() as outsider:

@@ -6,7 +6,6 @@ from compute.cli import audit as audit_command
 from compute.cli import heal_allocations as heal_command
 from compute.instances import Flavor, Instance
 from compute.report import SchedulerReportClient
-from tests import responses_hook
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.functional.compute.manage.drivers import NODES, CellNodes
@@ -23,14 +22,8 @@ PORT = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture(autouse=True)
-def unavailable_is_expected(monkeypatch):
-    """All other answers are judged as everywhere."""
-    judge = responses_hook.complaints
-    monkeypatch.setattr(
-        responses_hook,
-        "complaints",
-        lambda exchange: [] if exchange.status == 503 else judge(exchange),
-    )
+def unavailable_is_expected(failures_expected):
+    failures_expected(503)
 
 
 @pytest.fixture(params=[kind for kind in CHOSEN if kind != "sqlite"])
