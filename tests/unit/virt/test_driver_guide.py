@@ -11,7 +11,9 @@ import textwrap
 import pytest
 
 from compute.provider_tree import ProviderTree
+from tests.unit.virt.consumers import body, resources, uuid
 from virt.driver import load_driver
+from virt.testing import ReshapeContract, ReshapeScenario
 from virt.testing.scenario import OPERATORS_TRAIT
 from virt.virtapi import NoopVirtAPI
 
@@ -30,11 +32,12 @@ def files(tmp_path, monkeypatch):
         (tmp_path / name).write_text(code.rstrip() + "\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
-    sys.modules.pop("card_driver", None)
+    for name in FILES:
+        sys.modules.pop(name.removesuffix(".py"), None)
 
 
 def test_the_guide_has_a_driver_and_its_tests():
-    assert sorted(FILES) == ["card_driver.py", "test_card_driver.py"]
+    assert sorted(FILES) == ["card_driver.py", "one_machine.py", "test_card_driver.py"]
 
 
 def test_the_examples_tests_pass(files):
@@ -68,6 +71,37 @@ def test_the_example_is_found_by_its_path_and_reports(files, make_conf, tree: Pr
         4,
         {"CUSTOM_COMPRESSION_FAST"},
     )
+
+
+class TestOneMachine(ReshapeContract):
+    """The guide's driver of a machine, with everything on the root and then on cells."""
+
+    @pytest.fixture
+    def scenario(self, files, make_conf):
+        def make(numa):
+            conf = make_conf(berth__numa_in_placement=numa)
+            return lambda: load_driver(NoopVirtAPI(), "one_machine.OneMachineDriver", conf)
+
+        return ReshapeScenario(make(True), old_driver=make(False))
+
+
+def test_a_guest_of_the_one_machine_goes_where_it_is(files, make_conf, tree):
+    tree.new_root("machine", uuid(1))
+    flat, modelled = (
+        load_driver(
+            NoopVirtAPI(),
+            "one_machine.OneMachineDriver",
+            make_conf(berth__numa_in_placement=numa),
+        )
+        for numa in (False, True)
+    )
+    flat.update_provider_tree(tree, "machine")
+    (guest,) = modelled.list_instance_uuids()
+    allocations = {guest: body({uuid(1): {"VCPU": 2}})}
+
+    modelled.update_provider_tree(tree, "machine", allocations)
+
+    assert resources(allocations) == {guest: {tree.data("machine_numa1").uuid: {"VCPU": 2}}}
 
 
 def test_the_examples_lines_are_short_enough():

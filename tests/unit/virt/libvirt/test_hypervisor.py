@@ -1,6 +1,8 @@
 """The real library, and its test hypervisors."""
 
 import builtins
+import pathlib
+import re
 import sys
 
 import pytest
@@ -71,6 +73,13 @@ def test_a_hypervisor_without_cells_has_one_with_the_online_processors(libvirt, 
     uri = hypervisor_of(tmp_path, node_xml(memory_mb=4096))
     (cell,) = info(Hypervisor(uri), tmp_path).facts().cells
     assert (cell.id, cell.cpus, cell.memory_mb) == (0, {0, 2, 4}, 4096)
+
+
+def test_the_host_in_the_manual_is_as_it_says(libvirt, tmp_path):
+    manual = (pathlib.Path(__file__).parents[4] / "doc" / "driver_libvirt.rst").read_text()
+    described = re.search(r"    <node>.*?</node>\n", manual, re.DOTALL)[0]
+    facts = info(Hypervisor(hypervisor_of(tmp_path, described)), tmp_path).facts()
+    assert (len(facts.online_cpus), facts.memory_mb) == (3, 16384)
 
 
 def test_memory_that_no_cell_claims_is_with_the_first(altered, tmp_path):
