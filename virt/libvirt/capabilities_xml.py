@@ -63,12 +63,7 @@ def parse_capabilities(text: str) -> Capabilities:
         features=frozenset(one.get("name", "") for one in cpu.findall("feature")),
         hyperthreading=(topology is not None and topology.get("threads", "1") != "1")
         or any(len(_cpus(one.get("siblings", "0"))) > 1 for one in siblings),
-        cells=tuple(
-            sorted(
-                map(_cell, found.findall("./host/topology/cells/cell")),
-                key=lambda cell: cell.id,
-            )
-        ),
+        cells=_cells(found),
         cpu=ElementTree.tostring(cpu, encoding="unicode"),
         guest_kinds=tuple(
             (architecture.get("name", ""), domain.get("type", ""), guest.findtext("os_type", ""))
@@ -122,13 +117,25 @@ def _guests(technology: ElementTree.Element, count: str | None) -> int | None:
     return int(number)
 
 
-def _cell(cell: ElementTree.Element) -> NumaNode:
+def _cells(capabilities: ElementTree.Element) -> tuple[NumaNode, ...]:
+    cells = capabilities.findall("./host/topology/cells/cell")
+    # Of a processor that is offline libvirt tells the number and nothing else.
+    tell_more = any(cpu.get("siblings") for cell in cells for cpu in cell.findall("./cpus/cpu"))
+    found = (_cell(cell, online_only=tell_more) for cell in cells)
+    return tuple(sorted(found, key=lambda cell: cell.id))
+
+
+def _cell(cell: ElementTree.Element, online_only: bool) -> NumaNode:
     number = cell.get("id", "")
     if not number.isdigit():
         raise MalformedXML(CAPABILITIES, f"a NUMA cell has the id {number!r}")
     what = f"{CAPABILITIES}, NUMA cell {number}"
     memory = cell.find("memory")
-    cpus = [one.get("id", "") for one in cell.findall("./cpus/cpu")]
+    cpus = [
+        one.get("id", "")
+        for one in cell.findall("./cpus/cpu")
+        if one.get("siblings") or not online_only
+    ]
     wrong = [cpu for cpu in cpus if not cpu.isdigit()]
     if wrong:
         raise MalformedXML(what, f"a processor has the id {wrong[0]!r}")

@@ -38,8 +38,10 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> De
         if capability is None or kind not in ("pci", "mdev", "net"):
             continue
         if kind == "net":
+            parent = device.findtext("parent", "")
             if interface := capability.findtext("interface"):
-                interfaces[device.findtext("parent", "")] = interface
+                # A card may have more; which is listed first is anybody's guess.
+                interfaces[parent] = min(interface, interfaces.get(parent, interface))
         elif kind == "mdev":
             mediated = _mediated(name, device, capability)
             devices.mediated.append(replace(mediated, is_active=name not in defined))

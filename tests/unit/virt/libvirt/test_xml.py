@@ -48,6 +48,17 @@ class TestCapabilities:
             (1, [4, 5, 6, 7], 8192),
         ]
 
+    def test_a_processor_of_which_only_the_number_is_told_is_offline(self):
+        text = re.sub("<cpu id='(1|6)'[^>]*>", r"<cpu id='\1'/>", capabilities_xml())
+        assert [sorted(cell.cpus) for cell in parse_capabilities(text).cells] == [
+            [0, 2, 3],
+            [4, 5, 7],
+        ]
+
+    def test_where_nothing_but_numbers_is_told_all_are_online(self):
+        text = re.sub("<cpu id='(.)'[^>]*>", r"<cpu id='\1'/>", capabilities_xml())
+        assert [len(cell.cpus) for cell in parse_capabilities(text).cells] == [4, 4]
+
     @pytest.mark.parametrize(("threads", "hyperthreading"), [(1, False), (2, True)])
     def test_threads_of_a_core_are_hyperthreading(self, threads, hyperthreading):
         assert (
@@ -156,6 +167,15 @@ class TestDevices:
         assert card.virtual_functions == (first.address, second.address)
         assert {first.physical_function, second.physical_function} == {card.address}
         assert first.kind == "type-VF"
+
+    @pytest.mark.parametrize("names", [("ens1", "ens1v0"), ("ens1v0", "ens1")])
+    def test_a_card_with_several_interfaces_has_the_same_one_each_time(self, names):
+        nets = "".join(
+            f"<device><name>net_{name}</name><parent>pci_0000_01_00_0</parent>"
+            f"<capability type='net'><interface>{name}</interface></capability></device>"
+            for name in names
+        )
+        assert devices(card_xml("ens1", 1, 0), nets).pci[0].interface == "ens1"
 
     @pytest.mark.parametrize(
         ("old", "new"),
