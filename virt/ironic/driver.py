@@ -88,9 +88,13 @@ class IronicDriver(ComputeDriver):
         return nodename in (self._known or {}) or nodename in self._refresh()
 
     def is_node_deleted(self, nodename: str) -> bool:
-        """Say whether the source lists no such machine any more, of this host or another."""
+        """Say whether the source lists no such machine any more, of this host or another.
+
+        One that fell to a peer was listed a moment ago; the source is asked anew before a machine
+        is said to be gone.
+        """
         try:
-            deleted = nodename not in self._refresh()
+            deleted = not self.node_is_available(nodename)
         except exceptions.VirtDriverNotReady as error:
             LOG.warning("%s", error)
             return False

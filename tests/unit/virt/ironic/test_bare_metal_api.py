@@ -111,7 +111,7 @@ def test_while_the_service_can_not_be_asked_no_node_is_deleted(api_conf, virtapi
     driver.init_host("host1")
     service.status = 500
 
-    assert not driver.is_node_deleted(uuid(1))
+    assert not driver.is_node_deleted(uuid(2))
     assert "500: Server Error" in caplog.text
 
 

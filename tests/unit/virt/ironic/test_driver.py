@@ -124,6 +124,19 @@ def test_a_machine_nobody_lists_is_not_found(make, tree, ask):
         getattr(driver, ask)(*arguments)
 
 
+def test_the_source_is_asked_again_only_before_a_machine_is_said_to_be_gone(make):
+    driver, machines = make(FREE, USED, ironic__peer_list=["host1", "host2"])
+    driver.get_available_nodes()
+    asked = machines.asked
+
+    there = [driver.is_node_deleted(node) for node in (uuid(1), uuid(2))]
+    asked_for_those = machines.asked - asked
+    gone = driver.is_node_deleted(uuid(9))
+
+    assert (there, asked_for_those) == ([False, False], 0)
+    assert (gone, machines.asked - asked) == (True, 1)
+
+
 def test_a_source_that_can_not_say_deletes_nothing(make):
     driver, machines = make(FREE)
     machines.listed = exceptions.VirtDriverNotReady()
@@ -327,6 +340,7 @@ def test_nothing_is_remembered_of_a_machine_that_is_gone(make, tree, tmp_path):
     remembered = [path.name for path in (tmp_path / "ironic_traits").iterdir()]
     machines.listed = []
 
+    driver.get_available_nodes()
     driver.is_node_deleted(uuid(1))
 
     assert (remembered, list((tmp_path / "ironic_traits").iterdir())) == ([uuid(1)], [])
