@@ -8,7 +8,7 @@ from pathlib import Path
 from compute import exceptions
 from compute.provider_tree import Resource
 from virt.inventory import Inventory, record
-from virt.node.files import parsed
+from virt.node.files import parsed, parsed_if_there
 
 OPTION = "[libvirt]pmem_namespaces"
 
@@ -43,11 +43,15 @@ def parse_labels(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def read_namespaces(sysfs_root: str | os.PathLike[str]) -> dict[str, int]:
-    """Return name → size in bytes of the host's namespaces. Raises HostFactsError."""
+    """Return name → size in bytes of the host's namespaces that have a name.
+
+    Raises HostFactsError.
+    """
     found = {}
     for directory in sorted(Path(sysfs_root, "bus", "nd", "devices").glob("namespace*")):
-        name, size = parsed(directory / "alt_name", str.strip), parsed(directory / "size", int)
-        if name and size:
+        # Those without labels, as the boot line sets them aside, have no such file.
+        name = parsed_if_there(directory / "alt_name", str.strip)
+        if name and (size := parsed(directory / "size", int)):
             found[name] = size
     return found
 

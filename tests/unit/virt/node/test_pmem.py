@@ -69,6 +69,15 @@ def test_namespaces_are_read_from_sysfs(tmp_path):
     assert read_namespaces(tmp_path / "nowhere") == {}
 
 
+def test_a_namespace_that_cannot_have_a_name_is_left_out(tmp_path):
+    """Memory that the firmware or the boot line sets aside has no labels."""
+    machine = Machine(tmp_path)
+    nameless = machine.add_namespace("namespace0.0", "", 1024)
+    (nameless / "alt_name").unlink()
+    machine.add_namespace("namespace1.0", "ns0", 1024)
+    assert read_namespaces(machine.sysfs) == {"ns0": 1024}
+
+
 def test_a_namespace_whose_files_are_broken_is_named(tmp_path):
     machine = Machine(tmp_path)
     place = machine.add_namespace("namespace0.0", "ns0", "large")
