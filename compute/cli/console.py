@@ -3,12 +3,15 @@
 Tracebacks are for the log file, and for those who asked with --debug.
 """
 
+import codecs
 import copy
+import io
 import json
 import logging
 import re
 import sys
 from http.client import HTTPException
+from typing import TextIO
 
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
@@ -66,6 +69,35 @@ def _keep_readable(handler: logging.Handler, program: str, brief: bool) -> None:
         handler.setFormatter(logging.Formatter(f"{program}: %(levelname)s: %(message)s"))
     else:
         handler.setFormatter(WithoutTraceback(handler.formatter or logging.Formatter()))
+
+
+#: what is printed beyond ASCII, and what does for it where the encoding hasn't got it
+SUBSTITUTES = {
+    **dict.fromkeys("├└", "+"),
+    "│": "|",
+    "─": "-",
+    "█": "#",
+    "░": ".",
+    "→": "->",
+    "←": "<-",
+    "×": "x",
+    "–": "-",
+    "…": "...",
+}
+
+
+def in_any_encoding(stream: TextIO) -> None:
+    """Have the stream print whatever its encoding allows, and substitutes for the rest."""
+    codecs.register_error("substitutes", _substituted)
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="substitutes")
+
+
+def _substituted(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(SUBSTITUTES.get(character, "?") for character in missing), error.end
 
 
 def say(program: str, message: object) -> None:

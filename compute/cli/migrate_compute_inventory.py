@@ -21,6 +21,7 @@ from compute.cli.command_line import (
     parser,
 )
 from compute.cli.console import say, why
+from compute.cli.looking import WhoIsWho
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records import records
@@ -122,7 +123,7 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         migrator = Migrator(lambda: client_class(adapter, conf), driver, conf, asked.sync)
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
-        return _show(asked, conf, nodes, reports)
+        return _show(asked, conf, nodes, reports, WhoIsWho(cell))
 
 
 def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
@@ -180,11 +181,12 @@ def _show(
     conf: cfg.ConfigOpts,
     nodes: Sequence[ComputeNode],
     reports: Iterable[NodeReport],
+    known: WhoIsWho,
 ) -> int:
     shown = migration_report.Json if asked.json else migration_report.Text
     summary = Summary(len(nodes))
     opening = {"host": conf.host, "dry_run": asked.dry_run}
-    with shown(opening, len(nodes), asked.verbose) as output:
+    with shown(opening, len(nodes), asked.verbose, known) as output:
         for report in reports:
             summary.add(report)
             output.node(report)

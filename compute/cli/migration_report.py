@@ -9,7 +9,8 @@ from typing import Any, Protocol, Self
 
 from compute.cli.console import why
 from compute.cli.json_stream import JSONStream
-from compute.cli.tree_drawing import as_json, draw, show
+from compute.cli.looking import WhoIsWho
+from compute.cli.tree_drawing import as_json, draw, marks_between, show
 from compute.manage.migration import Named, NodeReport, Result
 from compute.manage.moves import Move
 
@@ -27,10 +28,13 @@ class Output(Protocol):
 class Text:
     """A line for each node; of a rehearsal also the trees, the moves and the verdict."""
 
-    def __init__(self, opening: Mapping[str, Any], total: int, verbose: bool) -> None:
+    def __init__(
+        self, opening: Mapping[str, Any], total: int, verbose: bool, known: WhoIsWho
+    ) -> None:
         self._opening = opening
         self._total = total
         self._verbose = verbose
+        self._known = known
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -53,15 +57,17 @@ class Text:
         ]
         print(", ".join(about), flush=True)
         if self._verbose:
-            for word, providers in (("created", report.created), ("removed", report.removed)):
+            for word, providers in (("create", report.created), ("remove", report.removed)):
+                did = f"would {word}" if _is_future(report) else f"{word}d"
                 for provider in providers:
-                    print(f"  {word} {provider.name} ({provider.uuid})")
+                    print(f"  {did} {provider.name} ({provider.uuid})")
         if report.before or report.after:
             self._trees(report)
         if report.moves and (self._verbose or self._opening["dry_run"]):
             print("  moves:")
             for consumer, moves in report.moves.items():
-                print(f"    {consumer}")
+                what = self._known.described(consumer)
+                print(f"    {consumer} ({what})" if what else f"    {consumer}")
                 for move in moves:
                     print(f"      {described(move, report.names)}")
         if report.result is Result.WOULD_MIGRATE:
@@ -74,9 +80,13 @@ class Text:
         print(f"{what}Nodes of {self._opening['host']}: {told}.")
 
     def _trees(self, report: NodeReport) -> None:
-        for title, pictures in (("before", report.before), ("after", report.after)):
+        goes, comes = marks_between(report.before, report.after)
+        for title, pictures, marks in (
+            ("before", report.before, goes),
+            ("after", report.after, comes),
+        ):
             print(f"  {title}:")
-            show(draw(pictures, traits=self._verbose), indent=4)
+            show(draw(pictures, traits=self._verbose, marks=marks), indent=4)
 
     def _verdict(self, report: NodeReport) -> None:
         if not report.misfits:
@@ -95,7 +105,9 @@ class Text:
 class Json(contextlib.ExitStack):
     """`{"host", "dry_run", "nodes": [...], "summary", "exit_code"}`."""
 
-    def __init__(self, opening: Mapping[str, Any], total: int, verbose: bool) -> None:
+    def __init__(
+        self, opening: Mapping[str, Any], total: int, verbose: bool, known: WhoIsWho
+    ) -> None:
         super().__init__()
         self._stream = JSONStream(sys.stdout, opening, "nodes")
 
@@ -145,8 +157,12 @@ def described(move: Move, names: Mapping[str, str]) -> str:
     return f"{what} becomes {move.renamed_to}: {where}"
 
 
+def _is_future(report: NodeReport) -> bool:
+    return report.result in (Result.WOULD_MIGRATE, Result.WOULD_SYNCHRONIZE)
+
+
 def _counted(report: NodeReport) -> list[str]:
-    future = report.result in (Result.WOULD_MIGRATE, Result.WOULD_SYNCHRONIZE)
+    future = _is_future(report)
     found = []
     for word, count in (("created", len(report.created)), ("removed", len(report.removed))):
         if count:

@@ -22,7 +22,7 @@ from compute.cli.command_line import (
     InvalidInput,
     Parser,
 )
-from compute.cli.console import say
+from compute.cli.console import in_any_encoding, say
 from compute.cli.consumers import consumers
 from compute.cli.heal_allocations import heal_allocations
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
@@ -51,6 +51,8 @@ def main(
     Ctrl-C and SIGTERM are 130, output that nobody reads any more is 141; an exception nobody
     expected is 255, with its traceback. Bad options raise SystemExit(127).
     """
+    for stream in (sys.stdout, sys.stderr):
+        in_any_encoding(stream)
     arguments = _parser(categories).parse_args(argv)
     if arguments.category is None:
         _parser(categories).print_help()

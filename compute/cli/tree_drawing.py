@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -14,30 +15,60 @@ BAR_WIDTH = 10
 #: how full a bar is from where on it has this colour
 COLOURS = ((1.0, "red"), (0.8, "yellow"), (0.0, "green"))
 #: nobody's terminal is wider; where there is none, lines aren't broken
-WIDEST = 1000
+WIDEST = 1_000_000
+
+#: (provider uuid, class, or None for the provider itself) → what is said beside it
+Marks = Mapping[tuple[str, str | None], str]
 
 
 def draw(
     pictures: Sequence[ProviderPicture],
     names: Mapping[str, str] | None = None,
     traits: bool = True,
+    marks: Marks | None = None,
 ) -> list[Tree]:
     """Draw the trees of providers given parents first; a tree for each whose parent isn't given.
 
     :param names: what consumers are called
     :param traits: whether traits and aggregates are shown
     """
+    marks = marks or {}
     drawn: dict[str, Tree] = {}
     roots = []
     for provider in pictures:
-        label = _label(provider)
+        label = _label(provider) + _mark(marks, provider.uuid, None)
         parent = drawn.get(provider.parent_uuid or "")
         branch = Tree(label, guide_style="dim") if parent is None else parent.add(label)
         if parent is None:
             roots.append(branch)
         drawn[provider.uuid] = branch
-        _draw_contents(branch, provider, names or {}, traits)
+        _draw_contents(branch, provider, names or {}, traits, marks)
     return roots
+
+
+def marks_between(
+    before: Sequence[ProviderPicture], after: Sequence[ProviderPicture]
+) -> tuple[Marks, Marks]:
+    """What to say beside providers and inventories that differ, in either drawing."""
+    had = {provider.uuid: provider for provider in before}
+    has = {provider.uuid: provider for provider in after}
+    goes: dict[tuple[str, str | None], str] = {(uuid, None): "removed" for uuid in had - has.keys()}
+    comes: dict[tuple[str, str | None], str] = {}
+    for uuid in had.keys() & has.keys():
+        old, new = had[uuid].inventories, has[uuid].inventories
+        goes |= {(uuid, name): "moves away" for name in old.keys() - new.keys()}
+        comes |= {(uuid, name): "new" for name in new.keys() - old.keys()}
+        comes |= {
+            (uuid, name): f"was {_stock(old[name])}"
+            for name in old.keys() & new.keys()
+            if _stock(old[name]) != _stock(new[name])
+        }
+    return goes, comes
+
+
+def _mark(marks: Marks, uuid: str, name: str | None) -> Text:
+    said = marks.get((uuid, name))
+    return Text("" if said is None else f"  ← {said}", "bold")
 
 
 def _label(provider: ProviderPicture) -> Text:
@@ -48,20 +79,29 @@ def _label(provider: ProviderPicture) -> Text:
 
 
 def _draw_contents(
-    branch: Tree, provider: ProviderPicture, names: Mapping[str, str], traits: bool
+    branch: Tree, provider: ProviderPicture, names: Mapping[str, str], traits: bool, marks: Marks
 ) -> None:
     classes = sorted({*provider.inventories, *provider.used})
     width = max(map(len, classes), default=0)
     for name in classes:
-        branch.add(_inventory_line(provider, name, width))
+        branch.add(_inventory_line(provider, name, width) + _mark(marks, provider.uuid, name))
     if traits and provider.traits:
-        branch.add(Text(f"traits      {', '.join(provider.traits)}"))
+        branch.add(_said("traits", ", ".join(provider.traits)))
     if traits and provider.aggregates:
-        branch.add(Text(f"aggregates  {', '.join(provider.aggregates)}"))
+        branch.add(_said("aggregates", ", ".join(provider.aggregates)))
     for consumer, held in sorted(provider.holders.items()):
         who = names.get(consumer)
         shown = f"{consumer} ({who})" if who else consumer
-        branch.add(Text(f"held by     {shown}  {amounts(held)}"))
+        branch.add(_said("held by", f"{shown}  {amounts(held)}"))
+
+
+def _said(what: str, content: str) -> Table:
+    """A line that goes on, if it must, below where its content begins."""
+    line = Table.grid(padding=(0, 2))
+    line.add_column(width=len("aggregates"), no_wrap=True)
+    line.add_column(overflow="fold")
+    line.add_row(what, Text(content))
+    return line
 
 
 def _inventory_line(provider: ProviderPicture, name: str, width: int) -> Text:
@@ -70,17 +110,19 @@ def _inventory_line(provider: ProviderPicture, name: str, width: int) -> Text:
     if record is None:
         return Text.assemble(f"{name:<{width}}  ", (f"{used} used, no inventory", "red"))
     room = capacity(record)
+    return Text.assemble(
+        f"{name:<{width}}  ", bar(used, room), f"  {used} of {room} used  ({_stock(record)})"
+    )
+
+
+def _stock(record: Mapping[str, Any]) -> str:
+    """`total 10, reserved 2, ratio 4`, what is usual left out."""
     details = [f"total {record['total']}"]
     if record.get("reserved"):
         details.append(f"reserved {record['reserved']}")
     if record.get("allocation_ratio", 1.0) != 1.0:
         details.append(f"ratio {record['allocation_ratio']:g}")
-    return Text.assemble(
-        f"{name:<{width}}  ",
-        bar(used, room),
-        f"  {used} of {room} used",
-        f"  ({', '.join(details)})",
-    )
+    return ", ".join(details)
 
 
 def bar(used: int, room: int) -> Text:
@@ -120,9 +162,12 @@ def as_json(provider: ProviderPicture) -> dict[str, Any]:
 
 
 def show(trees: Iterable[Tree], indent: int = 0) -> None:
-    """Print trees, each line pushed to the right by so many blanks and none of them broken."""
-    wide = None if sys.stdout.isatty() else WIDEST
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True, width=wide)
+    """Print trees, each line pushed to the right by so many blanks.
+
+    On a terminal long lines are continued beside the branches; elsewhere none is broken.
+    """
+    console = Console(file=sys.stdout, highlight=False)
+    console.width = console.width - indent if sys.stdout.isatty() else WIDEST
     with console.capture() as captured:
         for drawn in trees:
             console.print(drawn)

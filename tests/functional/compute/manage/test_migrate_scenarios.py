@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from compute.instances import Instance
 from tests.functional.compute.manage.drivers import MDEVS, NODES, FlatVGPUHost
 from tests.functional.compute.manage.site import DRIVERS, FLAVOR, HOST, INVENTORY
 from virt.fake import MediumFakeDriver
@@ -186,6 +187,17 @@ class TestM7WhatIsNotThere:
         ended = site.run("migrate_compute_inventory", "--driver", "vendor.Missing")
         assert (ended.code, ended.out) == (5, "")
         assert "Unknown compute driver 'vendor.Missing'" in ended.err
+
+
+def test_a_dry_run_tells_what_moves_and_who_moves(site, vgpu_host):
+    _, (first, second) = vgpu_host
+    with site.cell() as cell:
+        cell.instances.create(Instance(first, host=HOST, node=HOST))
+    lines = site.run("migrate_compute_inventory", "--dry-run", "--verbose").out.splitlines()
+    created = [line.partition(" (")[0] for line in lines if line.startswith("  would create ")]
+    assert created == [f"  would create {HOST}_pci_0000_{card}_00_0" for card in (84, 85, 86)]
+    assert "    ├── VGPU       ███████░░░  2 of 3 used  (total 3)  ← moves away" in lines
+    assert {f"    {first} (instance on {HOST})", f"    {second}"} <= set(lines)
 
 
 def test_a_dry_run_tells_json_what_it_tells_people(site, vgpu_host):
