@@ -348,16 +348,20 @@ def _sync_errors(client: Properties, uuid: str) -> Iterator[None]:
     """
     # The step itself may forget the provider, and then nothing would tell its tree.
     tree = client._provider_tree
-    root = tree.get_provider_uuids_in_tree(uuid)[0] if tree.exists(uuid) else uuid
+    root, who = uuid, uuid
+    if tree.exists(uuid):
+        root = tree.get_provider_uuids_in_tree(uuid)[0]
+        who = f"{tree.data(uuid).name} ({uuid})"
     try:
         yield
     except exceptions.ResourceProviderUpdateConflict:
         _forget(client, uuid, root)
         raise
     except CONVERTED as failure:
-        LOG.error("Failed to synchronize provider %s: %s", uuid, failure)
+        LOG.error("Failed to synchronize provider %s: %s", who, failure)
         _forget(client, uuid, root)
-        raise exceptions.ResourceProviderSyncFailed() from failure
+        general = exceptions.ResourceProviderSyncFailed.msg_fmt
+        raise exceptions.ResourceProviderSyncFailed(f"{general} Provider {who}.") from failure
 
 
 def _forget(client: Properties, *uuids: str) -> None:

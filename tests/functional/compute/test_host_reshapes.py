@@ -183,6 +183,7 @@ def test_a_card_that_vanishes_while_it_is_held_stays_until_its_guests_are_gone(
     failures = host.update().failures
     outsider.allocate({}, consumer)
     assert isinstance(failures[host.name], exceptions.ResourceProviderSyncFailed)
+    assert f"{host.name}_ens1" in str(failures[host.name])
     assert host.update().failures == {}
     assert not outsider.exists(card)
 

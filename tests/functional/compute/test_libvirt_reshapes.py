@@ -162,6 +162,7 @@ class TestVGPU:
         known.change(creatable={GPUS[1]: {TYPE: 1}})
         (failure,) = host.update().failures.values()
         assert isinstance(failure, exceptions.ResourceProviderSyncFailed)
+        assert f"{host.name}_{GPUS[0]}" in str(failure)
         assert outsider.exists(gpu)
         outsider.call("DELETE", f"/allocations/{guest}")
         assert host.update().failures == {}
