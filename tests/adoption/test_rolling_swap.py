@@ -20,6 +20,8 @@ SHARED = numbered("a", 900)
 #: of what clients ask for, so much is missing
 TOO_FEW = 5
 BUSY = "placement.concurrent_update"
+#: how often another client may be faster
+TRIES = 1000
 
 
 class Client(threading.Thread):
@@ -43,7 +45,7 @@ class Client(threading.Thread):
 
     def send(self, method, path, body=None):
         """Another client may always be faster, which services say and clients then try again."""
-        while True:
+        for _ in range(TRIES):
             self._turn += 1
             service = self._services[self._turn % len(self._services)]
             answer = service.send(Request(method, path, body, "1.39"))
@@ -51,7 +53,8 @@ class Client(threading.Thread):
             if answer.status >= 500:
                 self.wrong.append((service.name, method, path, answer.status, answer.body[:2000]))
             if answer.status != 409 or said["errors"][0]["code"] != BUSY:
-                return answer.status, said
+                break
+        return answer.status, said
 
     def expect(self, found, wanted):
         if found != wanted:

@@ -1,17 +1,20 @@
 """Many clients of several processes at once: what is there is given out, once, and nobody errs."""
 
 import collections
-import threading
+import functools
 
 import pytest
 
 from tests.functional.placement.cloud import CHILD, ROOT, expect, holding, numbered, stock
+from tests.functional.placement.crowd import FULL, at_once, claims, outcome
 from tests.functional.placement.processes import COUNT, Processes
 
 CLIENTS = 22
 EACH = 3
 TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
+#: how often somebody else may be faster
+PATIENCE = 1000
 
 
 @pytest.fixture(scope="module")
@@ -27,52 +30,10 @@ def root(service):
     return service
 
 
-def at_once(job, count=CLIENTS):
-    """Run `job(number)` in threads; a count of what they answer, all together."""
-    answers = collections.Counter()
-    ready, lock = threading.Barrier(count), threading.Lock()
-
-    def run(number):
-        ready.wait()
-        mine = job(number)
-        with lock:
-            answers.update(mine)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
-
-
-def outcome(response):
-    if response.status_code < 400:
-        return response.status_code
-    error = response.json["errors"][0]
-    return response.status_code, error.get("code"), error["title"]
-
-
-FULL = (409, "placement.undefined_code", "Conflict")
-
-
-def claim(service, process):
-    """Many clients claim for consumers of their own, in projects that nobody has seen yet."""
-
-    def client(number):
-        found = []
-        for turn in range(EACH):
-            consumer = numbered("c", (process * CLIENTS + number) * EACH + turn)
-            wanted = holding({ROOT: {"VCPU": 1}}, project=f"p{number % 5}", user=f"u{turn}")
-            found.append(outcome(service.put(f"/allocations/{consumer}", wanted)))
-        return found
-
-    return at_once(client)
-
-
 def test_many_clients_get_all_there_is_of_one_provider_and_no_more(root, processes):
     room = TOTAL - 40
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
+    claim = functools.partial(claims, clients=CLIENTS, each=EACH)
     answers = sum(processes.run(claim, root.url), start=collections.Counter())
     used = root.get(f"{PATH}/usages").json["usages"]
     assert (answers, used) == ({204: room, FULL: 40}, {"VCPU": room})
@@ -91,7 +52,7 @@ def come_and_go(service, process):
             found.append(outcome(service.delete(f"/allocations/{consumer}")))
         return found
 
-    return at_once(client)
+    return at_once(client, CLIENTS)
 
 
 def test_what_many_clients_give_back_is_free_again(root, processes):
@@ -114,7 +75,7 @@ def make_the_same(service, process):
             outcome(service.post("/resource_providers", {"name": name, "uuid": uuid})),
         ]
 
-    return at_once(client)
+    return at_once(client, CLIENTS)
 
 
 def test_what_many_clients_create_at_once_is_created_once(service, processes):
@@ -136,7 +97,7 @@ def move_and_claim(service, process):
 
 def move(service, source, target):
     """Reshape until nobody was faster; what the last answer was."""
-    while True:
+    for _ in range(PATIENCE):
         state = {
             uuid: service.get(f"/resource_providers/{uuid}/inventories").json
             for uuid in (source, target)
@@ -160,19 +121,20 @@ def move(service, source, target):
         }
         answer = outcome(service.post("/reshaper", body))
         if answer != (409, "placement.concurrent_update", "Conflict"):
-            return answer
+            break
+    return answer
 
 
 def claim_wherever(service, process):
     def client(number):
         consumer = numbered("c", process * CLIENTS + number)
-        while True:
-            for uuid in (ROOT, CHILD):
-                answer = outcome(
-                    service.put(f"/allocations/{consumer}", holding({uuid: {"VCPU": 1}}, kind="X"))
-                )
-                if answer != FULL:
-                    return [answer]
+        for turn in range(PATIENCE):
+            uuid = (ROOT, CHILD)[turn % 2]
+            wanted = holding({uuid: {"VCPU": 1}}, kind="X")
+            answer = outcome(service.put(f"/allocations/{consumer}", wanted))
+            if answer != FULL:
+                break
+        return [answer]
 
     return at_once(client, 6)
 

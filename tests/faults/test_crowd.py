@@ -1,13 +1,11 @@
 """Many clients of one provider: what is there is given out, and nobody errs (DESIGN D3)."""
 
-import collections
-import threading
-
 import pytest
 
 from tests.faults.running import running
 from tests.faults.tables import broken_rules
 from tests.functional.placement.cloud import ROOT, holding, numbered, stock
+from tests.functional.placement.crowd import at_once
 
 CLIENTS = 64
 TURNS = 3
@@ -23,21 +21,7 @@ def service(database_url):
 
 def everybody(job):
     """Let all clients work at once; a count of what they were answered."""
-    answers: collections.Counter = collections.Counter()
-    ready, lock = threading.Barrier(CLIENTS), threading.Lock()
-
-    def run(number):
-        ready.wait()
-        for answer in job(number):
-            with lock:
-                answers[answer.status, answer.code] += 1
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+    return at_once(lambda number: ((a.status, a.code) for a in job(number)), CLIENTS)
 
 
 def claimed(total):

@@ -3,14 +3,15 @@
 import collections
 import concurrent.futures
 import contextlib
-import threading
+import functools
 import time
 
 import pytest
 import sqlalchemy as sa
 
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
+from tests.functional.placement.cloud import ROOT, expect, stock
+from tests.functional.placement.crowd import FULL, claims
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.galera.cluster import PATIENCE
@@ -20,7 +21,6 @@ EACH = 8
 ROUNDS = 30
 TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
-FULL = (409, "placement.undefined_code", "Conflict")
 
 
 @pytest.fixture
@@ -31,48 +31,8 @@ def root(urls):
     return service
 
 
-def at_once(job):
-    """Run `job(number)` in threads; a count of what they answer, all together."""
-    answers = collections.Counter()
-    ready, lock = threading.Barrier(CLIENTS), threading.Lock()
-
-    def run(number):
-        ready.wait()
-        mine = job(number)
-        with lock:
-            answers.update(mine)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
-
-
-def outcome(response):
-    if response.status_code < 400:
-        return response.status_code
-    error = response.json["errors"][0]
-    return response.status_code, error.get("code"), error["title"]
-
-
-def claim(service, process):
-    """Clients claim of one provider for consumers of their own."""
-
-    def client(number):
-        found = []
-        for turn in range(EACH):
-            consumer = numbered("c", (process * CLIENTS + number) * EACH + turn)
-            wanted = holding({ROOT: {"VCPU": 1}}, project=f"p{number}", user=f"u{turn}")
-            found.append(outcome(service.put(f"/allocations/{consumer}", wanted)))
-        return found
-
-    return at_once(client)
-
-
-def test_services_that_start_at_once_make_one_schema(urls, processes):
-    answers = processes.run(first_answer, *urls)
+def test_services_that_start_at_once_make_one_schema(empty_urls, processes):
+    answers = processes.run(first_answer, *empty_urls)
     assert answers == [{"resource_providers": []}] * COUNT
 
 
@@ -83,6 +43,7 @@ def first_answer(service, process):
 def test_claims_on_all_nodes_get_all_there_is_and_no_more(root, urls, processes):
     room = TOTAL - 10
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
+    claim = functools.partial(claims, clients=CLIENTS, each=EACH)
     answers = sum(processes.run(claim, *urls), start=collections.Counter())
     used = [Service(url).get(f"{PATH}/usages").json["usages"] for url in urls]
     assert (answers, used) == ({204: room, FULL: 10}, [{"VCPU": room}] * COUNT)
