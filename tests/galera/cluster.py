@@ -33,6 +33,7 @@ class Node(MariaDB):
     def __init__(self, folder: Path, number: int) -> None:
         super().__init__(folder)
         self.number = number
+        self._appliers = 1
         self._group, self._state, self._increments, self._clients = _free_ports(4)
         self._process: subprocess.Popen[bytes] | None = None
         self._members = ""
@@ -47,6 +48,11 @@ class Node(MariaDB):
         """Start as a member of the cluster of those addresses; of a new one if there are none."""
         self._members = members
         self._process = self.start()
+
+    def apply_with(self, threads: int) -> None:
+        """Apply what other nodes commit in so many threads, also when it is started again."""
+        self._appliers = threads
+        self.ask(f"SET GLOBAL wsrep_slave_threads = {threads}")
 
     def kill(self) -> None:
         """End it without a chance to say so."""
@@ -115,6 +121,7 @@ class Node(MariaDB):
             "innodb-autoinc-lock-mode": 2,
             "innodb-buffer-pool-size": "64M",
             "wsrep-on": 1,
+            "wsrep-slave-threads": self._appliers,
             "wsrep-provider": library(),
             "wsrep-cluster-name": "berth",
             "wsrep-cluster-address": f"gcomm://{self._members}",
@@ -173,6 +180,17 @@ class Cluster:
             yield name
         finally:
             self.nodes[0].ask(f"DROP DATABASE {name}")
+
+    @contextlib.contextmanager
+    def appliers(self, threads: int) -> Iterator[None]:
+        """While this lasts, nodes apply in so many threads what the others commit."""
+        for node in self.nodes:
+            node.apply_with(threads)
+        try:
+            yield
+        finally:
+            for node in self.nodes:
+                node.apply_with(1)
 
     def close(self) -> None:
         """End all nodes."""

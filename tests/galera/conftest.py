@@ -4,6 +4,7 @@ A cluster of three servers takes its time: it is asked for by setting BERTH_GALE
 environment `galera` does. Then Debian's packages mariadb-server, galera-4 and rsync must be there.
 """
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from placement.storage import schema
+from placement.storage.engine import Database, DatabaseSettings
 from tests.databases.servers import ServerFailed
 from tests.functional.placement.processes import Processes
 from tests.galera.cluster import Cluster
@@ -34,10 +37,25 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def urls(cluster: Cluster) -> Iterator[list[str]]:
+def empty_urls(cluster: Cluster) -> Iterator[list[str]]:
     """One and the same empty database, by way of each node."""
     with cluster.database() as name:
         yield [node.url(name) for node in cluster.nodes]
+
+
+@pytest.fixture(params=[1, 4], ids="{} appliers".format)
+def urls(
+    request: pytest.FixtureRequest, cluster: Cluster, empty_urls: list[str]
+) -> Iterator[list[str]]:
+    """One and the same database with our schema, by way of each node.
+
+    Nodes apply what others commit in as many threads as it says; not so the schema, which MariaDB
+    may not survive (databases.rst).
+    """
+    with contextlib.closing(Database(DatabaseSettings(empty_urls[0]))) as database:
+        schema.sync(database)
+    with cluster.appliers(request.param):
+        yield empty_urls
 
 
 @pytest.fixture(scope="module")
