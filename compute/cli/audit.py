@@ -121,13 +121,12 @@ def _audit(asked: argparse.Namespace, client: SchedulerReportClient, auditor: Au
         journal = stack.enter_context(Journal(asked.journal)) if asked.journal else None
         tell = stack.enter_context(_told(asked))
         for orphan in auditor.orphans(asked.resource_provider):
-            found += 1
+            may_delete = orphan.node_known or asked.resource_provider is not None
             with finished_first():
-                gone = (
-                    asked.delete
-                    and (orphan.node_known or asked.resource_provider is not None)
-                    and _delete(client, auditor, orphan, journal)
-                )
+                gone = asked.delete and may_delete
+                if gone and not _delete(client, auditor, orphan, journal):
+                    continue
+                found += 1
                 deleted += gone
                 tell(orphan, gone)
         code = OK if not found else DELETED if deleted == found else FOUND

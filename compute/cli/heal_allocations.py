@@ -68,6 +68,7 @@ CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
             exceptions.AllocationCreateFailed,
             exceptions.AllocationUpdateFailed,
             exceptions.ConsumerAllocationRetrievalFailed,
+            exceptions.ResourceProviderRetrievalFailed,
             exceptions.PlacementAPIConnectFailure,
             ClientException,
         ),

@@ -72,8 +72,8 @@ class Healer:
 
         Raises HealvGPUAllocationNotSupported, HealDeviceProfileAllocationNotSupported,
         ComputeHostNotFound without a record of its node, ConsumerAllocationRetrievalFailed,
-        UnableToQueryPorts, AllocationUpdateFailed if its ports' resources aren't found, and
-        ClientException.
+        UnableToQueryPorts, AllocationUpdateFailed if its ports' resources aren't found,
+        ResourceProviderRetrievalFailed, and ClientException.
         """
         if instance.task_state is not None:
             return Healing(instance, Step.IN_TRANSITION)
@@ -84,7 +84,8 @@ class Healer:
         step, payload = self._wanted(instance, current, force)
         placed: list[tuple[Port, Any]] = []
         if with_ports:
-            placed = self._place_ports(instance, payload)
+            rebuilt = force or not current["allocations"]
+            placed = self._place_ports(instance, payload, rebuilt)
             if placed and step is Step.NOTHING:
                 step = Step.UPDATE
         return Healing(instance, step, payload, placed)
@@ -134,17 +135,42 @@ class Healer:
 
     # Ports
 
-    def _place_ports(self, instance: Instance, payload: dict[str, Any]) -> list[tuple[Port, Any]]:
-        """Add what the instance's ports lack to `payload`; return where each port gets it."""
-        lacking = [p for p in self._ports.of_instance(instance.uuid) if p.lacks_allocation]
+    def _place_ports(
+        self, instance: Instance, payload: dict[str, Any], rebuilt: bool
+    ) -> list[tuple[Port, Any]]:
+        """Add what the instance's ports lack to `payload`; return where each port gets it.
+
+        :param rebuilt: `payload` has nothing yet for ports that know where they got theirs, either
+        """
+        ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
+        lacking = [port for port in ports if port.lacks_allocation]
+        if rebuilt:
+            settled = [port for port in ports if not port.lacks_allocation]
+            lacking += self._give_back(instance, payload, settled)
         if not lacking:
             return []
         candidate = self._only_candidate(instance, lacking)
         for provider, part in candidate["allocations"].items():
-            held = payload["allocations"].setdefault(provider, {"resources": {}})["resources"]
-            for name, amount in part["resources"].items():
-                held[name] = held.get(name, 0) + amount
+            _add(payload, provider, part["resources"])
         return [(port, port.placed(candidate["mappings"])) for port in lacking]
+
+    def _give_back(
+        self, instance: Instance, payload: dict[str, Any], ports: list[Port]
+    ) -> list[Port]:
+        """Add what ports got to `payload`; return those that got it elsewhere than on this node."""
+        if not ports:
+            return []
+        rows = self._client.get_providers_in_tree(self._context, self._node_uuid(instance))
+        here = {row["uuid"] for row in rows}
+        elsewhere = []
+        for port in ports:
+            got = port.got()
+            if any(provider not in here for provider, _ in got):
+                elsewhere.append(port)
+                continue
+            for provider, resources in got:
+                _add(payload, provider, resources)
+        return elsewhere
 
     def _only_candidate(self, instance: Instance, ports: list[Port]) -> dict[str, Any]:
         root = self._node_uuid(instance)
@@ -188,14 +214,14 @@ class Healer:
         except BaseException:
             # It may have been, and only the answer is lost.
             with contextlib.suppress(exceptions.UnableToUpdatePorts):
-                self._ports.set_allocation(port, None)
+                self._ports.set_allocation(port, port.allocation)
             raise
 
     def _set_back(self, ports: list[Port]) -> None:
         failed, errors = [], []
         for port in ports:
             try:
-                self._ports.set_allocation(port, None)
+                self._ports.set_allocation(port, port.allocation)
             except (exceptions.UnableToUpdatePorts, ClientException) as error:
                 failed.append(port.id)
                 errors.append(str(error))
@@ -203,6 +229,12 @@ class Healer:
             raise exceptions.UnableToRollbackPortUpdates(
                 error="; ".join(errors), port_uuids=", ".join(failed)
             )
+
+
+def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, int]) -> None:
+    held = payload["allocations"].setdefault(provider, {"resources": {}})["resources"]
+    for name, amount in resources.items():
+        held[name] = held.get(name, 0) + amount
 
 
 def _refuse_unsupported(instance: Instance) -> None:

@@ -28,6 +28,16 @@ class Port:
         """Whether it asks for something and has got nothing."""
         return bool(self.groups()) and not self.allocation
 
+    def got(self) -> list[tuple[str | None, Mapping[str, int]]]:
+        """From which provider it got what, group by group, as its binding profile says."""
+        groups = self.groups()
+        if not isinstance(self.allocation, Mapping):
+            return [(self.allocation, group.resources) for group in groups.values()]
+        return [
+            (self.allocation.get(suffix.removeprefix("_")), group.resources)
+            for suffix, group in groups.items()
+        ]
+
     def groups(self) -> dict[str, RequestGroup]:
         """What it asks for: suffix → group. The older form has one group, called like the port."""
         listed = self.request.get("request_groups")

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from compute.cli import audit as audit_command
 from compute.instances import BUILDING, Instance
 from compute.migration_record import CONFIRMED, Migration
 from tests.functional.compute.manage.site import FLAVOR, HOST
@@ -270,6 +271,21 @@ class TestAJournalThatIsThereAlready:
         assert (ended.code, ended.out) == (1, "")
         assert ended.err == "nova-manage: Journal /dev/full: No space left on device\n"
         assert held(site, consumer) == {root: FLAVOR}
+
+
+def test_a_consumer_that_is_gone_before_it_is_deleted_is_not_told(site, root, monkeypatch):
+    leftover(site, root)
+    find = audit_command.Auditor.orphans
+
+    def gone_meanwhile(auditor, provider):
+        for orphan in find(auditor, provider):
+            with site.placement() as outsider:
+                outsider.call("DELETE", f"/allocations/{orphan.consumer}")
+            yield orphan
+
+    monkeypatch.setattr(audit_command.Auditor, "orphans", gone_meanwhile)
+    ended = site.run("audit", "--delete")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 def test_a_consumer_that_changes_while_it_is_judged_is_not_deleted(site, root, monkeypatch):

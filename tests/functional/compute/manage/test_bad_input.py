@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from compute import exceptions
+from compute.report import SchedulerReportClient
 from tests.functional.compute.manage.drivers import CONTESTS, INTERRUPTS, NODES
 from tests.functional.compute.manage.site import DRIVERS, FLAVOR, HOST, INVENTORY
 from virt.fake import MediumFakeDriver
@@ -156,6 +158,27 @@ class TestADriverThat:
         found = host.run("migrate_compute_inventory", "--driver", driver, *flags)
         assert (found.code, found.err.count("\n"), says in found.err) == (3, 1, True)
         assert host.everything() == before
+
+
+def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypatch):
+    post = SchedulerReportClient.post
+
+    def reshaped(client, url, *args, **kwargs):
+        answer = post(client, url, *args, **kwargs)
+        if url == "/reshaper":
+            patched.setattr(SchedulerReportClient, "_refresh_and_get_inventory", refuse)
+        return answer
+
+    def refuse(*args):
+        raise exceptions.ResourceProviderRetrievalFailed(uuid=node_uuid("node-a"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SchedulerReportClient, "post", reshaped)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+    assert (found.code, found.err.count("\n")) == (1, 1)
+    assert "Failed to get resource provider" in found.err
+    found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+    assert (found.code, "no reshape needed" in found.out) == (0, True)
 
 
 class TestAConflictingWriter:

@@ -4,7 +4,9 @@ from uuid import uuid4
 
 import pytest
 
+from compute import exceptions
 from compute.instances import Flavor, Instance
+from compute.report import SchedulerReportClient
 from tests.functional.compute.manage.network import Network, serving
 from tests.functional.compute.manage.site import HOST
 from virt.fake import MediumFakeDriver
@@ -78,6 +80,65 @@ def test_what_is_there_is_added_to(scene):
         outsider.allocate({scene.root: {"VCPU": 3}}, consumer=scene.instance)
     assert scene.run().code == 0
     assert scene.held() == {scene.root: {"VCPU": 3}, scene.card: {BANDWIDTH: 1000}}
+
+
+class TestAllocationsThatAreLost:
+    """Somebody removed them; the port still says where it got its own."""
+
+    @pytest.fixture
+    def lost(self, scene):
+        scene.run()
+        scene.network.updates.clear()
+        with scene.site.placement() as outsider:
+            outsider.call("DELETE", f"/allocations/{scene.instance}")
+        return scene
+
+    def test_come_back_with_the_port_s_where_it_had_them(self, lost):
+        # now there would be two ways to place it
+        lost.add_card("other card")
+        assert lost.run().code == 0
+        assert lost.held() == {lost.root: {"VCPU": 1}, lost.card: {BANDWIDTH: 1000}}
+        assert lost.network.updates == []
+
+    def test_come_back_with_those_of_a_port_with_groups(self, lost):
+        group = str(uuid4())
+        lost.network.ports[FIRST]["resource_request"] = {"request_groups": [{"id": group, **ASKED}]}
+        lost.network.profile(FIRST)["allocation"] = {group: lost.card}
+        assert lost.run().code == 0
+        assert lost.held() == {lost.root: {"VCPU": 1}, lost.card: {BANDWIDTH: 1000}}
+
+    def test_are_placed_anew_if_the_port_s_were_of_another_host(self, lost):
+        lost.network.profile(FIRST)["allocation"] = str(uuid4())
+        assert lost.run().code == 0
+        assert lost.held() == {lost.root: {"VCPU": 1}, lost.card: {BANDWIDTH: 1000}}
+        assert lost.network.profile(FIRST)["allocation"] == lost.card
+
+    def test_leave_the_port_as_it_was_if_placement_refuses(self, lost):
+        before = lost.network.profile(FIRST)["allocation"] = str(uuid4())
+        with lost.site.placement() as outsider:
+            outsider.set_inventory(lost.root, {"MEMORY_MB": {"total": 1}})
+        assert (lost.run().code, lost.held()) == (3, {})
+        assert lost.network.profile(FIRST)["allocation"] == before
+
+    def test_are_3_if_the_node_s_tree_can_not_be_read(self, lost, monkeypatch):
+        def refuse(*args):
+            raise exceptions.ResourceProviderRetrievalFailed(uuid=lost.root)
+
+        monkeypatch.setattr(SchedulerReportClient, "get_providers_in_tree", refuse)
+        assert (lost.run().code, lost.held()) == (3, {})
+
+    def test_leave_the_port_s_out_if_told_so(self, lost):
+        assert lost.run("--skip-port-allocations").code == 0
+        assert lost.held() == {lost.root: {"VCPU": 1}}
+
+
+def test_by_force_the_flavor_s_replace_all_but_the_port_s(scene):
+    scene.run()
+    with scene.site.placement() as outsider:
+        held = {scene.root: {"VCPU": 7}, scene.card: {BANDWIDTH: 1000}}
+        outsider.allocate(held, consumer=scene.instance)
+    assert scene.run("--instance", scene.instance, "--force").code == 0
+    assert scene.held() == {scene.root: {"VCPU": 1}, scene.card: {BANDWIDTH: 1000}}
 
 
 def test_a_second_run_changes_nothing(scene):
