@@ -1,6 +1,7 @@
 """A driver of one node, told by facts about the machine."""
 
 import contextlib
+import copy
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -94,10 +95,12 @@ class NodeDriver(ComputeDriver):
         """Report the machine (contract: ComputeDriver.update_provider_tree)."""
         with understood(reshaping=allocations is not None):
             facts = self._host_info.facts()
+            # Several things may move, and the last may fail: then nothing has moved.
+            edited = copy.deepcopy(allocations)
             NodeUpdate(
                 tree=provider_tree,
                 nodename=nodename,
-                allocations=allocations,
+                allocations=edited,
                 facts=facts,
                 cpus=self._cpus(facts),
                 consumers=Consumers(self._host_info, self.virtapi, facts),
@@ -105,6 +108,8 @@ class NodeDriver(ComputeDriver):
                 ratios_from=self._get_allocation_ratios,
                 reserved_disk_gb=self._reserved_disk_gb(facts),
             ).run()
+        if allocations is not None and edited is not None:
+            allocations.update(edited)
 
     def _facts(self) -> HostFacts:
         with understood():

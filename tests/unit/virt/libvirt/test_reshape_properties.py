@@ -68,9 +68,10 @@ class World:
         return held
 
 
-def options(numa=False, dedicated=None, shared_disk=False):
+def options(numa=False, dedicated=None, shared_disk=False, classes="standard"):
     return {
         ("berth", "numa_in_placement"): numa,
+        ("berth", "numa_classes"): classes,
         ("berth", "report_disk_on_root_when_shared"): not shared_disk,
         ("compute", "cpu_dedicated_set"): dedicated and ",".join(map(str, dedicated[0])),
         ("compute", "cpu_shared_set"): dedicated and ",".join(map(str, dedicated[1])),
@@ -205,7 +206,8 @@ def next_options(draw, world):
     if draw(st.booleans()):
         at = draw(st.integers(1, len(cpus) - 1))
         dedicated = (cpus[:at], cpus[at:])
-    return options(draw(st.booleans()), dedicated, draw(st.booleans()))
+    classes = draw(st.sampled_from(["standard", "standard", "numa"]))
+    return options(draw(st.booleans()), dedicated, draw(st.booleans()), classes)
 
 
 def expected_totals(world, has_become_pcpu):
@@ -242,6 +244,7 @@ def test_totals_are_preserved_and_nothing_is_overfilled(data):
         driver.update_provider_tree(world.tree, "host1", allocations=world.allocations)
     except exceptions.ReshapeFailed:
         event("failed")
+        assert world.allocations == before
         return
     event("reshaped")
 
