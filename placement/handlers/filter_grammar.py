@@ -37,12 +37,12 @@ def _any_of(value: str, version: Version) -> frozenset[str]:
             why=f"The format 'in:{form}' only supported since microversion 1.39. Got: {value}"
         )
     names = [name.strip() for name in value.removeprefix("in:").split(",")]
+    if not all(names):
+        raise _bad_required(f"in:{form}", f"an empty trait in: {value}")
     if any(name.startswith("!") for name in names):
         raise BadQuery(
             why=f"The format 'in:{form}' does not support forbidden traits. Got: {value}"
         )
-    if not all(names):
-        raise _bad_required(f"in:{form}", f"an empty trait in: {value}")
     return frozenset(names)
 
 

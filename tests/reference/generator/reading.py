@@ -149,5 +149,6 @@ def required(draw: Draw, minor: int) -> str:
         name = draw.one(STANDARD_TRAITS)
         odd = ["CUSTOM_NO_SUCH", "!CUSTOM_NO_SUCH", "", ",", f"{name},", "!", f"!!{name}"]
         odd += ["NOPE,CUSTOM_NO_SUCH", f"CUSTOM_NO_SUCH,{name},!NOPE", f"in:{name},NOPE"]
-        value = draw.one([*odd, f" {name} ", f"in:!{name}", "in:", f"in:{name},", f"!{name}"])
+        odd += [f" {name} ", f"in:!{name}", "in:", f"in:{name},", f"in:!{name},", f"!{name}"]
+        value = draw.one(odd)
     return value
