@@ -1,7 +1,7 @@
 """Rows that other transactions hold locked, and deadlocks with them (DESIGN D3).
 
 Other programs' transactions, since ours take their locks in one order. Not on SQLite, which has a
-single lock (`test_sqlite_lock.py`).
+single lock (`test_sqlite.py`).
 """
 
 import concurrent.futures
@@ -36,10 +36,19 @@ def database_kind(request):
 
 
 @pytest.fixture
-def service(database_url, database_kind):
+def options(request, database_kind):
+    """Of the service: what a test asks for, which then doesn't wait long for locks."""
+    if not hasattr(request, "param"):
+        return {}
+    impatient = {"PLACEMENT_DATABASE__CONNECTION_PARAMETERS": IMPATIENT[database_kind]}
+    return {"DEFAULT__DEBUG": "true", **impatient, **request.param}
+
+
+@pytest.fixture
+def service(database_url, database_kind, options):
     if database_kind == "postgresql":
         patient_about_deadlocks(database_url)
-    with running(database_url, workers=1) as service:
+    with running(database_url, workers=1, **options) as service:
         for name, uuid in (("first", ROOT), ("second", SECOND)):
             body = {"name": name, "uuid": uuid}
             assert service.post("/resource_providers", body).status == 200
@@ -108,6 +117,25 @@ def test_a_deadlock_is_not_noticed(service, database_url, beside):
     assert answer.result().status == 204
     held = "SELECT count(*) FROM allocations WHERE consumer_id = :consumer"
     assert ask(database_url, held, consumer=NEW) == [(2,)]
+
+
+IMPATIENT = {
+    "postgresql": "options=-c%20lock_timeout%3D100ms",
+    "mariadb": "init_command=SET%20SESSION%20innodb_lock_wait_timeout%20%3D%201",
+}
+TWO_TRIES = {"PLACEMENT__ALLOCATION_CONFLICT_RETRY_COUNT": "2"}
+
+
+@pytest.mark.parametrize("options", [TWO_TRIES], indirect=True, ids=["two tries"])
+def test_a_lock_that_stays_is_a_conflict_after_the_tries_configured(
+    service, database_url, database_kind
+):
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        answer = claim(service, ROOT)
+        assert (answer.status, answer.code) == (409, "placement.concurrent_update")
+    assert claim(service, ROOT).status == 204
+    assert service.log.read_text().count("Runs again after lock_timeout") == 1
 
 
 def test_a_consumer_that_appears_meanwhile_is_a_conflict_and_no_lack_of_room(
