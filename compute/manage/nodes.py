@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from compute import exceptions
@@ -69,14 +69,14 @@ def nodes_of(
     chosen = sorted(set(wanted) or nodenames)
     if not chosen:
         raise NoSuchNode(f"Host {host} has no compute node: its driver lists none.")
-    return [_node(host, nodename, driver, cell) for nodename in chosen]
+    known = {name: cell.compute_nodes.by_host_and_node(host, name) for name in chosen}
+    uuids: dict[str, str] = {}
+    if None in known.values():
+        uuids = {name: uuid for uuid, name in driver.get_nodenames_by_uuid().items()}
+    return [node or _made_up(host, name, uuids, driver) for name, node in known.items()]
 
 
-def _node(host: str, nodename: str, driver: Any, cell: CellDatabase) -> ComputeNode:
-    known = cell.compute_nodes.by_host_and_node(host, nodename)
-    if known is not None:
-        return known
-    uuids = {name: uuid for uuid, name in driver.get_nodenames_by_uuid().items()}
+def _made_up(host: str, nodename: str, uuids: Mapping[str, str], driver: Any) -> ComputeNode:
     if nodename not in uuids:
         raise NoSuchNode(host=host, node=nodename)
     node = ComputeNode(uuids[nodename], host, nodename)
