@@ -2,15 +2,25 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from compute.cell_database import CellDatabase
 from compute.cli.json_stream import JSONStream
 from compute.cli.looking import Tree, WhoIsWho, look, options
 from compute.cli.tree_drawing import amounts
-from compute.manage.picture import Amounts, ProviderPicture
+from compute.manage.picture import Amounts
+
+
+class Held(NamedTuple):
+    """What a consumer holds of one provider."""
+
+    uuid: str
+    name: str
+    resources: Amounts
+
 
 #: consumer → what it holds, provider by provider
-Holdings = dict[str, list[tuple[ProviderPicture, Amounts]]]
+Holdings = dict[str, list[Held]]
 
 
 def consumers(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -24,20 +34,19 @@ def _holdings(trees: Iterator[Tree]) -> Holdings:
     for pictures in trees:
         for provider in pictures:
             for consumer, held in provider.holders.items():
-                found.setdefault(consumer, []).append((provider, held))
+                part = Held(provider.uuid, provider.name, held)
+                found.setdefault(consumer, []).append(part)
     return dict(sorted(found.items()))
 
 
 def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
     known, holdings = WhoIsWho(cell), _holdings(trees)
-    width = max(
-        (len(provider.name) for parts in holdings.values() for provider, _ in parts), default=0
-    )
+    width = max((len(part.name) for parts in holdings.values() for part in parts), default=0)
     for consumer, parts in holdings.items():
         what = known.described(consumer)
         print(f"{consumer}  {what}" if what else consumer)
-        for provider, held in parts:
-            print(f"  {provider.name:<{width}}  {amounts(held)}")
+        for part in parts:
+            print(f"  {part.name:<{width}}  {amounts(part.resources)}")
 
 
 def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:
@@ -51,8 +60,8 @@ def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:
                     "kind": kind,
                     "host": host,
                     "allocations": {
-                        provider.uuid: {"name": provider.name, "resources": dict(held)}
-                        for provider, held in parts
+                        part.uuid: {"name": part.name, "resources": dict(part.resources)}
+                        for part in parts
                     },
                 }
             )
