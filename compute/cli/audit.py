@@ -35,9 +35,6 @@ exit codes:
     1  an error, or a deletion failed: it ends there
     3  something was found, and not (all of it) deleted
     4  something was found, and deleted
-  127  bad usage or configuration
-  130  interrupted
-  255  a defect of this program
 """
 
 FAILURES = (

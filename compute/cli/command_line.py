@@ -47,12 +47,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(INVALID, f"{self.prog}: error: {message}\n")
 
 
-def parser(command: str, description: str, exit_codes: str) -> Parser:
-    """The parser of one command; the exit codes end its help."""
+#: after a command's own
+EXIT_CODES = """\
+  127  bad usage or configuration
+  130  interrupted; what was begun is whole
+  141  nobody reads the output any more
+  255  a defect of this program
+"""
+
+
+def parser(command: str, description: str, exit_codes: str, of_several: str = "") -> Parser:
+    """The parser of one command; the exit codes, and which of several counts, end its help."""
     return Parser(
         prog=f"{PROGRAM} placement {command}",
         description=inspect.cleandoc(description),
-        epilog=exit_codes,
+        epilog=exit_codes + EXIT_CODES + of_several,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -45,9 +45,6 @@ exit codes:
     6  ports can't be updated; those that were are set back
     7  ports can't be set back
     8  an instance with virtual GPUs or a device profile: not supported
-  127  bad usage or configuration
-  130  interrupted
-  255  a defect of this program
 """
 
 CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (

@@ -26,9 +26,6 @@ exit codes:
     0  done
     1  placement can't be reached or read
     2  there is no such provider
-  127  bad usage or configuration
-  130  interrupted
-  255  a defect of this program
 """
 
 #: the providers of one tree, parents first

@@ -48,11 +48,8 @@ exit codes:
     3  a reshape failed
     4  with --dry-run: at least one node needs a reshape
     5  the driver can't be loaded or isn't ready
-  127  bad usage or configuration
-  130  interrupted; nodes are migrated whole or not at all
-  255  a defect of this program
-Of several, the first in the order 3, 1, 4, 0 counts.
 """
+OF_SEVERAL = "Of several, the first in the order 3, 1, 4, 0 counts."
 
 
 class DriverUnusable(Exception):
@@ -84,7 +81,7 @@ def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequen
 
 def _parser() -> argparse.ArgumentParser:
     options = parser(
-        "migrate_compute_inventory", migrate_compute_inventory.__doc__ or "", EXIT_CODES
+        "migrate_compute_inventory", migrate_compute_inventory.__doc__ or "", EXIT_CODES, OF_SEVERAL
     )
     options.add_argument("--host", help="whose nodes (default: [DEFAULT]host)")
     options.add_argument(

@@ -32,11 +32,8 @@ exit codes:
     4  a host isn't mapped to a cell
     5  a host has no compute node record
     6  a host's provider isn't there
-  127  bad usage or configuration
-  130  interrupted
-  255  a defect of this program
-Hosts of 4, 5 and 6 are told and left out; of several the highest counts.
 """
+OF_SEVERAL = "Hosts of 4, 5 and 6 are told and left out; of several the highest counts."
 
 
 def sync_aggregates(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -74,7 +71,7 @@ def sync_aggregates(arguments: Sequence[str], config_arguments: Sequence[str]) -
 
 
 def _parser() -> argparse.ArgumentParser:
-    options = parser("sync_aggregates", sync_aggregates.__doc__ or "", EXIT_CODES)
+    options = parser("sync_aggregates", sync_aggregates.__doc__ or "", EXIT_CODES, OF_SEVERAL)
     options.add_argument("--verbose", action="store_true", help="tell of each host")
     placement_access.add_options(options)
     return options
