@@ -25,6 +25,8 @@ _RESERVED_BY = {
     "DISK_GB": "reserved_host_disk_mb",
 }
 
+_IMAGE_CACHE = "[workarounds]reserve_disk_resource_for_image_cache"
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -48,9 +50,11 @@ def reserved_amounts(
     }
     for name, amount in amounts.items():
         if totals.get(name) and amount > totals[name]:
+            who = f"{_RESERVED_BY[name]} keeps"
+            if name == "DISK_GB" and conf.workarounds.reserve_disk_resource_for_image_cache:
+                who = f"{_RESERVED_BY[name]} and {_IMAGE_CACHE} keep"
             raise exceptions.InvalidConfiguration(
-                f"{_RESERVED_BY[name]} keeps {amount} {name} for the host, which has only "
-                f"{totals[name]}."
+                f"{who} {amount} {name} for the host, which has only {totals[name]}."
             )
     return amounts
 

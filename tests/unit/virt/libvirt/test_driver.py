@@ -111,6 +111,20 @@ class TestRoot:
         with pytest.raises(InvalidConfiguration, match=r"reserved_host_memory_mb.*99999.*16384"):
             driver.update_provider_tree(tree, "host1")
 
+    def test_where_the_image_cache_makes_it_too_much_its_option_is_named_as_well(
+        self, make_driver, tree, host
+    ):
+        host.change(image_cache_gb=7)
+        driver = make_driver(
+            reserved_host_disk_mb=995 * 1024,
+            workarounds__reserve_disk_resource_for_image_cache=True,
+        )
+        with pytest.raises(
+            InvalidConfiguration,
+            match=r"reserved_host_disk_mb and .*image_cache keep 1002 DISK_GB .* only 1000",
+        ):
+            driver.update_provider_tree(tree, "host1")
+
     def test_a_second_update_changes_nothing(self, make_driver, tree, host):
         host.change(
             creatable={GPUS[0]: {TYPE: 2}},
