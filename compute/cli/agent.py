@@ -5,7 +5,6 @@ for it – and then keeps them up to date.
 """
 
 import argparse
-import importlib.metadata
 import logging
 import sys
 from collections.abc import Collection, Sequence
@@ -15,6 +14,7 @@ from oslo_config import cfg
 
 from compute import config, exceptions
 from compute.cell_database import sqlite
+from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import say, set_up_logging, why
 from compute.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.node_identity import NodeIdentity
@@ -94,23 +94,13 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--once", action="store_true", help="end after the update at start-up")
-    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
-    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
-    parser.add_argument("--debug", action="store_true", help="log everything, with tracebacks")
-    version = importlib.metadata.version("berth")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
+    add_common_options(parser, debug="log everything, with tracebacks")
     return parser
 
 
 def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
-    argv = []
-    for path in arguments.config_file:
-        argv += ["--config-file", path]
-    for path in arguments.config_dir:
-        argv += ["--config-dir", path]
-    overrides: config.Overrides = {(None, "debug"): True} if arguments.debug else {}
     try:
-        return config.load(argv, overrides=overrides)
+        return config.load(config_arguments(arguments))
     except (cfg.Error, ValueError, OSError) as error:
         raise Failure(BAD_CONFIGURATION, error) from error
 

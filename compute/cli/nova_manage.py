@@ -4,7 +4,6 @@ A category lists what it has; what it hasn't is answered with exit code 127, as 
 """
 
 import argparse
-import importlib.metadata
 import os
 import sys
 import traceback
@@ -22,6 +21,7 @@ from compute.cli.command_line import (
     InvalidInput,
     Parser,
 )
+from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
 from compute.cli.consumers import consumers
 from compute.cli.heal_allocations import heal_allocations
@@ -77,7 +77,7 @@ def main(
 def _run(command: Command, arguments: argparse.Namespace) -> int:
     try:
         with termination_interrupts():
-            exit_code = command(arguments.arguments, _config_arguments(arguments))
+            exit_code = command(arguments.arguments, config_arguments(arguments))
             sys.stdout.flush()
             return exit_code
     except InvalidInput as error:
@@ -95,24 +95,13 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         return UNCAUGHT
 
 
-def _config_arguments(arguments: argparse.Namespace) -> list[str]:
-    """For oslo.config, in its own words."""
-    argv = [f"--config-file={path}" for path in arguments.config_file]
-    argv += [f"--config-dir={path}" for path in arguments.config_dir]
-    return [*argv, "--debug"] if arguments.debug else argv
-
-
 def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.ArgumentParser:
     parser = Parser(
         prog=PROGRAM,
         description="Commands for operators. Without a command, a category lists its own.",
         allow_abbrev=False,
     )
-    version = importlib.metadata.version("berth")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version}")
-    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
-    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
-    parser.add_argument("--debug", action="store_true", help="log everything to stderr")
+    add_common_options(parser, debug="log everything to stderr")
     parser.add_argument("category", nargs="?", help=_listed(categories))
     parser.add_argument("command", nargs="?")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="options of the command")

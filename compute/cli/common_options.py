@@ -1,0 +1,20 @@
+"""The options that all programs of the compute side take: configuration, log, version."""
+
+import argparse
+import importlib.metadata
+
+
+def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
+    """`--config-file`, `--config-dir`, `--debug` and `--version`; `debug` is its help."""
+    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    parser.add_argument("--debug", action="store_true", help=debug)
+    version = importlib.metadata.version("berth")
+    parser.add_argument("--version", action="version", version=f"{parser.prog} {version}")
+
+
+def config_arguments(arguments: argparse.Namespace) -> list[str]:
+    """The same for oslo.config, in its own words."""
+    argv = [f"--config-file={path}" for path in arguments.config_file]
+    argv += [f"--config-dir={path}" for path in arguments.config_dir]
+    return [*argv, "--debug"] if arguments.debug else argv
