@@ -73,7 +73,8 @@ class NodeUpdate:
             shared_storage.move_disk(tree, nodename, pool, allocations)
         self._arrange(is_ours, cards, wanted, now)
 
-        vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations)
+        known = {*self.facts.creatable, *(one.parent for one in self.facts.mediated_devices)}
+        vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations, known)
         memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
         for name in cards.gone:
             remove_provider(tree, name, allocations)

@@ -30,19 +30,25 @@ def remove_other_pgpus(
     nodename: str,
     devices: Collection[str],
     allocations: Allocations | None = None,
+    known: Collection[str] = (),
 ) -> None:
     """Remove the providers of physical GPUs that aren't among `devices`: they are gone.
 
     One whose VGPUs are allocated can't go: Placement refuses that until its guests are gone.
+
+    :param known: devices that are there, and not GPUs any more. Of those that aren't PCI devices
+        only these are recognised
     """
     root = tree.data(nodename)
+    others = {pgpu_name(nodename, device) for device in known if device not in devices}
     ours = re.compile(
         re.escape(f"{nodename}_") + r"(pci_[0-9a-f]{4,}_[0-9a-f]{2}_[0-9a-f]{2}_[0-7])"
     )
     for uuid in tree.get_provider_uuids(root.uuid)[1:]:
         provider = tree.data(uuid)
         match = ours.fullmatch(provider.name)
-        if match and match[1] not in devices and provider.parent_uuid == root.uuid:
+        is_gone = match[1] not in devices if match else provider.name in others
+        if is_gone and provider.parent_uuid == root.uuid:
             remove_provider(tree, uuid, allocations)
 
 

@@ -207,6 +207,18 @@ class TestVGPU:
         make_driver(devices__enabled_mdev_types=["other"]).update_provider_tree(tree, "host1")
         assert children(tree) == {}
 
+    @pytest.mark.parametrize("device", [GPUS[0], "mtty_0"])
+    def test_a_device_that_has_nothing_left_to_give_loses_its_provider(
+        self, make_driver, tree, host, device
+    ):
+        host.change(creatable={device: {TYPE: 2}})
+        driver = make_driver(devices__enabled_mdev_types=[TYPE])
+        driver.update_provider_tree(tree, "host1")
+        before = set(children(tree))
+        host.change(creatable={device: {TYPE: 0}})
+        driver.update_provider_tree(tree, "host1")
+        assert (before, children(tree)) == ({device}, {})
+
     def test_a_gpu_makes_the_type_it_has_else_the_first_enabled(self, make_driver, tree, host):
         host.change(
             creatable={GPUS[0]: {"a": 4, "b": 8}, GPUS[1]: {"a": 4, "b": 8}},
