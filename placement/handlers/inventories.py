@@ -52,13 +52,20 @@ def inventory_from(record: Mapping[str, Any]) -> Inventory:
 def stock_from(records: Mapping[str, Any]) -> dict[str, Inventory]:
     """The inventories that records by class describe.
 
-    Schemas look at records of possible class names only. Raises ResourceClassNotFound for another
-    name whose record can't be used.
+    Schemas look at records of possible class names only. Another name whose record can't be used
+    gets an inventory that nothing is wrong with: like any other of these names it is refused when
+    it is looked up, which is after the generation.
     """
-    for name, record in records.items():
-        if _CLASS_NAME.search(name) is None and schemas.RECORD_ALONE.why_not(record) is not None:
-            raise ResourceClassNotFound(name=name)
-    return {name: inventory_from(record) for name, record in records.items()}
+    return {
+        name: inventory_from(record) if _is_usable(name, record) else Inventory(total=1)
+        for name, record in records.items()
+    }
+
+
+def _is_usable(class_name: str, record: Any) -> bool:
+    return (
+        _CLASS_NAME.search(class_name) is not None or schemas.RECORD_ALONE.why_not(record) is None
+    )
 
 
 def record_of(inventory: Inventory) -> dict[str, Any]:
