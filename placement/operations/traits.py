@@ -73,7 +73,7 @@ def replace_traits(
             traits.associate(connection, node.id, sorted(after - before))
             providers.bump(connection, [node.id])
             changes.record(connection, [node.id], Kind.TRAITS)
-        listed = sorted(found.values(), key=lambda trait: trait.id)
+        listed = sorted(found.values(), key=lambda trait: trait.name)
         return listed, node.generation + (before != after)
 
     return database.write(replace)

@@ -46,7 +46,7 @@ _OF_PROVIDER = (
         )
     )
     .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
-    .order_by(allocations.c.id)
+    .order_by(allocations.c.resource_class_id, allocations.c.id)
 )
 _ROWS_OF = (
     sa.select(
@@ -88,8 +88,8 @@ _USAGE_OF_PROVIDER = (
         )
     )
     .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
-    .group_by(inventories.c.id, resource_classes.c.name)
-    .order_by(inventories.c.id)
+    .group_by(inventories.c.resource_class_id, resource_classes.c.name)
+    .order_by(inventories.c.resource_class_id)
 )
 _DELETE = sa.delete(allocations).where(
     allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))

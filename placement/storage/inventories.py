@@ -24,7 +24,7 @@ _OF_PROVIDER = (
         inventories, resource_classes, inventories.c.resource_class_id == resource_classes.c.id
     )
     .where(inventories.c.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(inventories.c.id)
+    .order_by(inventories.c.resource_class_id)
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
 _SLOTS_OF_PROVIDERS = _SLOTS.where(
