@@ -135,6 +135,34 @@ def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsi
     ]
 
 
+class TestVGPU:
+    """R21, of a machine whose guests nobody knows."""
+
+    @pytest.fixture
+    def older(self, host, machine, outsider):
+        model(host, numa=False)
+        inventory = outsider.inventory(host.uuid)
+        outsider.set_inventory(host.uuid, inventory | {"VGPU": {"total": 3}})
+        machine.add_gpu("0000:c1:00.0", {"nvidia-35": 3})
+        host.conf.set_override("enabled_mdev_types", ["nvidia-35"], "devices")
+        return host
+
+    def test_r21_vgpu_that_nobody_has_moves_to_the_gpu(self, older, outsider):
+        consumer = outsider.allocate({older.uuid: {"VCPU": 1}})
+        older.start(HostDriver)
+        assert older.reshapes() == 1
+        gpu = tree_of(outsider, older)["pci_0000_c1_00_0"]["uuid"]
+        assert (outsider.totals(gpu), "VGPU" in outsider.totals(older.uuid)) == ({"VGPU": 3}, False)
+        assert outsider.allocations(consumer) == {older.uuid: {"VCPU": 1}}
+
+    def test_r21_who_has_some_is_named_and_ends_the_service(self, older, outsider):
+        consumer = outsider.allocate({older.uuid: {"VCPU": 1, "VGPU": 1}})
+        with pytest.raises(exceptions.ReshapeFailed, match=consumer):
+            older.start(HostDriver)
+        assert outsider.allocations(consumer) == {older.uuid: {"VCPU": 1, "VGPU": 1}}
+        assert older.reshapes() == 0
+
+
 def test_guests_follow_their_card(host, machine, outsider):
     model(host, numa=False)
     before = {name: row["uuid"] for name, row in tree_of(outsider, host).items()}
