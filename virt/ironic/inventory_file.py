@@ -25,7 +25,7 @@ import yaml
 
 from compute import exceptions
 from virt.inventory import CUSTOM_NAME
-from virt.ironic.node import Node
+from virt.ironic.node import Node, custom_class
 
 LOG = logging.getLogger(__name__)
 
@@ -99,6 +99,8 @@ def parse_nodes(text: str) -> list[Node]:
     except yaml.YAMLError as error:
         message = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
         raise ValueError(f"is not YAML: {message}") from error
+    except ValueError as error:  # a date that is none, say
+        raise ValueError(f"has a value that makes no sense: {error}") from error
     entries = document.get("nodes") if isinstance(document, Mapping) else None
     if not isinstance(entries, list) or set(document) != {"nodes"}:
         raise ValueError("is not a mapping with the key `nodes`, and only that, to a list")
@@ -145,6 +147,13 @@ def _string(value: Any) -> str:
     return value
 
 
+def _resource_class(value: Any) -> str:
+    text = _string(value)
+    if not CUSTOM_NAME.fullmatch(custom_class(text)):
+        raise ValueError("is too long")
+    return text
+
+
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("is neither true nor false")
@@ -168,7 +177,7 @@ def _or_nothing(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _READERS: dict[str, Callable[[Any], Any]] = {
     "uuid": _uuid,
     "name": _or_nothing(_string),
-    "resource_class": _or_nothing(_string),
+    "resource_class": _or_nothing(_resource_class),
     "traits": _traits,
     "maintenance": _flag,
     "power_state": _or_nothing(_string),

@@ -88,6 +88,8 @@ def test_there_may_be_no_machines():
         ),
         (ONE.replace("gold", "7"), rf"node 1 \({uuid(1)}\): resource_class is not a string .*: 7"),
         (ONE.replace("gold", "''"), "resource_class is not a string"),
+        (ONE.replace("gold", "x" * 300), "resource_class is too long: 'xxx"),
+        ("nodes: [{uuid: 2026-13-45}]", "has a value that makes no sense: month must be in 1"),
         (ONE.replace("gold", "gold, power_state: off"), r"power_state .*in quotes\): False"),
         (ONE.replace("gold", "gold, maintenance: 'no'"), "maintenance is neither true nor false"),
         (ONE.replace("gold", "gold, maintenence: true"), "unknown key 'maintenence'; known are"),
