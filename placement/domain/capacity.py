@@ -2,6 +2,10 @@
 
 import dataclasses
 import datetime
+import math
+from collections.abc import Iterable
+
+from placement.errors import BadRequest
 
 MAX_INT = 0x7FFFFFFF
 
@@ -64,6 +68,14 @@ def why_not(
     if used_until_now is not None and wanted <= used_until_now:
         return None
     return NoRoom(asked, free=inventory.capacity - used - asked_before)
+
+
+def refuse_no_number(inventories: Iterable[Inventory]) -> None:
+    """Raise BadRequest for a ratio that is no number; JSON's schemas can't tell NaN from others."""
+    for inventory in inventories:
+        ratio = inventory.allocation_ratio
+        if not math.isfinite(ratio):
+            raise BadRequest(f"allocation_ratio must be a number. Got: {ratio}")
 
 
 def offers_nothing(inventory: Inventory, may_be_full: bool) -> bool:

@@ -1,6 +1,5 @@
 """Inventories of a provider (rest-api.md 3.3)."""
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -39,14 +38,8 @@ _PROVIDER_GONE = (
 
 
 def inventory_from(record: Mapping[str, Any]) -> Inventory:
-    """The inventory a record describes; fields it leaves out have their defaults.
-
-    Raises BadRequest for a ratio that is no number; JSON's schemas can't tell NaN from others.
-    """
-    inventory = Inventory(**{name: record[name] for name in FIELDS if name in record})
-    if not math.isfinite(inventory.allocation_ratio):
-        raise BadRequest(f"allocation_ratio must be a number. Got: {inventory.allocation_ratio}")
-    return inventory
+    """The inventory a record describes; fields it leaves out have their defaults."""
+    return Inventory(**{name: record[name] for name in FIELDS if name in record})
 
 
 def stock_from(records: Mapping[str, Any]) -> dict[str, Inventory]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from placement.domain.capacity import Inventory, offers_nothing
+from placement.domain.capacity import Inventory, offers_nothing, refuse_no_number
 from placement.domain.provider import Node
 from placement.errors import (
     GenerationConflict,
@@ -22,7 +22,8 @@ def create_inventory(
 ) -> int:
     """Add one inventory and answer the provider's new generation.
 
-    Raises ProviderNotFound, InvalidCapacity, ResourceClassNotFound or InventoryExists.
+    Raises ProviderNotFound, BadRequest (a ratio that is no number), InvalidCapacity,
+    ResourceClassNotFound or InventoryExists.
     """
 
     def create(connection: Connection) -> int:
@@ -48,8 +49,9 @@ def replace_inventories(
 ) -> int:
     """Make `stock` all that the provider offers and answer its new generation.
 
-    Raises ProviderNotFound, GenerationConflict, InvalidCapacity, ResourceClassNotFound or
-    InventoryInUse (a class that has allocations would go).
+    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is no number),
+    InvalidCapacity, ResourceClassNotFound or InventoryInUse (a class that has allocations would
+    go).
     """
 
     def replace(connection: Connection) -> int:
@@ -75,8 +77,8 @@ def update_inventory(
 ) -> int:
     """Overwrite one inventory and answer the provider's new generation.
 
-    Raises ProviderNotFound, GenerationConflict, InvalidCapacity, ResourceClassNotFound or
-    InventoryMissing.
+    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is no number),
+    InvalidCapacity, ResourceClassNotFound or InventoryMissing.
     """
 
     def update(connection: Connection) -> int:
@@ -128,6 +130,7 @@ def _lock_at(connection: Connection, uuid: str, generation: int) -> Node:
 
 
 def _check_capacities(uuid: str, stock: Mapping[str, Inventory], may_be_full: bool) -> None:
+    refuse_no_number(stock.values())
     for name, inventory in stock.items():
         if offers_nothing(inventory, may_be_full):
             bound = "total" if may_be_full else "or equal to total"

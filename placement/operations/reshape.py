@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from placement.domain import allocation
 from placement.domain.allocation import Slot
-from placement.domain.capacity import Inventory
+from placement.domain.capacity import Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import Node
 from placement.errors import GenerationConflict, InventoryInUse, ReshapedProviderUnknown
@@ -29,9 +29,9 @@ def reshape(
     """Make each provider offer just its stock and each consumer hold just its request, or nothing.
 
     Capacities are not judged, so a stock may be below its usage. Raises ReshapedProviderUnknown,
-    GenerationConflict, ConcurrentUpdate (a consumer), UnknownProviderNamed, ResourceClassNotFound,
-    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse; LostRace after so
-    many `tries`.
+    GenerationConflict, ConcurrentUpdate (a consumer), UnknownProviderNamed, BadRequest (a ratio
+    that is no number), ResourceClassNotFound, InvalidInventory, ConstraintViolated,
+    CapacityExceeded or InventoryInUse; LostRace after so many `tries`.
     """
 
     def run(connection: Connection) -> None:
@@ -41,6 +41,8 @@ def reshape(
         _check_generations(stocks, nodes)
         claimants.check_generations()
         refuse_unknown_providers(requests, nodes)
+        for _, stock in stocks.values():
+            refuse_no_number(stock.values())
 
         new_names = dict.fromkeys(name for _, stock in stocks.values() for name in stock)
         class_ids = classes.ids_to_store(connection, [*new_names, *claimants.class_names()])
