@@ -171,7 +171,8 @@ _LONGEST_CHANGE = 600
 def schema_lock(connection: sa.Connection) -> Iterator[None]:
     """Let one process at a time change the schema; the others wait.
 
-    On SQLite a transaction that writes has the whole database for itself anyway.
+    Raises DatabaseUnusable when MySQL doesn't let it wait any longer. On SQLite a transaction that
+    writes has the whole database for itself anyway.
     """
     backend = connection.dialect.name
     if backend == "postgresql":
@@ -179,7 +180,8 @@ def schema_lock(connection: sa.Connection) -> Iterator[None]:
     if backend not in MYSQL:
         yield
         return
-    connection.execute(sa.select(sa.func.get_lock(_SCHEMA_LOCK, _LONGEST_CHANGE)))
+    if not connection.execute(sa.select(sa.func.get_lock(_SCHEMA_LOCK, _LONGEST_CHANGE))).scalar():
+        raise DatabaseUnusable("Another process is changing the schema; try again when it is done.")
     try:
         yield
     finally:

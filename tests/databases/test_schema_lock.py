@@ -1,0 +1,32 @@
+"""Only one process at a time changes the schema; who can't wait any longer says so (DESIGN D2)."""
+
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import dialects, schema
+from placement.storage.engine import Database, DatabaseSettings
+from tests.databases.fixtures import CHOSEN
+from tests.databases.questions import connected
+
+
+@pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])
+def database_kind(request):
+    """The one whose lock gives up; PostgreSQL's waits, and SQLite has one writer."""
+    return request.param
+
+
+def test_a_lock_that_another_process_keeps_is_told(new_database, monkeypatch):
+    url = new_database(empty=True)
+    with connected(url) as other, contextlib.closing(Database(DatabaseSettings(url))) as database:
+        # the server has one for all databases: those of other tests, too
+        assert other.execute(sa.text("SELECT GET_LOCK('berth_schema', 60)")).scalar() == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(dialects, "_LONGEST_CHANGE", 0)
+            with pytest.raises(dialects.DatabaseUnusable, match="Another process is changing"):
+                schema.sync(database)
+        assert sa.inspect(other).get_table_names() == []
+        other.execute(sa.text("SELECT RELEASE_LOCK('berth_schema')"))
+        schema.sync(database)
+        assert "inventories" in sa.inspect(database.engine).get_table_names()
