@@ -234,6 +234,7 @@ DEVIATIONS = (
         "Keys of `inventories` that can't be classes have no schema; they are unknown classes.",
         _has_inventory_of_no_class,
     ),
+    Deviation("So they are looked up after the generation.", _has_inventory_of_no_class, ours=409),
     Deviation(_NO_UNICODE, _has_half_a_character),
     Deviation(_NO_UNICODE, _has_half_a_character, theirs=400, as_known=_ours_is_malformed),
     Deviation("Nobody can give what no database can hold.", _asks_beyond_64_bits, ours=200),
