@@ -182,8 +182,8 @@ class Command:
 
 def run(arguments, tells):
     """In the command's process: what it prints goes through the pipe, and complaints nowhere."""
-    os.dup2(tells.fileno(), sys.stdout.fileno())
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    sys.stdout = os.fdopen(os.dup(tells.fileno()), "w")
+    sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     tells.close()
     sys.exit(main(arguments))
 
