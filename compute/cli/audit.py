@@ -21,7 +21,8 @@ from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
 from compute.context import admin_context
 from compute.interruption import finished_first
-from compute.manage.audit import Auditor, Orphan, read_consumer, without, write_consumer
+from compute.manage.audit import Auditor, Orphan
+from compute.manage.consumer import read_consumer, without, write_consumer
 from compute.manage.journal import Journal, JournalUnusable, NotNoted, entries, put_back
 from compute.report import SchedulerReportClient
 

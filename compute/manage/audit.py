@@ -1,4 +1,4 @@
-"""Finding allocations whose consumer is gone, and removing them (compute.md §7.3)."""
+"""Finding allocations whose consumer is gone (compute.md §7.3)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ AUDITED_CLASSES = frozenset(
         "MEM_ENCRYPTION_CONTEXT",
     }
 )
-#: with the consumer's type, and the one before for a placement that doesn't know it
-VERSIONS = ("1.38", "1.28")
-
 INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
 
 
@@ -193,53 +190,3 @@ def _unknown(owner: _Owner) -> str:
     if owner.node is None and not owner.shared:
         return "neither the consumer nor the provider's node is in the records"
     return "no instance or migration of this uuid is in the records"
-
-
-# Removing
-
-
-def read_consumer(
-    client: SchedulerReportClient, context: RequestContext, consumer: str
-) -> dict[str, Any]:
-    """What a consumer holds, with its type where placement tells it, and the `version` of that.
-
-    Raises ConsumerAllocationRetrievalFailed, and ClientException.
-    """
-    for version in VERSIONS:
-        response = client.get(
-            f"/allocations/{consumer}", version=version, global_request_id=context.global_id
-        )
-        if response.status_code == 200:
-            return {**response.json(), "version": version}
-        if response.status_code != 406:
-            break
-    raise exceptions.ConsumerAllocationRetrievalFailed(consumer_uuid=consumer, error=response.text)
-
-
-def write_consumer(
-    client: SchedulerReportClient,
-    context: RequestContext,
-    consumer: str,
-    body: Mapping[str, Any],
-    allocations: Mapping[str, Any],
-) -> None:
-    """Make `allocations` what the consumer holds, if it is still as `body` was read.
-
-    Raises AllocationUpdateFailed, also if somebody changed it meanwhile, and ClientException.
-    """
-    kept = {rp: {"resources": part["resources"]} for rp, part in allocations.items()}
-    payload = {**body, "allocations": kept}
-    version = payload.pop("version")
-    response = client.put(
-        f"/allocations/{consumer}",
-        payload,
-        version=version,
-        global_request_id=context.global_id,
-    )
-    if response.status_code != 204:
-        raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=response.text)
-
-
-def without(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
-    """The consumer's allocations but those of one provider."""
-    return {uuid: part for uuid, part in body["allocations"].items() if uuid != provider}

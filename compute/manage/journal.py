@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from compute.context import RequestContext
-from compute.manage.audit import read_consumer, write_consumer
+from compute.manage.consumer import read_consumer, write_consumer
 from compute.report import SchedulerReportClient
 
 FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
