@@ -62,7 +62,6 @@ CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     (
         (
             PlacementUnusable,
-            exceptions.AllocationCreateFailed,
             exceptions.AllocationUpdateFailed,
             exceptions.ConsumerAllocationRetrievalFailed,
             exceptions.ResourceProviderRetrievalFailed,

@@ -17,8 +17,10 @@ from compute.cell_database import CellDatabase
 from compute.context import RequestContext
 from compute.instance_resources import resources_from_flavor
 from compute.instances import Instance
+from compute.manage.consumer import write_consumer
 from compute.manage.ports import Port, Ports
 from compute.report import SchedulerReportClient
+from compute.report.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.resource_request import RequestGroup, ResourceRequest
 
 _VGPU = re.compile(r"resources[^:]*:VGPU")
@@ -93,18 +95,17 @@ class Healer:
     def apply(self, healing: Healing) -> None:
         """Do it: ports first, and if the allocations are refused the ports are set back.
 
-        Raises AllocationCreateFailed, AllocationUpdateFailed, UnableToUpdatePorts,
-        UnableToRollbackPortUpdates, PlacementAPIConnectFailure.
+        Raises AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
+        PlacementAPIConnectFailure, and ClientException.
         """
         with self._updated_ports(healing.ports):
             instance = healing.instance
             if self._client.put_allocations(self._context, instance.uuid, healing.payload):
                 return
-            if healing.step is Step.CREATE:
-                provider = ", ".join(healing.payload["allocations"])
-                raise exceptions.AllocationCreateFailed(instance=instance.uuid, provider=provider)
-            raise exceptions.AllocationUpdateFailed(
-                consumer_uuid=instance.uuid, error="placement refused; see its log"
+            # It doesn't tell why not: another attempt does.
+            body = healing.payload | {"version": CONSUMER_GENERATION_VERSION}
+            write_consumer(
+                self._client, self._context, instance.uuid, body, healing.payload["allocations"]
             )
 
     def _wanted(

@@ -151,10 +151,12 @@ def test_an_instance_whose_node_has_no_record_is_2(site, root):
     assert (ended.code, "host2" in ended.err) == (2, True)
 
 
-def test_an_instance_that_doesn_t_fit_is_3(site, root):
+def test_an_instance_that_doesn_t_fit_is_3_and_told_with_the_reason(site, root):
     instance = guest(site, flavor=Flavor(vcpus=1000, memory_mb=1))
     ended = site.run("heal_allocations")
-    assert (ended.code, instance in ended.err) == (3, True)
+    assert (ended.code, ended.err.count("\n"), instance in ended.err) == (3, 1, True)
+    assert "409 Conflict: " in ended.err
+    assert "Unable to allocate inventory" in ended.err
 
 
 def test_no_cell_at_all_is_4(sqlite_site):
