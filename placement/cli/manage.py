@@ -77,7 +77,7 @@ def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
     """Read command line and files. False if help was shown instead: no command was given."""
     if not argv:
         with contextlib.suppress(SystemExit):
-            conf(["--help"], project=config.PROJECT, prog=PROGRAM)
+            conf(["--help"], project=config.PROJECT, prog=PROGRAM, version=VERSION)
         return False
     try:
         conf(argv, project=config.PROJECT, prog=PROGRAM, version=VERSION)

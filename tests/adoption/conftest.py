@@ -2,7 +2,7 @@
 
 Like the comparison in tests/reference this needs the reference, which is installed from PyPI into
 an environment of its own. It is asked for by setting BERTH_REFERENCE, as the tox environment
-`reference` does.
+`adoption` does.
 """
 
 import os

@@ -48,7 +48,7 @@ def execute(path, *statements):
 
 def test_without_arguments_help_is_shown_and_the_code_is_1(run):
     code, out, _ = run()
-    assert (code, out.startswith("usage: placement-manage")) == (1, True)
+    assert (code, out.startswith("usage: placement-manage"), "--version" in out) == (1, True, True)
 
 
 def test_db_alone_shows_help_and_the_code_is_0(run):

@@ -1,0 +1,47 @@
+"""The commands answer and end as the reference's do (rest-api.md 7.3, 7.4)."""
+
+import pytest
+
+#: one after the other, on a database that is empty at first
+COMMANDS = [
+    "placement-manage",
+    "placement-manage db",
+    "placement-manage bogus",
+    "placement-manage db version",
+    "placement-status upgrade check",
+    "placement-manage db sync head",
+    "placement-manage db sync",
+    "placement-manage db stamp",
+    "placement-manage db stamp nonsense",
+    "placement-manage db stamp head",
+    "placement-manage db version",
+    "placement-manage db online_data_migrations",
+    "placement-manage db online_data_migrations --max-count 0",
+    "placement-manage db online_data_migrations --max-count x",
+    "placement-manage db online_data_migrations --max-count 5",
+    "placement-status",
+    "placement-status upgrade check",
+    "placement-status upgrade check --json",
+    "placement-status --json upgrade check",
+    "placement-status upgrade bogus",
+]
+#: texts of the libraries, and of Python: they depend on versions
+NOT_OURS = ("usage:", "Traceback", "Error:")
+
+
+@pytest.fixture(scope="session", params=["sqlite"])
+def database_kind(request):
+    """One is enough: what they say of data is compared elsewhere."""
+    return request.param
+
+
+def test_the_commands_say_the_same_and_end_with_the_same_code(new_database, reference, ours):
+    told = {}
+    for program in (reference, ours):
+        url = new_database(empty=True)
+        runs = [(line, program.run(url, *line.split())) for line in COMMANDS]
+        told[program.name] = [
+            (line, ran.returncode, [word for word in NOT_OURS if word in ran.stdout] or ran.stdout)
+            for line, ran in runs
+        ]
+    assert told["ours"] == told["reference"]
