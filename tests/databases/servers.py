@@ -227,6 +227,7 @@ class MariaDB(Server):
             self._program("mariadb-install-db"),
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self.data}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
@@ -237,6 +238,8 @@ class MariaDB(Server):
     def _starting(self) -> list[str]:
         settings = {
             "datadir": self.data,
+            # of its own: who starts removes there what others have begun
+            "tmpdir": self.data,
             "socket": self.socket,
             "pid-file": self.folder / "mariadb.pid",
             "skip-networking": 1,

@@ -111,8 +111,6 @@ class Node(MariaDB):
             "pc.recovery": "false",
         }
         settings = {
-            # of its own: they name temporary files alike
-            "tmpdir": self.data,
             "skip-networking": 0,
             "bind-address": "127.0.0.1",
             "port": self._clients,
