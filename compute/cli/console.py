@@ -16,12 +16,20 @@ from typing import TextIO
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from oslo_log import log as oslo_log
+from rich.console import Console
 from urllib3.exceptions import HTTPError
 
 from compute.exceptions import ResourceProviderSyncFailed
 
 #: what a lost connection is told by: the operating system, http.client, urllib3, and requests
 OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
+
+
+class Terminal(Console):
+    """rich's console, which would end the process itself when nobody reads it any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class WithoutTraceback(logging.Formatter):

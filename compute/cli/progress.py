@@ -4,8 +4,9 @@ import sys
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from compute.cli.console import Terminal
 
 
 class Bar:
@@ -17,7 +18,7 @@ class Bar:
 
     def __init__(self, what: str, total: int, hidden: bool = False) -> None:
         to_stdout = sys.stdout.isatty()
-        console = Console(file=sys.stdout if to_stdout else sys.stderr)
+        console = Terminal(file=sys.stdout if to_stdout else sys.stderr)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from compute.cli.console import Terminal
 from compute.manage.picture import Amounts, ProviderPicture, capacity
 
 BAR_WIDTH = 10
@@ -166,7 +166,7 @@ def show(trees: Iterable[Tree], indent: int = 0) -> None:
 
     On a terminal long lines are continued beside the branches; elsewhere none is broken.
     """
-    console = Console(file=sys.stdout, highlight=False)
+    console = Terminal(file=sys.stdout, highlight=False)
     console.width = console.width - indent if sys.stdout.isatty() else WIDEST
     with console.capture() as captured:
         for drawn in trees:

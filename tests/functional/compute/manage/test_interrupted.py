@@ -151,8 +151,9 @@ class TestHealing:
         assert self.held(sqlite_site, guests) == [2, 1]
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("providers", [1, 100])
-def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, providers):
+def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, providers, unbuffered):
     with sqlite_site.placement() as outsider:
         for number in range(providers):
             outsider.provider(f"{number}", inventory={"VCPU": {"total": 1}})
@@ -162,6 +163,7 @@ def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, provi
     ended = subprocess.run(
         [*command, "placement", "tree"],
         cwd=REPOSITORY,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
