@@ -84,7 +84,7 @@ def _created(call: Call, uuid: str, name: str, parent: str | None) -> Provider:
 def show(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:show")
-    provider = call.database.read(lambda connection: providers.get(connection, uuid))
+    provider = providers.shown(call.database, uuid)
     return call.reply(text=writer(call)(provider), modified=provider.modified)
 
 

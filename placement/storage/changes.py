@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.question import Question
 from placement.storage.tables import provider_changes
 
 #: how many rows of the feed are kept, and how often the rest is dropped
@@ -111,7 +112,7 @@ _AFTER_OR_GAPS = (
     .order_by(provider_changes.c.id)
 )
 _BOUNDS = sa.select(sa.func.min(provider_changes.c.id), sa.func.max(provider_changes.c.id))
-_NEWEST = str(sa.select(sa.func.max(provider_changes.c.id)))
+_NEWEST = Question(sa.select(sa.func.max(provider_changes.c.id)))
 _IDS_AFTER = sa.select(provider_changes.c.id).where(provider_changes.c.id > sa.bindparam("after"))
 
 
@@ -165,7 +166,10 @@ def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
 
 def has_news(database: Database, cursor: Cursor) -> bool:
     """Whether a reader should read on: cheaper than to read, if there is nothing to be read."""
-    return bool(cursor.gaps) or (database.look_up(_NEWEST) or 0) != cursor.newest
+    if cursor.gaps:
+        return True
+    ((newest,),) = database.ask(_NEWEST)
+    return (newest or 0) != cursor.newest
 
 
 def newest_id(connection: Connection) -> int:

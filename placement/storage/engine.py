@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -34,6 +34,7 @@ from placement.storage.dialects import (
     read_url,
 )
 from placement.storage.outages import refusal_of
+from placement.storage.question import Question, Rows
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -109,9 +110,8 @@ class Database:
         self._preparation: Callable[[], object] | None = None
         self._preparing = threading.RLock()
         self._is_preparing = False
-        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         # what SQLAlchemy doesn't see it can't show
-        self._looks_up = not (settings.connection_debug or settings.connection_trace)
+        self._asks_directly = not (settings.connection_debug or settings.connection_trace)
         # also at the end of the process: SQLite then puts all into the one file that is copied
         self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
 
@@ -136,35 +136,37 @@ class Database:
                 raise
             raise refusal from error
 
-    def look_up(self, statement: str) -> Any:
-        """The one value that a statement without parameters answers; raises what `read` does.
+    def ask(self, question: Question, **values: Any) -> Rows:
+        """The rows that one small question is answered with; raises what `read` does.
 
         The driver is asked without SQLAlchemy, whose way to it costs several times as much as
         such a statement; should that fail in any way, it is asked again as by `read`.
         """
-        if self._looks_up:
+        if self._asks_directly and self._preparation is None:
             try:
                 with self._read_turn:
-                    return self._looked_up(statement)
+                    return self._asked(question, values)
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
-            except (DBAPIError, self._driver_error) as error:
+            except Exception as error:
                 LOG.debug("Asks again: %s", error)
-        return self.read(lambda connection: connection.exec_driver_sql(statement).scalar())
+        return self.read(
+            lambda connection: [
+                tuple(row) for row in connection.execute(question.statement, values)
+            ]
+        )
 
-    def _looked_up(self, statement: str) -> Any:
+    def _asked(self, question: Question, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
-            cursor = connection.cursor()
-            cursor.execute(statement)
-            self._tally.count += 1
-            (value,) = cursor.fetchall()[0]
-            return value
+            rows = question.put(connection.cursor(), self.engine.dialect, values)
         except BaseException:
             connection.invalidate()
             raise
         finally:
             connection.close()
+        self._tally.count += 1
+        return rows
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:

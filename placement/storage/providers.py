@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection, inserted_id
+from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
 
 _parent = providers.alias("parent")
@@ -30,6 +31,7 @@ FAMILY = providers.outerjoin(_parent, providers.c.parent_provider_id == _parent.
 SELECT = sa.select(*COLUMNS).select_from(FAMILY)
 
 _BY_UUID = SELECT.where(providers.c.uuid == sa.bindparam("uuid"))
+_SHOW = Question(_BY_UUID)
 _NODES = sa.select(
     providers.c.id,
     providers.c.uuid,
@@ -64,6 +66,14 @@ def find(connection: Connection, uuid: str) -> Provider | None:
     """The provider, or None."""
     row = connection.execute(_BY_UUID, {"uuid": uuid}).fetchone()
     return Provider(*row) if row else None
+
+
+def shown(database: Database, uuid: str) -> Provider:
+    """The provider, for those who want to know nothing else. Raises ProviderNotFound."""
+    rows = database.ask(_SHOW, uuid=uuid)
+    if not rows:
+        raise ProviderNotFound(uuid=uuid)
+    return Provider(*rows[0])
 
 
 def get(connection: Connection, uuid: str) -> Provider:

@@ -115,7 +115,7 @@ def test_the_cost_can_have_a_line_of_its_own(new_service, records):
 def test_a_crash_is_logged_with_what_it_cost(filled, records, monkeypatch):
     service = filled.unjudged()
     monkeypatch.setattr(service.database, "_run", lambda *given: 1 / 0)
-    service.get(f"/resource_providers/{ROOT}")
+    service.get(f"/resource_providers/{ROOT}/inventories")
     (record,) = records()
     assert ("status: 500" in record.getMessage(), record.statements) == (True, 0)
 

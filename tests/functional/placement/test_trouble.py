@@ -67,7 +67,7 @@ UNEXPECTED = KeyError("a <b>secret</b> of the code")
 
 def test_an_unexpected_error_is_a_500_in_the_usual_form(troubled):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}")
+        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
     error = answer.json["errors"][0]
     assert (answer.status_code, error["status"], error["code"]) == (
         500,
@@ -79,13 +79,13 @@ def test_an_unexpected_error_is_a_500_in_the_usual_form(troubled):
 
 def test_an_unexpected_error_names_no_version(troubled):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}")
+        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
     assert {"openstack-api-version", "vary"} & set(map(str.lower, answer.headers.keys())) == set()
 
 
 def test_an_unexpected_error_is_logged_with_its_traceback(troubled, caplog):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}")
+        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
     assert "Traceback" in caplog.text
     assert "Traceback" not in answer.text
 
