@@ -73,7 +73,8 @@ def search(
     before it comes to them.
     """
     generation = generation or Generation()
-    prepared = prepare(snapshot, request, account)
+    most = _most_listed(request, generation)
+    prepared = prepare(snapshot, request, account, most)
     if prepared is None:
         return Found(snapshot, request)
     trees, simple, others = prepared
@@ -81,13 +82,23 @@ def search(
     return _limited(snapshot, request, generation, trees.shape, stream)
 
 
+def _most_listed(request: CandidateRequest, generation: Generation) -> int | None:
+    """Of how many candidates at most there must be a list; None: of all."""
+    if generation.seed is not None:
+        return generation.cap
+    bounds = (generation.cap, request.limit)
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
 def prepare(
-    snapshot: Snapshot, request: CandidateRequest, account: Account
+    snapshot: Snapshot, request: CandidateRequest, account: Account, most: int | None = None
 ) -> tuple[Trees, Slots, Slots] | None:
     """The cheap half of a search: the roots that can serve every group by itself.
 
     Those that are candidates by themselves, and those whose trees need a search; None if the search
     ends before it comes to trees. Raises BadRequest.
+
+    :param most: how many of the former are enough; None: all
     """
     roots = root_filter(snapshot, request, account)
     if (request.root_required or request.root_forbidden) and not roots.any():
@@ -99,7 +110,7 @@ def prepare(
         roots = roots & group.roots
         account.step("together", group.group.suffix, roots, roots)
     trees = Trees(snapshot, request, groups)
-    return (trees, *trees.split(roots))
+    return (trees, *trees.split(roots, most))
 
 
 def _filtered(
@@ -206,8 +217,8 @@ def _limited(
     depth_first = cap is not None and generation.depth_first
     candidates = stream.one_by_one() if depth_first else stream.interleaved()
     if generation.seed is None:
-        most = min((bound for bound in (cap, limit) if bound is not None), default=None)
-        return Found(snapshot, request, shape, _first(candidates, most))
+        listed = _first(candidates, _most_listed(request, generation))
+        return Found(snapshot, request, shape, listed)
     source = random.Random(generation.seed)
     countable = not stream.repeats and len(shape.variables) <= _MOST_COUNTED
     if limit is not None and cap is None and countable:

@@ -18,6 +18,8 @@ from placement.candidates.snapshot import Snapshot
 _BITS = 60
 #: how many trees are looked at together: few at first, as the limit may soon be reached
 _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
+#: in how many slots the first of them are looked for, if a few are enough
+_FIRST_SLOTS = 2048
 _OWN_TREE = -1
 #: more than any room
 _MOST = 1 << 40
@@ -169,10 +171,12 @@ class Trees:
         )
         return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
 
-    def split(self, roots: Mask) -> tuple[Slots, Slots]:
+    def split(self, roots: Mask, most: int | None = None) -> tuple[Slots, Slots]:
         """The anchors that are a tree by themselves and borrow nothing, and all others.
 
         The former have one candidate each, and are already rid of those that have none.
+
+        :param most: how many of the former are enough; None: all
         """
         snapshot, forest = self._snapshot, self._snapshot.forest
         if not forest.nested and not self.lenders:
@@ -188,7 +192,7 @@ class Trees:
             simple = simple & mask
         for class_id, total in self._totals.items():
             simple = simple & snapshot.column(class_id).has_room(total, snapshot.size)
-        return np.flatnonzero(simple).astype(np.int32), others
+        return _first_slots(simple, most), others
 
     def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
         """The anchors as `split` gave them; the others described a chunk at a time."""
@@ -302,6 +306,16 @@ class Trees:
             for key, total in sorted(self._totals.items())
         )
         return options, hits, int(snapshot.forest.root[slot]), rooms
+
+
+def _first_slots(mask: Mask, most: int | None) -> Slots:
+    """The first slots of a mask: `most` of them or more, if there are as many."""
+    length = len(mask) if most is None else _FIRST_SLOTS
+    while True:
+        found = np.flatnonzero(mask[:length])
+        if most is None or len(found) >= most or length >= len(mask):
+            return found.astype(np.int32)
+        length *= 8
 
 
 def _joined(words: list[int]) -> int:

@@ -123,3 +123,23 @@ def test_candidates_that_several_trees_have_come_once_in_a_sample(clouds):
     found = search(clouds.snapshot(providers), asked, Generation(seed="req-1"))
 
     assert sorted(chosen(found)) == [("s",), ("t",)]
+
+
+@pytest.mark.parametrize("more", [{}, two_trees()])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("depth_first", [True, False])
+def test_a_few_hosts_are_found_without_looking_at_all(
+    clouds, monkeypatch, more, limit, depth_first
+):
+    """A limit takes the first candidates, wherever the hosts with room are."""
+    monkeypatch.setattr("placement.candidates.trees._FIRST_SLOTS", 1)
+    rooms = (0, 4, 0, 0, 4, 4, 0, 0, 0, 4, 0, 4, 0)
+    providers = {f"h{n:02}": host(VCPU=room) for n, room in enumerate(rooms)} | more
+    snapshot = clouds.snapshot(providers)
+    groups = (Group("", {"VCPU": 2}),)
+    everything = chosen(search(snapshot, CandidateRequest(groups)))
+
+    limited = chosen(search(snapshot, CandidateRequest(groups, limit=limit)))
+    capped = chosen(search(snapshot, CandidateRequest(groups), Generation(limit, depth_first)))
+
+    assert limited == capped == everything[:limit]
