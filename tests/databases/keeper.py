@@ -110,8 +110,10 @@ def keep(kind: str, folder: Path, reader: int) -> None:
             (folder / FAILED).write_text(str(failed))
         _stay_while_used(reader)
     finally:
-        # under the lock, so that nobody finds half of it
-        with only_one(folder):
+        with contextlib.ExitStack() as lock:
+            # so that nobody finds half of it; whoever removed all around it can't
+            with contextlib.suppress(FileNotFoundError):
+                lock.enter_context(only_one(folder))
             if process is not None:
                 stop(process)
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,50 @@
+"""Private servers end with those who need them, whatever became of their folder."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.databases.keeper import ROOT
+
+USER = """
+import shutil, sys
+from pathlib import Path
+from tests.databases.keeper import join
+folder = Path(sys.argv[2])
+join(sys.argv[1], folder)
+if sys.argv[3] == "remove":
+    shutil.rmtree(folder.parent)
+"""
+PATIENCE = 60
+
+
+def servers_of(folder):
+    """The processes that have the folder in their arguments."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}/" in arguments:
+            found.append(arguments)
+    return found
+
+
+@pytest.mark.parametrize("folder_s_end", ["stays", "remove"])
+def test_a_server_ends_with_its_last_user(tmp_path, database_kind, folder_s_end):
+    folder = tmp_path / "around" / "server"
+    folder.parent.mkdir(mode=0o755)
+    # servers run as users of their own
+    for part in (tmp_path, *tmp_path.parents[:2]):
+        part.chmod(part.stat().st_mode | 0o755)
+    if database_kind != "sqlite":
+        command = [sys.executable, "-c", USER, database_kind, str(folder), folder_s_end]
+        subprocess.run(command, cwd=ROOT, check=True, timeout=PATIENCE)
+    end = time.monotonic() + PATIENCE
+    while servers_of(folder) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert servers_of(folder) == []
