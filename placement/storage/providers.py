@@ -5,9 +5,9 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from placement.domain.provider import Node, Provider
-from placement.errors import ProviderNotFound
+from placement.errors import LostRace, ProviderNotFound
 from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.engine import TRIES, Connection, Database, inserted_id
 from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
 
@@ -111,15 +111,16 @@ def lock_trees(connection: Connection, root_ids: Collection[int]) -> dict[int, N
     """Lock every provider of the trees with these roots; keyed by id.
 
     Children may join while we wait for a lock, unseen by the statement that waits. So it is asked
-    again until it finds no more than it has locked before.
+    again until it finds no more than it has locked before. Raises LostRace if that never happens.
     """
     nodes: dict[int, Node] = {}
-    while True:
+    for _ in range(TRIES):
         rows = connection.execute(_LOCK_TREES, {"roots": list(root_ids)})
         found = {node.id: node for node in (Node(*row) for row in rows)}
         if found.keys() == nodes.keys():
             return found
         nodes = found
+    raise LostRace()
 
 
 def bump(connection: Connection, ids: Collection[int]) -> None:
