@@ -1,7 +1,9 @@
 """Private servers end with those who need them, whatever became of their folder."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -34,13 +36,17 @@ def servers_of(folder):
     return found
 
 
+@pytest.fixture
+def folder():
+    """Where a server may be: in a folder that users other than ours can enter."""
+    around = Path(tempfile.mkdtemp(prefix="berth-keeper-"))
+    around.chmod(0o755)
+    yield around / "server"
+    shutil.rmtree(around, ignore_errors=True)
+
+
 @pytest.mark.parametrize("folder_s_end", ["stays", "remove"])
-def test_a_server_ends_with_its_last_user(tmp_path, database_kind, folder_s_end):
-    folder = tmp_path / "around" / "server"
-    folder.parent.mkdir(mode=0o755)
-    # servers run as users of their own
-    for part in (tmp_path, *tmp_path.parents[:2]):
-        part.chmod(part.stat().st_mode | 0o755)
+def test_a_server_ends_with_its_last_user(folder, database_kind, folder_s_end):
     if database_kind != "sqlite":
         command = [sys.executable, "-c", USER, database_kind, str(folder), folder_s_end]
         subprocess.run(command, cwd=ROOT, check=True, timeout=PATIENCE)
