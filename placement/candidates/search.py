@@ -79,7 +79,7 @@ def search(
         return Found(snapshot, request)
     trees, simple, others = prepared
     stream = _Stream(trees, simple, others)
-    return _limited(snapshot, request, generation, trees.shape, stream)
+    return _limited(snapshot, request, generation, trees.shape, stream, most)
 
 
 def _most_listed(request: CandidateRequest, generation: Generation) -> int | None:
@@ -211,20 +211,20 @@ def _limited(
     generation: Generation,
     shape: Shape,
     stream: _Stream,
+    most: int | None,
 ) -> Found:
     """As many candidates as are wanted, of those that may be generated."""
     cap, limit = generation.cap, request.limit
     depth_first = cap is not None and generation.depth_first
     candidates = stream.one_by_one() if depth_first else stream.interleaved()
     if generation.seed is None:
-        listed = _first(candidates, _most_listed(request, generation))
-        return Found(snapshot, request, shape, listed)
+        return Found(snapshot, request, shape, _first(candidates, most))
     source = random.Random(generation.seed)
     countable = not stream.repeats and len(shape.variables) <= _MOST_COUNTED
     if limit is not None and cap is None and countable:
         drawn = _drawn(list(stream.families()), limit, source)
         return Found(snapshot, request, shape, drawn, source)
-    batches = _first(candidates, cap)
+    batches = _first(candidates, most)
     if limit is not None:
         batches = _sampled(batches, limit, source)
     return Found(snapshot, request, shape, batches, source)
