@@ -1,29 +1,40 @@
 """Telling placement what a node has: the driver's tree, traits, the operator's files (§4.5–4.8)."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Set
+from dataclasses import dataclass
 
 from compute import exceptions, pci_placement_translator
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
 from compute.instance_resources import PCI_DEVICE
-from compute.provider_config import (
-    COMPUTE_NODE,
-    SOURCE_FILE,
-    Provider,
-    additional_inventories,
-    additional_traits,
-)
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
 from compute.resource_tracker.node_records import NodeRecords, instance_of_key
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
-from compute.resource_tracker.reshape import Allocations
+from compute.resource_tracker.provider_additions import ProviderAdditions
+from compute.resource_tracker.reshape import Allocations, Reshaped
 from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
 
 TRACKER, SCHEDULER, AUTO = "tracker", "scheduler", "auto"
+
+
+@dataclass(frozen=True)
+class WantedProviders:
+    """What a node's providers shall be.
+
+    `reshaped` is what the driver moves, if it has to. `allocations` are those to write with the
+    tree, whoever changed them: the driver, or the devices reported beside it.
+    """
+
+    nodename: str
+    tree: ProviderSubTree
+    reshaped: Reshaped | None
+    allocations: Allocations | None
 
 
 class Reporting(NodeRecords):
@@ -56,22 +67,41 @@ class Reporting(NodeRecords):
         until_undisturbed(lambda: self._report(context, node, startup), node.hypervisor_hostname)
 
     def _report(self, context: RequestContext, node: ComputeNode, startup: bool) -> None:
+        self.flush(context, self._wanted(context, node, startup))
+
+    def _wanted(
+        self, context: RequestContext, node: ComputeNode, may_reshape: bool
+    ) -> WantedProviders:
+        """Work out what the node's providers shall be; only a missing root is created.
+
+        The service and the commands that stand in for it both come here, and nowhere else.
+        """
         nodename = node.hypervisor_hostname
         tree = self.reportclient.get_provider_subtree_and_ensure_root(
             context, node.uuid, name=nodename, with_sharing=True
         )
+        additions = ProviderAdditions(
+            self.provider_configs, self._warn_if_absent, self.absent_providers.discard
+        )
+        given = additions.take_out(tree)
         reshaped = edit_tree(
-            self.driver, self.conf, self.reportclient, context, tree, node, may_reshape=startup
+            self.driver, self.conf, self.reportclient, context, tree, node, may_reshape
         )
         tree.update_traits(nodename, self._get_traits(context, nodename, tree))
         self._add_pci_devices(tree, node)
         allocations = self._report_pci_devices(
             context, tree, node, reshaped.after if reshaped else None
         )
-        self._merge_provider_configs(self.provider_configs, tree)
-        self.provider_tree = self._state(nodename).tree = tree
+        additions.merge(tree, given)
+        return WantedProviders(nodename, tree, reshaped, allocations)
+
+    def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
+        """Make placement look as `wanted`. Raises as `update_from_provider_tree`."""
+        self.provider_tree = self._state(wanted.nodename).tree = wanted.tree
         try:
-            self.reportclient.update_from_provider_tree(context, tree, allocations=allocations)
+            self.reportclient.update_from_provider_tree(
+                context, wanted.tree, allocations=wanted.allocations
+            )
         except exceptions.ResourceProviderSyncFailed as failure:
             in_use = failure.__cause__
             if self.conf.pci.report_in_placement and isinstance(in_use, exceptions.InventoryInUse):
@@ -178,49 +208,6 @@ class Reporting(NodeRecords):
                     holders.setdefault(consumer, set()).update(addresses)
                     break
         return holders
-
-    def _merge_provider_configs(self, configs: dict[str, Provider], tree: ProviderSubTree) -> None:
-        """Add to the node's providers what the operator's files give them (§4.8).
-
-        Raises ValueError for a class that is the driver's, and for a provider that two entries
-        name, one by its uuid and one by its name.
-        """
-        chosen: dict[str, Provider] = {}
-        for provider_id, config in configs.items():
-            if provider_id == COMPUTE_NODE:
-                continue
-            if not tree.exists(provider_id):
-                self._warn_if_absent(provider_id)
-                continue
-            self.absent_providers.discard(provider_id)
-            uuid = tree.data(provider_id).uuid
-            if uuid in chosen:
-                raise ValueError(
-                    f"Provider {uuid} is named by its uuid and by its name in "
-                    f"{chosen[uuid][SOURCE_FILE]} and {config[SOURCE_FILE]}"
-                )
-            chosen[uuid] = config
-        if COMPUTE_NODE in configs:
-            chosen.setdefault(tree.scope_rp_uuid, configs[COMPUTE_NODE])
-        for uuid, config in chosen.items():
-            self._merge_provider_config(config, tree, uuid)
-
-    def _merge_provider_config(self, config: Provider, tree: ProviderTree, uuid: str) -> None:
-        tree.add_traits(uuid, *additional_traits(config))
-        inventory = tree.data(uuid).inventory
-        additional = additional_inventories(config)
-        taken = [
-            name
-            for name, record in additional.items()
-            # Where the driver doesn't rewrite it, what this file added before is still there.
-            if name in inventory and not record.items() <= inventory[name].items()
-        ]
-        if taken:
-            raise ValueError(
-                f"Invalid provider config {config[SOURCE_FILE]}: {', '.join(sorted(taken))} of "
-                f"provider {uuid} is owned by the virt driver"
-            )
-        tree.update_inventory(uuid, {**inventory, **additional})
 
     def _warn_if_absent(self, provider_id: str) -> None:
         """Warn, once, of a provider no node has; a node that wasn't reported yet may have it."""

@@ -4,10 +4,13 @@ import logging
 from typing import Any
 
 from compute import exceptions, pci_devices
-from compute.compute_node import missing_resources
+from compute.compute_node import ComputeNode, missing_resources
 from compute.context import RequestContext
 from compute.host_address import local_address
+from compute.instances import Instance
+from compute.migration_record import Migration
 from compute.resource_tracker.claiming import Claiming
+from compute.resource_tracker.reporting import WantedProviders
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +43,24 @@ class ResourceTracker(Claiming):
         with self._locks.of(nodename):
             self._update_available_resource(context, resources, startup)
 
+    def wanted_providers(self, context: RequestContext, nodename: str) -> WantedProviders:
+        """Work out what the update of a start would make of the node's providers.
+
+        It reads, creates the node's root if placement has none, and leaves the rest to `flush`.
+        The node's record is made or brought up to date as in any update.
+
+        Raises ComputeHostNotFound for a node that isn't available, and else as
+        `update_available_resource`.
+        """
+        resources = self._resources(nodename)
+        with self._locks.of(nodename):
+            self._take_over(context, resources, startup=True)
+            if self.disabled(nodename):
+                raise exceptions.ComputeHostNotFound(host=nodename)
+            node = self.compute_nodes[nodename]
+            self._count(context, node, resources)
+            return self._wanted(context, node, may_reshape=True)
+
     def _resources(self, nodename: str) -> dict[str, Any]:
         """Return what the driver says of the node, with what it needn't say filled in."""
         resources = dict(self.driver.get_available_resource(nodename))
@@ -55,22 +76,34 @@ class ResourceTracker(Claiming):
             resources["uuid"] = self.identity.read_or_create()
         return resources
 
-    def _update_available_resource(
-        self, context: RequestContext, resources: dict[str, Any], startup: bool
-    ) -> None:
-        nodename = resources["hypervisor_hostname"]
-        state = self._state(nodename)
+    def _take_over(self, context: RequestContext, resources: dict[str, Any], startup: bool) -> bool:
+        """Remember what the driver says of the node. True if its record had to be made."""
+        state = self._state(resources["hypervisor_hostname"])
         state.pci_devices = pci_devices.devices_of(resources)
-        created = self._init_compute_node(context, resources, startup)
-        if self.disabled(nodename):
-            return
-        node = self.compute_nodes[nodename]
+        return self._init_compute_node(context, resources, startup)
+
+    def _count(
+        self, context: RequestContext, node: ComputeNode, resources: dict[str, Any]
+    ) -> tuple[list[Instance], list[Migration]]:
+        """Count anew what the node's instances and migrations use, and return them."""
+        nodename = node.hypervisor_hostname
         found, migrations = self._read_records(node)
         self._update_usage_from_instances(context, found, nodename)
         self._update_usage_from_migrations(context, migrations, nodename)
         node.metrics = list(resources.get("metrics") or [])
         self.stats[nodename].digest(resources.get("stats"))
         self._note_usage(nodename)
+        return found, migrations
+
+    def _update_available_resource(
+        self, context: RequestContext, resources: dict[str, Any], startup: bool
+    ) -> None:
+        nodename = resources["hypervisor_hostname"]
+        created = self._take_over(context, resources, startup)
+        if self.disabled(nodename):
+            return
+        node = self.compute_nodes[nodename]
+        found, migrations = self._count(context, node, resources)
         by_uuid = {instance.uuid: instance for instance in found}
         holders = {*by_uuid, *(migration.uuid for migration in migrations)}
         consumers: set[str] | None = set() if created else None

@@ -286,6 +286,57 @@ providers:
         assert outsider.totals(pool) == {"CUSTOM_X": 10}
         assert writes_of_an_update(host) == []
 
+    def test_r28_another_total_for_an_operator_s_own_child_is_stored(self, host, outsider):
+        host.start()
+        pool = outsider.provider(
+            name=f"{host.name}-pool", parent=host.uuid, inventory={"CUSTOM_Y": {"total": 3}}
+        )
+        entry = f"""
+providers:
+  - identification: {{uuid: {pool}}}
+    inventories: {{additional: [{{CUSTOM_X: {{total: %d}}}}]}}
+"""
+        write_config(host, entry % 10)
+        host.start()
+        guest = outsider.allocate({pool: {"CUSTOM_X": 4}})
+        write_config(host, entry % 12)
+        host.start()
+        assert host.outcome.failures == {}
+        assert outsider.totals(pool) == {"CUSTOM_X": 12, "CUSTOM_Y": 3}
+        assert outsider.allocations(guest) == {pool: {"CUSTOM_X": 4}}
+        assert writes_of_an_update(host) == []
+
+    def test_r28_a_field_that_an_entry_leaves_out_stays_as_placement_has_it(self, host, outsider):
+        host.start()
+        inventory = {"CUSTOM_X": {"total": 10, "reserved": 2}}
+        pool = outsider.provider(name=f"{host.name}-pool", parent=host.uuid, inventory=inventory)
+        write_config(
+            host,
+            f"""
+providers:
+  - identification: {{uuid: {pool}}}
+    inventories: {{additional: [{{CUSTOM_X: {{total: 11}}}}]}}
+""",
+        )
+        host.start()
+        stored = outsider.inventory(pool)["CUSTOM_X"]
+        assert (stored["total"], stored["reserved"]) == (11, 2)
+
+    def test_r28_a_class_that_the_driver_takes_up_later_is_refused(self, host, outsider):
+        write_config(
+            host,
+            """
+providers:
+  - identification: {uuid: $COMPUTE_NODE}
+    inventories: {additional: [{CUSTOM_BANDWIDTH: {total: 10}}]}
+""",
+        )
+        host.start()
+        before = outsider.totals(host.uuid)
+        host.start(DetailedDriver)
+        assert isinstance(host.outcome.failures[host.name], ValueError)
+        assert (before["CUSTOM_BANDWIDTH"], outsider.totals(host.uuid)) == (10, before)
+
     def test_r28_a_class_of_the_drivers_is_refused_and_the_service_goes_on(self, host, caplog):
         write_config(
             host,
