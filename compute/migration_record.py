@@ -47,6 +47,11 @@ class Migration:
     updated_at: float | None = field(default=None, compare=False)
 
     @property
+    def in_progress(self) -> bool:
+        """Whether it is neither over nor failed. A finished one can still be reverted."""
+        return self.status not in ENDED and self.status != ERROR
+
+    @property
     def is_live_migration(self) -> bool:
         """Whether the instance keeps running meanwhile."""
         return self.migration_type == LIVE_MIGRATION

@@ -133,6 +133,10 @@ class Instances(_Family[Instance]):
         """Return every instance that isn't deleted, oldest first."""
         return self._store.find(deleted=False)
 
+    def has_any(self) -> bool:
+        """Say whether any instance was ever recorded; a deleted one counts."""
+        return self._store.has_any()
+
 
 class Migrations(_Family[Migration]):
     """The migrations of a cell."""
@@ -149,6 +153,16 @@ class Migrations(_Family[Migration]):
     def by_uuid(self, uuid: str) -> Migration | None:
         """Return the migration with this uuid."""
         return self._first(uuid=uuid)
+
+    def by_uuids(self, uuids: Iterable[str]) -> list[Migration]:
+        """Return those of the migrations that there are, oldest first."""
+        wanted = sorted(set(uuids))
+        return self._store.find(uuid=wanted) if wanted else []
+
+    def of_instances(self, uuids: Iterable[str]) -> list[Migration]:
+        """Return all migrations of these instances, whatever became of them, oldest first."""
+        wanted = sorted(set(uuids))
+        return self._store.find(instance_uuid=wanted) if wanted else []
 
     def by_id(self, migration_id: int) -> Migration | None:
         """Return the migration with this id."""

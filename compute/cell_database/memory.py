@@ -58,6 +58,10 @@ class MemoryStore(Generic[R]):
             self.writes += 1
             return self._records.pop(record_id or 0, None) is not None
 
+    def has_any(self) -> bool:
+        with self._lock:
+            return bool(self._records)
+
     def find(self, **wanted: Any) -> list[R]:
         with self._lock:
             return [

@@ -73,6 +73,10 @@ class SQLStore(Generic[R]):
         with self._engine.begin() as connection:
             return connection.execute(delete).rowcount == 1
 
+    def has_any(self) -> bool:
+        with self._engine.connect() as connection:
+            return connection.execute(sa.select(self._table.c.id).limit(1)).first() is not None
+
     def find(self, **wanted: Any) -> list[R]:
         query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
         with self._engine.connect() as connection:

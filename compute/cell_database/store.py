@@ -32,6 +32,9 @@ class Store(Protocol[R]):
     def remove(self, record_id: int | None) -> bool:
         """Keep the record no longer; return whether there was one."""
 
+    def has_any(self) -> bool:
+        """Say whether there is any record at all."""
+
     def find(self, **wanted: Any) -> list[R]:
         """Return the records with these values in these columns, oldest first.
 

@@ -53,6 +53,13 @@ class TestInstances:
         assert cell.instances.by_host("host1") == [here, there]
         assert cell.instances.by_host_and_node("host1", "node2") == [there]
 
+    def test_that_there_was_one_is_known_even_when_it_is_deleted(self, cell):
+        before = cell.instances.has_any()
+        instance = an_instance()
+        cell.instances.create(instance)
+        cell.instances.destroy(instance)
+        assert (before, cell.instances.has_any()) == (False, True)
+
     def test_deleted_ones_are_found_only_on_demand(self, cell):
         instance = an_instance()
         cell.instances.create(instance)
@@ -134,6 +141,17 @@ class TestMigrations:
         self.move(cell, "accepted", migration_type="evacuation")
         self.move(cell, "done")
         assert cell.migrations.evacuated_from("host1", "node1") == [gone]
+
+    def test_all_of_some_instances_are_found_whatever_became_of_them(self, cell):
+        wanted = [self.move(cell, "error"), self.move(cell, "done", instance_uuid="j")]
+        self.move(cell, instance_uuid="k")
+        assert cell.migrations.of_instances(["i", "j", "unknown"]) == wanted
+        assert cell.migrations.of_instances([]) == []
+
+    def test_several_are_found_by_their_uuids(self, cell):
+        first, _, third = (self.move(cell) for _ in range(3))
+        assert cell.migrations.by_uuids([third.uuid, first.uuid, "unknown"]) == [first, third]
+        assert cell.migrations.by_uuids([]) == []
 
     def test_a_saved_migration_is_found_by_uuid_and_by_id(self, cell):
         migration = self.move(cell)

@@ -1,0 +1,64 @@
+"""What the records of a host tell of consumers, as the rules want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compute.cell_database import CellDatabase
+from compute.consumer_rules import Evidence
+from compute.migration_record import Migration
+
+#: how many consumers a question names; databases allow some ten thousand
+_BATCH = 1000
+
+
+class Records:
+    """Asks the records of a host, anew each time.
+
+    `driver_keeps_guests` says whether the instances of the host's nodes are in the records.
+    """
+
+    def __init__(self, cell: CellDatabase, host: str, driver_keeps_guests: bool) -> None:
+        self._cell = cell
+        self._host = host
+        self._driver_keeps_guests = driver_keeps_guests
+
+    def know_instances(self) -> bool:
+        """Whether they know any instance at all. Otherwise they are no evidence."""
+        return self._cell.instances.has_any()
+
+    def of(self, consumer: str) -> Evidence:
+        """What they tell of one consumer."""
+        return self.of_each([consumer])[consumer]
+
+    def of_each(self, consumers: Iterable[str]) -> dict[str, Evidence]:
+        """Consumer → what they tell of it. A few questions for all of them."""
+        found: dict[str, Evidence] = {}
+        wanted = sorted(set(consumers))
+        for start in range(0, len(wanted), _BATCH):
+            found |= self._of_batch(wanted[start : start + _BATCH])
+        return found
+
+    def _of_batch(self, consumers: list[str]) -> dict[str, Evidence]:
+        cell = self._cell
+        instances = {
+            instance.uuid: instance
+            for instance in cell.instances.by_uuids(consumers, include_deleted=True)
+        }
+        others = [consumer for consumer in consumers if consumer not in instances]
+        migrations = {migration.uuid: migration for migration in cell.migrations.by_uuids(others)}
+        moves: dict[str, list[Migration]] = {}
+        for migration in cell.migrations.of_instances(instances):
+            moves.setdefault(migration.instance_uuid, []).append(migration)
+        know_instances = bool(instances) or self.know_instances()
+        return {
+            consumer: Evidence(
+                self._host,
+                instances.get(consumer),
+                migrations.get(consumer),
+                moves.get(consumer, ()),
+                records_know_instances=know_instances,
+                driver_keeps_guests=self._driver_keeps_guests,
+            )
+            for consumer in consumers
+        }
