@@ -22,6 +22,7 @@ from compute.report import SchedulerReportClient
 from compute.resource_tracker import ResourceTracker
 from compute.service_record import Service
 from compute.virtapi import ComputeVirtAPI
+from virt.provider_names import LONGEST
 
 LOG = logging.getLogger(__name__)
 
@@ -283,6 +284,7 @@ class ComputeManager:
         and InvalidConfiguration at start-up.
         """
         try:
+            _refuse_long_name(nodename)
             self.rt.update_available_resource(context, nodename, startup=startup)
         except exceptions.ComputeHostNotFound as error:
             LOG.warning("Compute node %s not found", nodename)
@@ -311,3 +313,11 @@ class ComputeManager:
             LOG.exception("Error updating resources for node %s", nodename)
             return error
         return None
+
+
+def _refuse_long_name(nodename: str) -> None:
+    if len(nodename) > LONGEST:
+        raise exceptions.InvalidConfiguration(
+            f"The name of node {nodename} has {len(nodename)} characters; placement takes resource "
+            f"providers with names of up to {LONGEST}. Set a shorter [DEFAULT]host, or hostname."
+        )

@@ -23,6 +23,7 @@ import os_traits
 from compute import exceptions
 from compute.pci_devices import Device
 from compute.provider_tree import ProviderTree
+from virt.provider_names import child_name
 
 LOG = logging.getLogger(__name__)
 
@@ -143,7 +144,7 @@ def device_providers(nodename: str, devices: Sequence[Device]) -> list[DevicePro
                 f"which share their card's provider: {address}"
             )
         top = device["parent_addr"] if device["dev_type"] == "type-VF" else address
-        one = DeviceProvider(f"{nodename}_{top.upper()}", _class(device), _traits(device))
+        one = DeviceProvider(child_name(nodename, top.upper()), _class(device), _traits(device))
         known = providers.setdefault(top, one)
         if known.resource_class != one.resource_class:
             raise exceptions.PlacementPciMixedResourceClassException(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from compute import exceptions
 from virt.inventory import Inventory, record
+from virt.ownership import is_foreign
 from virt.pci_device import DeviceSpec, PciDevice, offered
+from virt.provider_names import child_name, child_suffix
 from virt.reshape.numa import Provider
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ class CardProviders:
         #: names of providers in the tree whose cards are gone
         self.gone: list[str] = []
         having = set(_with_virtual_functions(tree, nodename))
-        for name in self._parent_of:
+        for name in _not_foreign(tree, nodename):
             card = next((one.name for one in functions if self._is_of(name, one.name)), None)
             if card is not None:
                 # It may be bare: a service that ended too early made it and had no time to fill it.
@@ -124,13 +126,15 @@ class CardProviders:
         }
 
     def _is_of(self, name: str, card: str) -> bool:
-        usual = re.escape(f"{self._nodename}_{card}")
-        return re.fullmatch(usual + r"(_root|_numa\d+)?", name) is not None
+        suffix = child_suffix(self._nodename, name)
+        like = re.escape(card) + r"(_root|_numa\d+)?"
+        return suffix is not None and re.fullmatch(like, suffix) is not None
 
     def _name(self, card: str, parent: str) -> str:
-        place = "root" if parent == self._nodename else parent.removeprefix(f"{self._nodename}_")
-        usual = f"{self._nodename}_{card}"
-        other = f"{usual}_{place}"
+        is_root = parent == self._nodename
+        place = "root" if is_root else child_suffix(self._nodename, parent) or parent
+        usual = child_name(self._nodename, card)
+        other = child_name(self._nodename, f"{card}_{place}")
         if self._parent_of.get(other) == parent or self._parent_of.get(usual, parent) != parent:
             return other
         return usual
@@ -143,6 +147,12 @@ def _parents(tree: "ProviderTree", nodename: str) -> dict[str, str]:
     return {one.name: names[one.parent_uuid] for one in providers[1:] if one.parent_uuid}
 
 
+def _not_foreign(tree: "ProviderTree", nodename: str) -> list[str]:
+    """Return the names of the providers below the root that aren't said to be somebody else's."""
+    below = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)[1:])
+    return [one.name for one in below if not is_foreign(one)]
+
+
 def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
     """Return the names of the providers of cards, also of those that are gone.
 
@@ -152,7 +162,7 @@ def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
     return [
         one.name
         for one in below
-        if one.name.startswith(f"{nodename}_")
+        if child_suffix(nodename, one.name) is not None
         and SRIOV_NET_VF in one.inventory
         and any(trait.startswith(PHYSNET_TRAIT) for trait in one.traits)
     ]

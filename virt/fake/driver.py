@@ -10,6 +10,7 @@ from oslo_config import cfg
 from compute import exceptions
 from virt.driver import ComputeDriver
 from virt.inventory import Inventory, record
+from virt.provider_names import child_name
 from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 
@@ -170,7 +171,7 @@ class MediumFakeDriverWithNestedCustomResources(MediumFakeDriver):
     ) -> None:
         """Report the root as any fake driver does, and the child."""
         super().update_provider_tree(provider_tree, nodename, allocations)
-        child = f"{nodename}-child"
+        child = child_name(nodename, "child", "-")
         if not provider_tree.exists(child):
             provider_tree.new_child(child, nodename)
         provider_tree.update_inventory(child, self.child_resources)

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from virt.fake.driver import FakeDriver, NodesNamedByUUID
-from virt.fake.modelled import card_name, cells_and_cards
+from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.reshape import numa
 from virt.reshape.records import Allocations
 from virt.sriov import PhysicalFunction
@@ -115,7 +115,7 @@ class FakeLargeScaleDriver(NodesNamedByUUID, FakeDriver):
     ) -> None:
         """Report the node as its shape says; it never needs a reshape."""
         shape = self.shape(nodename)
-        is_ours = numa.Ownership(nodename, [card_name(nodename, card) for card in shape.cards])
+        is_ours = of_cells_and_cards(nodename, shape.cards)
         now = numa.inventories_now(provider_tree, nodename, is_ours)
         root = self._root_inventory(numa.inherited(now, nodename), nodename)
         if shape.cells:

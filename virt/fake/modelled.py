@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from virt.inventory import Inventory, cell_inventories
+from virt.ownership import Ownership
+from virt.provider_names import child_name
 from virt.reshape import numa
 from virt.sriov import PHYSNET_TRAIT, PhysicalFunction
 
@@ -46,6 +48,11 @@ def cells_and_cards(
     ]
 
 
+def of_cells_and_cards(nodename: str, cards: Sequence[PhysicalFunction]) -> Ownership:
+    """Return what says which providers are those of the node's cells and cards."""
+    return numa.of_cells(nodename, [card_name(nodename, card) for card in cards])
+
+
 def card_name(nodename: str, card: PhysicalFunction) -> str:
     """Return the name of a card's provider."""
-    return f"{nodename}_{card.name}"
+    return child_name(nodename, card.name)

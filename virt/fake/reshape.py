@@ -12,8 +12,10 @@ from oslo_config import cfg
 
 from compute import exceptions
 from virt.fake.driver import MediumFakeDriver
-from virt.fake.modelled import card_name, cells_and_cards
+from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.inventory import Inventory, record
+from virt.ownership import Ownership
+from virt.provider_names import child_name
 from virt.reshape import numa
 from virt.reshape.records import Allocations
 from virt.reshape.resource_class import rename_classes
@@ -132,19 +134,17 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
             self._get_allocation_ratios,
         )
 
-    def _ownership(self, nodename: str) -> numa.Ownership:
-        return numa.Ownership(
-            nodename, [card_name(nodename, card) for card in self.physical_functions]
-        )
+    def _ownership(self, nodename: str) -> Ownership:
+        return of_cells_and_cards(nodename, self.physical_functions)
 
     def _known_places(self, nodename: str, consumer: str) -> dict[str, Mapping[str, int]] | None:
         places = self.guest_places.get(consumer)
         if places is None:
             return None
         return {
-            numa.cell_name(nodename, place) if isinstance(place, int) else f"{nodename}_{place}": (
-                amounts
-            )
+            numa.cell_name(nodename, place)
+            if isinstance(place, int)
+            else child_name(nodename, place): amounts
             for place, amounts in places.items()
         }
 

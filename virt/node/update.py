@@ -1,7 +1,7 @@
 """One update of a node's providers, from what is in the tree to what the host has."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from virt.node.cpu_sets import CpuSets
 from virt.node.cpu_traits import cpu_traits
 from virt.node.facts import HostFacts
 from virt.node.gpus import gpus
+from virt.ownership import Ownership
 from virt.pci_device import parse_device_specs
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
 from virt.reshape.records import Allocations
@@ -53,9 +54,11 @@ class NodeUpdate:
         to be held by guests.
         """
         tree, nodename, allocations = self.tree, self.nodename, self.allocations
-        rename_classes(tree, nodename, self.conf.berth.renamed_resource_classes, allocations)
+        known = {*self.facts.creatable, *(one.parent for one in self.facts.mediated_devices)}
+        renamed = self.conf.berth.renamed_resource_classes
+        rename_classes(tree, nodename, renamed, allocations, self._made_by_us(known))
         cards = self._cards()
-        is_ours = numa.Ownership(nodename, cards.present)
+        is_ours = numa.of_cells(nodename, cards.present)
         now = numa.inventories_now(tree, nodename, is_ours)
         pool = self._pool()
         wanted = self._layout(now, report_disk=pool is None)
@@ -73,13 +76,24 @@ class NodeUpdate:
             shared_storage.move_disk(tree, nodename, pool, allocations)
         self._arrange(is_ours, cards, wanted, now)
 
-        known = {*self.facts.creatable, *(one.parent for one in self.facts.mediated_devices)}
         vgpu.remove_other_pgpus(tree, nodename, found.inventories, allocations, known)
         memory_encryption.remove_other_technologies(tree, nodename, slots, allocations)
         for name in cards.gone:
             remove_provider(tree, name, allocations)
         tree.update_resources(nodename, namespaces)
         self._update_traits()
+
+    def _made_by_us(self, gpus: Collection[str]) -> Ownership:
+        """Return what says which providers this driver has made, of all the kinds there are."""
+        cards = self._cards()
+        return Ownership(
+            self.nodename,
+            numa.is_cell,
+            vgpu.is_pci_device,
+            frozenset(gpus).__contains__,
+            memory_encryption.is_technology,
+            names=[*cards.present, *cards.gone],
+        )
 
     def _cards(self) -> CardProviders:
         specs = parse_device_specs(self.conf.pci.device_spec)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
 from virt.inventory import record
+from virt.ownership import Ownership, ensure_child, own_child
+from virt.provider_names import child_name
 from virt.reshape.capacity import Stock
 from virt.reshape.records import Allocations, give, held, holdings, take
 from virt.reshape.removal import remove_provider
@@ -25,9 +27,14 @@ TRAITS = {
 }
 
 
+def is_technology(suffix: str) -> bool:
+    """Say whether what follows the node's name is a technology; for an Ownership."""
+    return suffix in TRAITS
+
+
 def provider_name(nodename: str, technology: str) -> str:
     """Return the name of a technology's provider, e.g. `compute1_amd_sev`."""
-    return f"{nodename}_{technology}"
+    return child_name(nodename, technology)
 
 
 def update_memory_encryption(
@@ -42,8 +49,8 @@ def update_memory_encryption(
     :param allocations: None, or the allocations to move, in place
     :raises ReshapeNeeded: the root has the class and allocations is None. The children are in the
         tree by then
-    :raises ReshapeFailed: somebody holds the class on another provider of this node than the root,
-        or there is no room for it on the child of AMD SEV; allocations are as they were
+    :raises ReshapeFailed: somebody holds the class on a technology's provider already, or there is
+        no room for it on the child of AMD SEV; allocations are as they were
 
     Children of technologies the host has no longer are for remove_other_technologies.
     """
@@ -68,7 +75,7 @@ def remove_other_technologies(
     """Remove the children of technologies that `slots` has none of."""
     for technology in TRAITS:
         name = provider_name(nodename, technology)
-        if not slots.get(technology) and tree.exists(name):
+        if not slots.get(technology) and own_child(tree, name) is not None:
             remove_provider(tree, name, allocations)
 
 
@@ -77,21 +84,20 @@ def _update_children(tree: "ProviderTree", nodename: str, slots: Mapping[str, in
         name = provider_name(nodename, technology)
         total = slots.get(technology, 0)
         if total:
-            if not tree.exists(name):
-                tree.new_child(name, nodename)
+            ensure_child(tree, name, nodename)
             inventory = {MEM_ENCRYPTION_CONTEXT: {**record(total), "max_unit": 1}}
             tree.update_inventory(name, inventory)
             tree.add_traits(name, trait)
 
 
 def _move(tree: "ProviderTree", nodename: str, root_uuid: str, allocations: Allocations) -> None:
-    below_root = set(tree.get_provider_uuids(root_uuid)) - {root_uuid}
+    ours = {one.uuid for one in Ownership(nodename, is_technology).below_root(tree)}
     moving = {}
     for consumer, body in sorted(allocations.items()):
         if amount := held(body, root_uuid, MEM_ENCRYPTION_CONTEXT):
             moving[consumer] = amount
         for provider_uuid, resource_class, _amount in holdings(body):
-            if resource_class == MEM_ENCRYPTION_CONTEXT and provider_uuid in below_root:
+            if resource_class == MEM_ENCRYPTION_CONTEXT and provider_uuid in ours:
                 raise exceptions.ReshapeFailed(
                     error=f"unexpected {resource_class} allocation on provider {provider_uuid} of "
                     f"consumer {consumer}: they should all be on the root provider"
@@ -99,12 +105,12 @@ def _move(tree: "ProviderTree", nodename: str, root_uuid: str, allocations: Allo
     if not moving:
         return
     target = provider_name(nodename, AMD_SEV)
-    if not tree.exists(target):
+    child = own_child(tree, target)
+    if child is None:
         raise exceptions.ReshapeFailed(
             error=f"{', '.join(moving)} hold {MEM_ENCRYPTION_CONTEXT}, but this host offers no AMD "
             f"SEV: there is no provider {target}"
         )
-    child = tree.data(target)
     _refuse_what_does_not_fit(child.inventory[MEM_ENCRYPTION_CONTEXT], target, moving)
     for consumer, amount in moving.items():
         give(allocations[consumer], child.uuid, MEM_ENCRYPTION_CONTEXT, amount)

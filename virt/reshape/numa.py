@@ -6,13 +6,14 @@ it looks like: flat before, modelled before, or with other cells. compute.md §6
 """
 
 import logging
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compute import exceptions
 from virt.inventory import HUGEPAGES, Inventory
+from virt.ownership import Ownership, ensure_child, suffix_like
+from virt.provider_names import child_name
 from virt.reshape.records import Allocations
 from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
 from virt.reshape.removal import remove_provider
@@ -24,6 +25,9 @@ LOG = logging.getLogger(__name__)
 
 #: Classes every cell has.
 CELL_CLASSES = ("VCPU", "MEMORY_MB")
+
+#: The kind of the cells' names, for an Ownership.
+is_cell = suffix_like(r"numa\d+")
 
 # Classes a guest should find on one cell.
 _TOGETHER = (*CELL_CLASSES, "PCPU")
@@ -46,30 +50,19 @@ class Provider:
 
 def cell_name(nodename: str, cell_id: int) -> str:
     """Return the name of a NUMA cell's provider."""
-    return f"{nodename}_numa{cell_id}"
+    return child_name(nodename, f"numa{cell_id}")
 
 
-def is_cell_name(nodename: str, name: str) -> bool:
-    """Say whether a provider of this name is a NUMA cell of the node."""
-    return re.fullmatch(re.escape(nodename) + r"_numa\d+", name) is not None
-
-
-class Ownership:
-    """Says by name which providers below a root are the driver's: NUMA cells, and `others`."""
-
-    def __init__(self, nodename: str, others: Collection[str] = ()) -> None:
-        self._nodename = nodename
-        self._others = frozenset(others)
-
-    def __call__(self, name: str) -> bool:
-        return name in self._others or is_cell_name(self._nodename, name)
+def of_cells(nodename: str, names: Collection[str] = ()) -> Ownership:
+    """Return what says which providers are a node's cells, or others of these names."""
+    return Ownership(nodename, is_cell, names=names)
 
 
 def inventories_now(
     tree: "ProviderTree", nodename: str, is_ours: Ownership
 ) -> dict[str, Inventory]:
     """Return name → inventory in the tree, of the node's root and the driver's below it."""
-    uuids = {nodename: nodename} | _present(tree, nodename, is_ours)
+    uuids = {nodename: nodename} | _present(tree, is_ours)
     return {name: tree.data(uuid).inventory for name, uuid in uuids.items()}
 
 
@@ -103,8 +96,8 @@ def arrange(
     :param root_inventory: the root's whole inventory
     :param wanted: the driver's other providers; those it has in the tree and doesn't want any more
         are removed
-    :param is_ours: says by name which providers below the root are the driver's; all others stay
-        as they are
+    :param is_ours: says which providers below the root are the driver's; all others stay as they
+        are
     :param allocations: None, or the allocations to move, in place
     :param known_places: where consumers really are, by provider *name* instead of uuid
     :param classes: the classes that can move between these providers
@@ -113,7 +106,7 @@ def arrange(
     :raises ReshapeFailed: an allocation fits nowhere; the allocations are as they were
     """
     root = tree.data(nodename)
-    present = _present(tree, root.uuid, is_ours)
+    present = _present(tree, is_ours)
     inventories = {nodename: root_inventory} | {one.name: one.inventory for one in wanted}
     moving = _moving_classes(tree, {nodename: root.uuid} | present, inventories, classes)
     if moving and allocations is None:
@@ -123,7 +116,7 @@ def arrange(
     uuids = {nodename: root.uuid} | present
     for provider in wanted:
         if provider.name not in uuids:
-            uuids[provider.name] = tree.new_child(provider.name, uuids[provider.parent])
+            uuids[provider.name] = ensure_child(tree, provider.name, uuids[provider.parent])
     if allocations is not None:
         _relocate(allocations, uuids, inventories, classes, known_places)
     for name, inventory in inventories.items():
@@ -143,10 +136,9 @@ def _update_traits(tree: "ProviderTree", uuid: str, provider: Provider) -> None:
     tree.add_traits(uuid, *provider.traits)
 
 
-def _present(tree: "ProviderTree", root: str, is_ours: Ownership) -> dict[str, str]:
+def _present(tree: "ProviderTree", is_ours: Ownership) -> dict[str, str]:
     """Return name → uuid of the driver's providers below the root, parents first."""
-    below = (tree.data(uuid) for uuid in tree.get_provider_uuids(root)[1:])
-    return {provider.name: provider.uuid for provider in below if is_ours(provider.name)}
+    return {provider.name: provider.uuid for provider in is_ours.below_root(tree)}
 
 
 def _moving_classes(

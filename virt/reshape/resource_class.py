@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
 from virt.inventory import is_resource_class
+from virt.ownership import Ownership
 from virt.reshape.records import Allocations, give, held, take
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ def rename_classes(
     nodename: str,
     renamed: Mapping[str, str],
     allocations: Allocations | None = None,
+    is_ours: Ownership | None = None,
 ) -> None:
-    """Give classes of the node's providers their new names, in inventories and allocations.
+    """Give classes of the driver's providers their new names, in inventories and allocations.
 
     :param renamed: old class → new class
     :param allocations: None, or the allocations to edit in place
+    :param is_ours: says which providers below the root are the driver's; None: it has none there.
+        All others keep their classes, and so do their consumers
     :raises ReshapeNeeded: a provider has an old class, and allocations is None
     :raises ValueError: as check_renames
 
@@ -40,13 +44,15 @@ def rename_classes(
     class itself stays known to Placement.
     """
     check_renames(renamed)
-    uuids = tree.get_provider_uuids(nodename)
+    uuids = [tree.data(nodename).uuid]
+    if is_ours is not None:
+        uuids += [provider.uuid for provider in is_ours.below_root(tree)]
     to_rename = [uuid for uuid in uuids if not set(renamed).isdisjoint(tree.data(uuid).inventory)]
     if to_rename and allocations is None:
         raise exceptions.ReshapeNeeded()
     for uuid in to_rename:
         tree.update_inventory(uuid, _renamed_inventory(tree.data(uuid).inventory, renamed))
-    # On all the node's providers: none has an old class now, whoever took it out of the tree.
+    # On all the driver's providers: none has an old class now, whoever took it out of the tree.
     for body in (allocations or {}).values():
         for uuid in uuids:
             for old, new in renamed.items():

@@ -1,11 +1,12 @@
 """One child provider per physical GPU, and VGPU moved there from the root (compute.md §6.5.1)."""
 
 import logging
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
+from virt.ownership import Ownership, ensure_child, own_child, suffix_like
+from virt.provider_names import child_name, child_suffix
 from virt.reshape.records import Allocations, give, held, holdings, take
 from virt.reshape.removal import remove_provider
 
@@ -16,13 +17,16 @@ LOG = logging.getLogger(__name__)
 
 VGPU = "VGPU"
 
+#: The kind of the names of PCI devices' providers, for an Ownership.
+is_pci_device = suffix_like(r"pci_[0-9a-f]{4,}_[0-9a-f]{2}_[0-9a-f]{2}_[0-7]")
+
 #: Consumer uuid → device → how many of its mediated devices the consumer has.
 AssignedDevices = Callable[[str], Mapping[str, int]]
 
 
 def pgpu_name(nodename: str, device: str) -> str:
     """Return the name of a physical GPU's provider, e.g. `compute1_pci_0000_84_00_0`."""
-    return f"{nodename}_{device}"
+    return child_name(nodename, device)
 
 
 def remove_other_pgpus(
@@ -40,16 +44,18 @@ def remove_other_pgpus(
         only these are recognised
     """
     root = tree.data(nodename)
-    others = {pgpu_name(nodename, device) for device in known if device not in devices}
-    ours = re.compile(
-        re.escape(f"{nodename}_") + r"(pci_[0-9a-f]{4,}_[0-9a-f]{2}_[0-9a-f]{2}_[0-7])"
-    )
-    for uuid in tree.get_provider_uuids(root.uuid)[1:]:
-        provider = tree.data(uuid)
-        match = ours.fullmatch(provider.name)
-        is_gone = match[1] not in devices if match else provider.name in others
+    for provider in of_pgpus(nodename, known).below_root(tree):
+        is_gone = child_suffix(nodename, provider.name) not in devices
         if is_gone and provider.parent_uuid == root.uuid:
-            remove_provider(tree, uuid, allocations)
+            remove_provider(tree, provider.uuid, allocations)
+
+
+def of_pgpus(nodename: str, known: Collection[str] = ()) -> Ownership:
+    """Return what says which providers are those of physical GPUs.
+
+    :param known: devices that are, or were, GPUs; all PCI devices are recognised besides
+    """
+    return Ownership(nodename, is_pci_device, frozenset(known).__contains__)
 
 
 def update_pgpus(
@@ -69,7 +75,7 @@ def update_pgpus(
     :return: device → snapshot of its provider, for choosing a device at spawn
     :raises ReshapeNeeded: the root has VGPU and allocations is None. The children are in the tree
         by then
-    :raises ReshapeFailed: an allocation of VGPU on another provider of this node than the root, or
+    :raises ReshapeFailed: an allocation of VGPU on a physical GPU's provider already, or
         of a consumer without devices here; allocations are as they were
 
     With no `inventories` nothing at all is done: an old VGPU on the root is the caller's.
@@ -82,7 +88,14 @@ def update_pgpus(
     if VGPU in root.inventory:
         if allocations is None:
             raise exceptions.ReshapeNeeded()
-        _move(tree, root.uuid, children, classes, assigned, allocations)
+        _move(
+            root.uuid,
+            of_pgpus(nodename, inventories).below_root(tree),
+            children,
+            classes,
+            assigned,
+            allocations,
+        )
         del root.inventory[VGPU]
         tree.update_inventory(root.uuid, root.inventory)
     return {device: tree.data(uuid) for device, uuid in children.items()}
@@ -100,26 +113,24 @@ def _update_children(
     for device, record in inventories.items():
         name = pgpu_name(nodename, device)
         if record["total"] == 0:
-            if tree.exists(name):
+            if own_child(tree, name) is not None:
                 remove_provider(tree, name, allocations)
             continue
-        if not tree.exists(name):
-            tree.new_child(name, nodename)
+        children[device] = ensure_child(tree, name, nodename)
         tree.update_inventory(name, {classes[device]: dict(record)})
-        children[device] = tree.data(name).uuid
     return children
 
 
 def _move(
-    tree: "ProviderTree",
     root_uuid: str,
+    pgpus: "Collection[ProviderData]",
     children: Mapping[str, str],
     classes: Mapping[str, str],
     assigned: AssignedDevices,
     allocations: Allocations,
 ) -> None:
     """Replace each consumer's VGPU on the root by what it really has on the children."""
-    _refuse_vgpu_elsewhere(set(tree.get_provider_uuids(root_uuid)) - {root_uuid}, allocations)
+    _refuse_vgpu_elsewhere({one.uuid for one in pgpus}, allocations)
     counts = {
         consumer: _device_counts(consumer, held(body, root_uuid, VGPU), children, assigned)
         for consumer, body in sorted(allocations.items())
@@ -132,11 +143,11 @@ def _move(
         take(body, root_uuid, VGPU)
 
 
-def _refuse_vgpu_elsewhere(below_root: set[str], allocations: Allocations) -> None:
-    """Providers of other hosts don't matter: an evacuating guest holds some there too."""
+def _refuse_vgpu_elsewhere(pgpus: set[str], allocations: Allocations) -> None:
+    """Providers of others don't matter: of other hosts, of other services below this root."""
     for consumer, body in sorted(allocations.items()):
         for provider_uuid, resource_class, _amount in holdings(body):
-            if resource_class == VGPU and provider_uuid in below_root:
+            if resource_class == VGPU and provider_uuid in pgpus:
                 raise exceptions.ReshapeFailed(
                     error=f"unexpected VGPU allocation on provider {provider_uuid} of consumer "
                     f"{consumer}: they should all be on the root provider"

@@ -8,10 +8,10 @@ from compute.provider_tree import ProviderTree
 from virt.reshape.capacity import Stock
 from virt.reshape.records import Allocations, give, holdings
 from virt.testing.scenario import (
-    OPERATORS_CLASS,
     OTHER_HOST,
     Holdings,
     World,
+    accelerators_child,
     operators_child,
     stable_uuid,
 )
@@ -22,9 +22,9 @@ _MADE_UP_CONSUMERS = 3
 def handed_over(world: World, nodename: str, held: Holdings | None) -> Allocations:
     """Return the allocations a reshape of the node begins with.
 
-    One of its consumers is being evacuated and has something on another host as well, and of a
-    provider that an operator put below the node; one has nothing of the node at all. None of that
-    may change.
+    All consumers also hold something of the providers that an operator and an accelerator service
+    put below the node: of the same classes. One is being evacuated and has something on another
+    host as well; one has nothing of the driver's at all. None of that may change.
     """
     wanted = _made_up(world, nodename) if held is None else held
     known = set(world.tree.get_provider_uuids(nodename))
@@ -44,9 +44,12 @@ def handed_over(world: World, nodename: str, held: Holdings | None) -> Allocatio
         evacuated = allocations[min(allocations)]
         for _provider, resource_class, amount in list(holdings(evacuated)):
             give(evacuated, world.uuid(OTHER_HOST), resource_class, amount)
-        give(evacuated, world.uuid(operators_child(nodename)), OPERATORS_CLASS, 1)
     stranger = allocations.setdefault(stable_uuid("stranger"), _body())
     give(stranger, world.uuid(f"{OTHER_HOST}_numa0"), "VCPU", 1)
+    for neighbour in (operators_child(nodename), accelerators_child(nodename)):
+        for resource_class in world.tree.data(neighbour).inventory:
+            for body in allocations.values():
+                give(body, world.uuid(neighbour), resource_class, 2)
     for body in allocations.values():
         for place in body["allocations"].values():
             place["generation"] = 1

@@ -1,7 +1,8 @@
 """What a driver is tested with: how it is made, and the tree it finds others' providers in."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,15 @@ Holdings = Mapping[str, Mapping[str, Mapping[str, int]]]
 OPERATORS_TRAIT = "CUSTOM_OPERATORS_OWN"
 OPERATORS_CLASS = "CUSTOM_OPERATORS_OWN"
 OPERATORS_AGGREGATE = "0e7a1c39-58a1-4d3e-9d0c-3b8a0a2f9a01"
+
+#: What the other services' and operators' providers below a node have inventory of as well: no
+#: driver may take a class, or whoever holds some of it, for its own because of the class's name.
+USUAL_CLASSES = frozenset(
+    {"VCPU", "MEMORY_MB", "DISK_GB", "VGPU", "FPGA", "SRIOV_NET_VF", "MEM_ENCRYPTION_CONTEXT"}
+)
+
+#: The trait by which another service marks what is its own.
+OTHER_OWNER = "OWNER_CYBORG"
 
 OTHER_HOST = "another-host"
 
@@ -60,9 +70,14 @@ class ReshapeScenario(Scenario):
     renamed: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def before(self) -> "World":
-        """Return the world as the service finds it that will reshape it."""
+        """Return the world as the service finds it that will reshape it.
+
+        Of each class that the driver reports, before or after, others have some below the node too.
+        """
         old = started(self.old_driver, self.host)
-        world = World(old)
+        classes = _reported_classes(self.old_driver, self.host)
+        classes |= _reported_classes(self.new_driver, self.host)
+        world = World(old, classes.union(self.renamed, self.renamed.values()))
         for nodename in world.nodes:
             update(old, world.tree, nodename, "the old driver's update")
         return world
@@ -71,12 +86,14 @@ class ReshapeScenario(Scenario):
 class World:
     """A tree with the bare roots of a driver's nodes, and with what others have in it.
 
-    `nodes` is nodename → uuid. Others have: a trait, an aggregate and a child on each node, the
-    tree of another host, and a provider that shares something with the nodes.
+    `nodes` is nodename → uuid. Others have: a trait and an aggregate on each node, an operator's
+    child and an accelerator service's below it, both with inventory of `classes`; the tree of
+    another host; and a provider that shares something with the nodes.
     """
 
-    def __init__(self, driver: ComputeDriver) -> None:
+    def __init__(self, driver: ComputeDriver, classes: Collection[str] = USUAL_CLASSES) -> None:
         self.tree = ProviderTree()
+        self._classes = sorted(classes)
         self.nodes = {name: _uuid_of(driver, name) for name in driver.get_available_nodes()}
         #: names of the providers that are none of the driver's business
         self.foreign: list[str] = []
@@ -93,9 +110,11 @@ class World:
         self.tree.new_root(name, node_uuid, generation=1)
         self.tree.add_traits(name, OPERATORS_TRAIT)
         self.tree.add_aggregates(name, OPERATORS_AGGREGATE)
-        child = operators_child(name)
-        self.tree.new_child(child, name, stable_uuid(child), generation=1)
-        self._fill(child, {OPERATORS_CLASS: record(4)})
+        for child in (operators_child(name), accelerators_child(name)):
+            self.tree.new_child(child, name, stable_uuid(child), generation=1)
+            inventory = {OPERATORS_CLASS: record(9999)}
+            self._fill(child, inventory | {one: record(9999) for one in self._classes})
+        self.tree.add_traits(accelerators_child(name), OTHER_OWNER)
 
     def _add_other_host(self) -> None:
         self.tree.new_root(OTHER_HOST, stable_uuid(OTHER_HOST), generation=1)
@@ -115,6 +134,22 @@ class World:
         self.tree.add_traits(name, OPERATORS_TRAIT)
         self.tree.add_aggregates(name, OPERATORS_AGGREGATE)
         self.foreign.append(name)
+
+
+def _reported_classes(new_driver: NewDriver, host: str) -> set[str]:
+    """Return the classes a driver reports at a first start, as far as it gets there."""
+    driver = started(new_driver, host)
+    world = World(driver, ())
+    for nodename in world.nodes:
+        # One that breaks the contract here hears of it where that is tested.
+        with suppress(ContractBroken, exceptions.NovaException, ValueError):
+            update(driver, world.tree, nodename)
+    return {
+        resource_class
+        for uuid in world.tree.get_provider_uuids()
+        if world.tree.data(uuid).name not in world.foreign
+        for resource_class in world.tree.data(uuid).inventory
+    }
 
 
 def started(new_driver: NewDriver, host: str) -> ComputeDriver:
@@ -158,6 +193,11 @@ def update(
 def operators_child(nodename: str) -> str:
     """Return the name of the provider that an operator put below a node."""
     return f"{nodename}-operators-own"
+
+
+def accelerators_child(nodename: str) -> str:
+    """Return the name of the provider that an accelerator service put below a node."""
+    return f"{nodename}_accelerator"
 
 
 def stable_uuid(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Every reshape, with instances and migrations, and with pools and hosts it is no business of.
+"""Every reshape, with instances and migrations, and with providers it is no business of.
+
+These are a pool, another host, and an accelerator service's child below the host's own root, with
+inventory, traits, aggregates and allocations of the very classes that move.
 
 Whatever moves: each consumer keeps what it has of each class, all of it fits, and what is held
 elsewhere stays as it is (compute.md §6.2, R21, R24–R26).
@@ -28,6 +31,7 @@ from virt.libvirt import LibvirtDriver
 
 HELD = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
+RENAMED_OR_NEW = ("PCPU", "CUSTOM_GPU", "SRIOV_NET_VF")
 GPU = {"devices__enabled_mdev_types": [TYPE]}
 
 
@@ -122,11 +126,35 @@ class Cloud:
             inventory={name: {"total": 9999} for name in everything}
         )
 
+        self.accelerator = self.outsider.provider(
+            name=f"{self.host.name}_accelerator",
+            parent=self.host.uuid,
+            inventory={name: {"total": 9999} for name in (*everything, *RENAMED_OR_NEW)},
+            traits=["CUSTOM_ACCELERATOR", "HW_CPU_X86_AMD_SEV"],
+            aggregates=[str(uuid4())],
+        )
+        self.accelerators_own = self.picture(self.accelerator)
+
+    def picture(self, provider):
+        """All there is to the provider but its generation."""
+        outsider = self.outsider
+        return (
+            outsider.shown(provider)["parent_provider_uuid"],
+            outsider.inventory(provider),
+            outsider.traits(provider),
+            outsider.aggregates(provider),
+        )
+
     def add_consumers(self, change):
         """An instance whose migration is under way, another that is evacuated, and a stranger."""
-        there = {self.other: {**HELD, "VGPU": 1, "MEM_ENCRYPTION_CONTEXT": 1}}
+        accelerated = dict.fromkeys(self.accelerators_own[1], 1)
+        there = {
+            self.other: {**HELD, "VGPU": 1, "MEM_ENCRYPTION_CONTEXT": 1},
+            self.accelerator: accelerated,
+        }
         address = {self.pool: {"IPV4_ADDRESS": 1}}
-        self.instance = self.allocate({**HELD, **change.instance}, address)
+        here = {self.accelerator: accelerated}
+        self.instance = self.allocate({**HELD, **change.instance}, address, here)
         self.migration = self.migrate(self.instance, {**HELD, **change.migration})
         self.evacuated = self.allocate(HELD, there, address)
         self.stranger = self.outsider.allocate({**there, self.pool: {"DISK_GB": 100}})
@@ -140,7 +168,9 @@ class Cloud:
     def allocate(self, amounts, *more, consumer=None):
         """Hold the amounts of whichever providers of the host have the classes."""
         held = {}
-        for provider in self.tree().values():
+        for name, provider in self.tree().items():
+            if name == "accelerator":
+                continue
             found = {name: n for name, n in amounts.items() if name in self.totals(provider)}
             if found:
                 held[provider] = found
@@ -210,13 +240,15 @@ def test_everybody_keeps_what_they_have_and_nothing_moves_that_need_not(cloud, c
     ours = {cloud.instance, cloud.migration}
     for consumer in cloud.consumers:
         renamed = change.renamed if consumer in ours else {}
-        here = {p: part for p, part in before[consumer].items() if p != cloud.other}
-        there = {p: part for p, part in before[consumer].items() if p == cloud.other}
+        theirs = {cloud.other, cloud.accelerator}
+        here = {p: part for p, part in before[consumer].items() if p not in theirs}
+        there = {p: part for p, part in before[consumer].items() if p in theirs}
         assert summed(after[consumer]) == summed(here, renamed) + summed(there)
-        assert after[consumer].get(cloud.other) == before[consumer].get(cloud.other)
+        assert {p: part for p, part in after[consumer].items() if p in theirs} == there
         of_pool = [cloud.of_pool(held[consumer], change.moved) for held in (before, after)]
         assert of_pool[0] == of_pool[1]
     assert after[cloud.stranger] == before[cloud.stranger]
+    assert cloud.picture(cloud.accelerator) == cloud.accelerators_own
     assert cloud.overfull() == []
     cloud.start({})
     assert (cloud.host.reshapes(), cloud.host.adapter.writes) == (0, [])

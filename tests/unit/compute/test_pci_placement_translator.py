@@ -14,6 +14,7 @@ from compute.pci_placement_translator import (
     report,
 )
 from compute.provider_tree import ProviderTree
+from virt.provider_names import child_name
 
 NODE, ROOT = "host1", "11111111-0000-4000-8000-000000000001"
 
@@ -53,6 +54,11 @@ def one(*devices):
 class TestProviders:
     def test_a_device_has_one_named_by_its_address_in_capitals(self):
         assert one(device("0000:8a:00.0")).name == "host1_0000:8A:00.0"
+
+    def test_the_name_of_one_of_a_node_with_a_long_name_fits(self):
+        (provider,) = device_providers("n" * 198, [device("0000:8a:00.0")])
+        assert provider.name == child_name("n" * 198, "0000:8A:00.0")
+        assert len(provider.name) == 200
 
     def test_virtual_functions_share_that_of_their_card(self):
         provider = one(*functions(3))

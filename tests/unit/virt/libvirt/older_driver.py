@@ -15,9 +15,10 @@ class OlderDriver(LibvirtDriver):
         self.former = former
 
     def update_provider_tree(self, tree, nodename, allocations=None):
+        others = tree.get_provider_uuids(nodename)
         super().update_provider_tree(tree, nodename, allocations)
-        for child in tree.get_provider_uuids(nodename)[1:]:
-            if self.former.keys() & tree.data(child).inventory.keys():
+        for child in tree.get_provider_uuids(nodename):
+            if child not in others and self.former.keys() & tree.data(child).inventory.keys():
                 tree.remove(child)
         former = {name: record(total) for name, total in self.former.items()}
         tree.update_inventory(nodename, tree.data(nodename).inventory | former)

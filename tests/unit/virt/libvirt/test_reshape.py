@@ -212,13 +212,23 @@ class TestMemoryEncryption:
             driver.update_provider_tree(tree, "host1", allocations=held)
         assert held == before
 
-    def test_a_context_on_another_provider_of_the_node_fails_it(self, driver, tree):
-        with pytest.raises(exceptions.ReshapeFailed, match=uuid(903)):
+    def test_a_context_on_the_child_already_fails_it(self, driver, tree):
+        child = tree.new_child("host1_amd_sev", "host1")
+        with pytest.raises(exceptions.ReshapeFailed, match=child):
             driver.update_provider_tree(
                 tree,
                 "host1",
-                allocations={uuid(1): body({uuid(903): {"MEM_ENCRYPTION_CONTEXT": 1}})},
+                allocations={uuid(1): body({child: {"MEM_ENCRYPTION_CONTEXT": 1}})},
             )
+
+    def test_a_context_of_another_service_below_the_node_is_left_alone(self, driver, tree):
+        held = {ROOT: {"MEM_ENCRYPTION_CONTEXT": 1}, uuid(903): {"MEM_ENCRYPTION_CONTEXT": 1}}
+        allocations = {uuid(1): body(held)}
+        reshape(driver, tree, allocations)
+        assert resources(allocations)[uuid(1)] == {
+            tree.data("host1_amd_sev").uuid: {"MEM_ENCRYPTION_CONTEXT": 1},
+            uuid(903): {"MEM_ENCRYPTION_CONTEXT": 1},
+        }
 
     def test_contexts_nobody_holds_are_just_dropped(self, driver, tree, host):
         host.change(encryption_slots={})

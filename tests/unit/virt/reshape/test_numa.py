@@ -13,7 +13,7 @@ from virt.reshape.capacity import Stock
 
 NODE = "host1"
 ROOT = uuid(1000)
-IS_OURS = numa.Ownership(NODE)
+IS_OURS = numa.of_cells(NODE)
 CELL_NAMES = [numa.cell_name(NODE, cell) for cell in (0, 1)]
 
 

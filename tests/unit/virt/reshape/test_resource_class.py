@@ -8,9 +8,11 @@ from compute import exceptions
 from compute.provider_tree import ProviderTree
 from tests.unit.virt.consumers import body, resources, totals, uuid
 from virt.inventory import record
+from virt.ownership import Ownership, suffix_like
 from virt.reshape.resource_class import rename_classes
 
 ROOT, CHILD, ELSEWHERE = uuid(1000), uuid(1001), uuid(2000)
+OURS = Ownership("host1", suffix_like("child"))
 RENAMED = {"CUSTOM_FPGA": "FPGA"}
 
 
@@ -40,14 +42,14 @@ def test_without_an_old_class_nothing_happens():
     assert tree.data(ROOT).inventory == {"FPGA": record(4)}
 
 
-def test_inventory_and_allocations_get_the_new_name_on_every_provider_of_the_node():
+def test_inventory_and_allocations_get_the_new_name_on_every_provider_of_the_driver():
     tree = tree_with({"VCPU": record(8), "CUSTOM_FPGA": record(4)}, {"CUSTOM_FPGA": record(2)})
     allocations = {
         uuid(1): body({ROOT: {"VCPU": 1, "CUSTOM_FPGA": 2}, CHILD: {"CUSTOM_FPGA": 1}}),
         uuid(2): body({ROOT: {"VCPU": 1}}),
     }
 
-    rename_classes(tree, "host1", RENAMED, allocations)
+    rename_classes(tree, "host1", RENAMED, allocations, OURS)
 
     assert tree.data(ROOT).inventory == {"VCPU": record(8), "FPGA": record(4)}
     assert tree.data(CHILD).inventory == {"FPGA": record(2)}
@@ -55,6 +57,23 @@ def test_inventory_and_allocations_get_the_new_name_on_every_provider_of_the_nod
         uuid(1): {ROOT: {"VCPU": 1, "FPGA": 2}, CHILD: {"FPGA": 1}},
         uuid(2): {ROOT: {"VCPU": 1}},
     }
+
+
+@pytest.mark.parametrize(
+    ("is_ours", "traits"), [(None, []), (OURS, ["OWNER_CYBORG"]), (Ownership("host1"), [])]
+)
+@pytest.mark.parametrize("root", [{"CUSTOM_FPGA": record(4)}, {"VCPU": record(8)}])
+def test_the_providers_of_others_below_the_root_keep_their_classes(is_ours, traits, root):
+    tree = tree_with(root, {"CUSTOM_FPGA": record(2)})
+    tree.add_traits(CHILD, *traits)
+    held = {uuid(1): body({CHILD: {"CUSTOM_FPGA": 1}})}
+
+    if "CUSTOM_FPGA" not in root:
+        rename_classes(tree, "host1", RENAMED, None, is_ours)
+    rename_classes(tree, "host1", RENAMED, held, is_ours)
+
+    assert tree.data(CHILD).inventory == {"CUSTOM_FPGA": record(2)}
+    assert resources(held) == {uuid(1): {CHILD: {"CUSTOM_FPGA": 1}}}
 
 
 def test_it_works_the_other_way_as_well():

@@ -9,7 +9,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderTree
 from tests.unit.virt.consumers import body, resources, totals, uuid
 from virt.inventory import record
-from virt.reshape.vgpu import pgpu_name, update_pgpus
+from virt.reshape.vgpu import pgpu_name, remove_other_pgpus, update_pgpus
 
 NODE = "compute1"
 ROOT, ELSEWHERE = uuid(1000), uuid(2000)
@@ -159,12 +159,37 @@ def test_a_consumer_without_devices_here_fails_the_reshape(tree, mdevs, reason):
     assert allocations == before
 
 
-def test_vgpu_allocated_elsewhere_in_this_tree_fails_the_reshape(tree):
-    other = tree.new_child("somebody", NODE)
+def test_vgpu_allocated_on_a_card_already_fails_the_reshape(tree):
+    other = tree.new_child(pgpu_name(NODE, DEVICES[1]), NODE)
     allocations = {uuid(1): body({other: {"VGPU": 1}})}
 
     with pytest.raises(exceptions.ReshapeFailed, match="unexpected VGPU allocation on provider"):
         update(tree, {uuid(1): {DEVICES[0]: 1}}, allocations)
+
+
+@pytest.mark.parametrize("name", ["somebody", pgpu_name(NODE, "pci_0000_99_00_0")])
+def test_vgpu_of_another_service_below_the_node_is_left_alone(tree, name):
+    other = tree.new_child(name, NODE)
+    tree.update_inventory(other, {"VGPU": record(9)})
+    tree.add_traits(other, "OWNER_CYBORG")
+    allocations = {uuid(1): body({ROOT: {"VGPU": 1}, other: {"VGPU": 2}})}
+
+    update(tree, {uuid(1): {DEVICES[0]: 1}}, allocations)
+    remove_other_pgpus(tree, NODE, DEVICES, allocations)
+
+    assert tree.data(other).inventory == {"VGPU": record(9)}
+    assert resources(allocations)[uuid(1)] == {
+        other: {"VGPU": 2},
+        child(tree, DEVICES[0]).uuid: {"VGPU": 1},
+    }
+
+
+def test_a_name_that_another_service_has_taken_is_an_error_that_says_so(tree):
+    tree.new_child(pgpu_name(NODE, DEVICES[1]), NODE)
+    tree.add_traits(pgpu_name(NODE, DEVICES[1]), "OWNER_CYBORG")
+
+    with pytest.raises(exceptions.InvalidConfiguration, match=r"another service's.*OWNER_CYBORG"):
+        update(tree)
 
 
 def test_vgpu_allocated_on_another_host_is_left_alone(tree):

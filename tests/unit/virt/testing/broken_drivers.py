@@ -308,6 +308,62 @@ class ReportsNothingLeftInReshape(Edits):
         tree.update_inventory(nodename, tree.data(nodename).inventory | {"VGPU": record(0)})
 
 
+class RenamesForEverybody(FakeRCRenameDriver):
+    """Gives the class its new name wherever it finds the old one below the node."""
+
+    #: what it takes for its own: all, or all that bears the node's name, or all without an owner
+    takes = "all"
+
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        theirs = [one for one in tree.get_provider_uuids(nodename)[1:] if self.is_taken(tree, one)]
+        having = [one for one in theirs if "CUSTOM_FPGA" in tree.data(one).inventory]
+        if having and allocations is None:
+            raise exceptions.ReshapeNeeded()
+        super().update_provider_tree(tree, nodename, allocations)
+        for uuid in having:
+            inventory = tree.data(uuid).inventory
+            inventory["FPGA"] = inventory.pop("CUSTOM_FPGA")
+            tree.update_inventory(uuid, inventory)
+        for body in (allocations or {}).values():
+            for uuid in having:
+                if amount := take(body, uuid, "CUSTOM_FPGA"):
+                    give(body, uuid, "FPGA", amount)
+
+    def is_taken(self, tree, uuid):
+        one = tree.data(uuid)
+        return {
+            "all": True,
+            "named like the node": one.name.startswith(f"{tree.data(one.parent_uuid).name}_"),
+            "without an owner": not any(trait.startswith("OWNER_") for trait in one.traits),
+        }[self.takes]
+
+
+class RenamesWhatIsNamedLikeTheNode(RenamesForEverybody):
+    takes = "named like the node"
+
+
+class RenamesWhatHasNoOwner(RenamesForEverybody):
+    takes = "without an owner"
+
+
+class MovesTheRecordsOfOthers(Edits):
+    """Leaves others' inventory alone, but not what consumers hold of it."""
+
+    def spoil(self, allocations, consumer, tree, nodename):
+        for uuid in tree.get_provider_uuids(nodename)[1:]:
+            if amount := take(allocations[consumer], uuid, "FPGA"):
+                give(allocations[consumer], uuid, "CUSTOM_FPGA", amount)
+
+
+class TidiesUpOthers(Edits):
+    """Sets traits and aggregates of all below the node."""
+
+    def spoil(self, allocations, consumer, tree, nodename):
+        for uuid in tree.get_provider_uuids(nodename)[1:]:
+            tree.update_traits(uuid, [])
+            tree.update_aggregates(uuid, [])
+
+
 class NeedsConsumers(FakeRCRenameDriver):
     """Does the work only if somebody holds something."""
 

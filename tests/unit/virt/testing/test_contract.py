@@ -191,6 +191,34 @@ def test_a_reshape_must_keep_what_consumers_have(run_reshape, driver_class, says
         run_reshape("test_a_reshape_keeps_what_consumers_have", driver_class)
 
 
+@pytest.mark.parametrize(
+    ("driver_class", "names"),
+    [
+        (broken.RenamesForEverybody, ["host1-operators-own", "host1_accelerator"]),
+        (broken.RenamesWhatIsNamedLikeTheNode, ["host1_accelerator"]),
+        (broken.RenamesWhatHasNoOwner, ["host1-operators-own"]),
+    ],
+)
+def test_a_reshape_must_not_touch_the_same_class_of_others(run_reshape, driver_class, names):
+    test = "test_a_reshape_leaves_what_others_have_as_it_is"
+    says = complaint(run_reshape, test, driver_class)
+    for name in names:
+        assert f"inventory of provider {name} changed" in says
+    says = complaint(run_reshape, "test_a_reshape_keeps_what_consumers_have", driver_class)
+    for name in names:
+        assert f"has something else on {name}, which is not the driver's" in says
+
+
+def test_a_reshape_must_not_touch_others_records_traits_and_aggregates(run_reshape):
+    test = "test_a_reshape_keeps_what_consumers_have"
+    says = complaint(run_reshape, test, broken.MovesTheRecordsOfOthers)
+    assert "has something else on host1_accelerator, which is not the driver's" in says
+    test = "test_a_reshape_leaves_what_others_have_as_it_is"
+    says = complaint(run_reshape, test, broken.TidiesUpOthers)
+    assert "traits of provider host1_accelerator changed" in says
+    assert "aggregates of provider host1_accelerator changed" in says
+
+
 def test_the_keys_a_node_must_have_are_those_the_tracker_asks_for():
     assert contract.REQUIRED_RESOURCES == compute_node.REQUIRED_RESOURCES
 
