@@ -9,7 +9,7 @@ from placement.domain.consumer import Consumer, ConsumerRequest, check_generatio
 from placement.domain.provider import Node
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
-from placement.storage.engine import TRIES, Connection
+from placement.storage.engine import Connection
 
 Row = Mapping[str, object]
 
@@ -24,19 +24,19 @@ class Claimants:
 
     @classmethod
     def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "Claimants":
-        """Lock the consumers that exist, and read what they hold. Raises LostRace.
+        """Lock the consumers that exist, and read what they hold.
 
-        Between the two statements somebody may create a consumer, which isn't locked then.
+        Between the two statements somebody may create a consumer, which isn't locked then: LostRace
+        is raised. To lock it now could be out of order.
         """
         uuids = [request.uuid for request in requests]
         if not uuids:
             return cls(requests, {}, [])
-        for _ in range(TRIES):
-            stored = consumers.lock(connection, uuids)
-            held, owners = allocations.entries_of(connection, uuids)
-            if owners <= {consumer.id for consumer in stored.values()}:
-                return cls(_as_stored(requests, stored), stored, held)
-        raise LostRace()
+        stored = consumers.lock(connection, uuids)
+        held, owners = allocations.entries_of(connection, uuids)
+        if not owners <= {consumer.id for consumer in stored.values()}:
+            raise LostRace()
+        return cls(_as_stored(requests, stored), stored, held)
 
     @property
     def uuids(self) -> list[str]:
@@ -144,7 +144,8 @@ class Claimants:
             elif request.uuid not in emptied:
                 generation = int(request.uuid in holding)
                 new.append({"uuid": request.uuid, "generation": generation, **owner})
-        self._insert(connection, new)
+        # in one order: writers of the same new consumers wait for each other
+        self._insert(connection, sorted(new, key=lambda row: str(row["uuid"])))
         consumers.set_owners(connection, changed)
 
     def _insert(self, connection: Connection, new: Sequence[Row]) -> None:

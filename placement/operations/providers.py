@@ -1,14 +1,17 @@
 """Create, change, move and delete providers (rest-api.md 3.1, 3.2, 5)."""
 
+import dataclasses
 import enum
 
 from placement.domain import tree
 from placement.domain.provider import Node, Provider
 from placement.errors import (
     DuplicateName,
+    LostRace,
     ObjectRefused,
     ProviderHasChildren,
     ProviderInUse,
+    ProviderNotFound,
 )
 from placement.storage import (
     aggregates,
@@ -55,18 +58,25 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
 def _parent_of_new(
     connection: Connection, uuid: str, name: str, parent_uuid: str | None
 ) -> Node | None:
+    """The parent, locked with its root: the row to be stored refers to both."""
     if not name:
         raise ObjectRefused(action="create", reason="name is required")
     if parent_uuid is None:
         return None
     if parent_uuid == uuid:
         raise ObjectRefused(action="create", reason=tree.OWN_PARENT)
-    return _existing_parent(connection, parent_uuid)
+    found = _existing_parent(connection, parent_uuid)
+    locked = providers.lock(connection, [], {found.id, found.root_id})
+    parent = locked.get(found.uuid)
+    if parent is None or parent.root_id != found.root_id:
+        # deleted, or moved to another tree before it was locked
+        raise LostRace()
+    return parent
 
 
 def _existing_parent(connection: Connection, uuid: str) -> Node:
-    parent = providers.lock(connection, [uuid]).get(uuid)
-    if parent is None:
+    parent = providers.place(connection, uuid)
+    if parent is None or parent.uuid != uuid:
         raise ObjectRefused(action="create", reason=tree.NO_SUCH_PARENT)
     return parent
 
@@ -93,19 +103,30 @@ def update_provider(
     """
 
     def update(connection: Connection) -> Provider:
-        node = providers.lock_one(connection, uuid)
+        move = None
+        if (
+            isinstance(parent_uuid, Unchanged)
+            or providers.get(connection, uuid).parent_uuid == parent_uuid
+        ):
+            node = providers.lock_one(connection, uuid)
+        else:
+            move = _lock_for_move(connection, uuid, parent_uuid)
+            node = move.node
         before = providers.get(connection, uuid)
-        parent, below = None, [node.id]
-        if not isinstance(parent_uuid, Unchanged):
-            parent, below = _plan_move(connection, node, parent_uuid, may_reparent)
+        if move is not None:
+            reason = tree.why_not_move(node, move.parent, move.below, may_reparent)
+            if reason is not None:
+                raise ObjectRefused(action="update", reason=reason)
+        elif parent_uuid not in (UNCHANGED, before.parent_uuid):
+            # moved before it was locked
+            raise LostRace()
         if name != before.name and "name" in providers.taken(connection, None, name):
             raise DuplicateName(f"Conflicting resource provider {name} already exists.")
-        moved = (parent.id if parent else None) != node.parent_id
         if name != before.name:
             providers.rename(connection, node.id, name)
-        if moved and not isinstance(parent_uuid, Unchanged):
-            providers.move(connection, node.id, parent, below)
-        changes.record(connection, below, Kind.ROW)
+        if move is not None:
+            providers.move(connection, node.id, move.parent, move.below)
+        changes.record(connection, move.below if move else [node.id], Kind.ROW)
         after = providers.get(connection, uuid)
         return Provider(
             node.id,
@@ -121,19 +142,53 @@ def update_provider(
     return database.write(update)
 
 
-def _plan_move(
-    connection: Connection, node: Node, parent_uuid: str | None, may_reparent: bool
-) -> tuple[Node | None, list[int]]:
-    """The new parent and the ids that move along; raises ObjectRefused if they can't."""
-    parent = None if parent_uuid is None else _existing_parent(connection, parent_uuid)
-    roots = {node.root_id} | ({parent.root_id} if parent else set())
-    cluster.hold_trees(connection, roots)
-    nodes = providers.lock_trees(connection, roots)
-    below = tree.subtree(nodes.values(), node.id)
-    reason = tree.why_not_move(node, parent, below, may_reparent)
-    if reason is not None:
-        raise ObjectRefused(action="update", reason=reason)
-    return parent, below
+@dataclasses.dataclass(frozen=True)
+class _Move:
+    """A provider that is to be put under a parent (None: become a root).
+
+    :param below: ids of the provider and of all below it
+    """
+
+    node: Node
+    parent: Node | None
+    below: list[int]
+
+    @classmethod
+    def read(cls, connection: Connection, uuid: str, parent_uuid: str | None) -> "_Move":
+        """As it is now. Raises ProviderNotFound or ObjectRefused."""
+        node = providers.place(connection, uuid)
+        if node is None:
+            raise ProviderNotFound(uuid=uuid)
+        parent = None if parent_uuid is None else _existing_parent(connection, parent_uuid)
+        below = tree.subtree(providers.of_trees(connection, [node.root_id]), node.id)
+        return cls(node, parent, below)
+
+    @property
+    def roots(self) -> set[int]:
+        """Of the trees that change. Who holds them decides who is in these trees."""
+        return {self.node.root_id} | ({self.parent.root_id} if self.parent else set())
+
+    @property
+    def rows(self) -> set[int]:
+        """What is written, and what that depends on."""
+        target = self.node.id if self.parent is None else self.parent.root_id
+        rows = self.roots | {self.node.id} | ({self.parent.id} if self.parent else set())
+        return rows if target == self.node.root_id else rows | set(self.below)
+
+
+def _lock_for_move(connection: Connection, uuid: str, parent_uuid: str | None) -> _Move:
+    """Lock all that the move needs, in one statement, and answer it as it is then.
+
+    Raises ProviderNotFound or ObjectRefused, and LostRace if the trees changed before they were
+    locked: what they need now may come before what is locked.
+    """
+    wanted = _Move.read(connection, uuid, parent_uuid).rows
+    locked = {node.id for node in providers.lock(connection, [], wanted).values()}
+    move = _Move.read(connection, uuid, parent_uuid)
+    if not move.rows <= locked:
+        raise LostRace()
+    cluster.hold_trees(connection, move.roots)
+    return move
 
 
 def delete_provider(database: Database, uuid: str) -> None:

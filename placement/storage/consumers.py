@@ -6,21 +6,30 @@ import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer, Owner
 from placement.storage import names
+from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
+from placement.storage.locking import by_primary_key
 from placement.storage.tables import consumer_types, consumers, projects, users
 
+_STATES = sa.select(
+    consumers.c.id,
+    consumers.c.uuid,
+    consumers.c.generation,
+    consumers.c.project_id,
+    consumers.c.user_id,
+    consumers.c.consumer_type_id,
+)
 _LOCK = (
-    sa.select(
-        consumers.c.id,
-        consumers.c.uuid,
-        consumers.c.generation,
-        consumers.c.project_id,
-        consumers.c.user_id,
-        consumers.c.consumer_type_id,
-    )
-    .where(consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+    _STATES.where(consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
     .order_by(consumers.c.id)
     .with_for_update()
+)
+_IDS = sa.select(consumers.c.id).where(consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+_LOCK_NUMBERED = by_primary_key(
+    _STATES.where(consumers.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(consumers.c.id)
+    .with_for_update(),
+    consumers,
 )
 _OWNER = (
     sa.select(
@@ -100,7 +109,13 @@ def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[
 
 def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
     """Lock the consumers for this transaction, in id order; keyed by uuid, unknown ones missing."""
-    rows = connection.execute(_LOCK, {"uuids": list(uuids)})
+    if connection.dialect.name in MYSQL and len(uuids) > 1:
+        ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars().all()
+        if not ids:
+            return {}
+        rows = connection.execute(_LOCK_NUMBERED, {"ids": list(ids)})
+    else:
+        rows = connection.execute(_LOCK, {"uuids": list(uuids)})
     return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}
 
 

@@ -48,6 +48,8 @@ TRIES = 10
 LONGEST_PAUSE = 1.0
 #: seconds after which no further try is begun
 PATIENCE = 30.0
+#: the cause of a further try when an operation found its locks outdated, and raised LostRace
+RACE = "race"
 
 
 def inserted_id(result: sa.CursorResult) -> int:
@@ -230,6 +232,7 @@ class Database:
         in the same rows. One of them was let through, and this one may lose many times in a row.
         """
         end = self._clock() + PATIENCE
+        cause: str | None
         for attempt in itertools.count(1):
             committing = False
             try:
@@ -238,6 +241,11 @@ class Database:
                     result = operation(connection)
                     committing = mode is self._writer
                 return result
+            except LostRace:
+                # what was to be locked changed before it was
+                cause, tries = RACE, tries - 1
+                if not tries or self._clock() >= end:
+                    raise
             except (DataError, OverflowError, UnicodeEncodeError) as error:
                 # the latter are SQLite's driver's words for what is beyond 64 bits or no UTF-8
                 raise ValueNotStorable() from error
@@ -254,9 +262,9 @@ class Database:
                     tries -= 1
                 if not tries or self._clock() >= end:
                     raise
-                self.retries[cause] += 1
-                LOG.debug("Runs again after %s (try %d)", cause, attempt)
-                self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
+            self.retries[cause] += 1
+            LOG.debug("Runs again after %s (try %d)", cause, attempt)
+            self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")
 
     def wait_until_reachable(self) -> None:

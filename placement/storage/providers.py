@@ -5,9 +5,10 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from placement.domain.provider import Node, Provider
-from placement.errors import LostRace, ProviderNotFound
+from placement.errors import ProviderNotFound
 from placement.storage.dialects import MYSQL
-from placement.storage.engine import TRIES, Connection, Database, inserted_id
+from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.locking import by_primary_key
 from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
 
@@ -42,19 +43,19 @@ _NODES = sa.select(
 _NAMED = providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 _NUMBERED = providers.c.id.in_(sa.bindparam("ids", expanding=True))
 #: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
-_LOCK = {
-    (True, False): _NODES.where(_NAMED).order_by(providers.c.id).with_for_update(),
-    (False, True): _NODES.where(_NUMBERED).order_by(providers.c.id).with_for_update(),
-    (True, True): (
-        _NODES.where(sa.or_(_NAMED, _NUMBERED)).order_by(providers.c.id).with_for_update()
-    ),
+_FIND = {
+    (True, False): _NODES.where(_NAMED),
+    (False, True): _NODES.where(_NUMBERED),
+    (True, True): _NODES.where(sa.or_(_NAMED, _NUMBERED)),
 }
+_LOCK = {
+    key: question.order_by(providers.c.id).with_for_update() for key, question in _FIND.items()
+}
+_LOCK_NUMBERED = by_primary_key(_LOCK[False, True], providers)
 _LOCK_ONE = _NODES.where(providers.c.uuid == sa.bindparam("uuid")).with_for_update()
-_LOCK_TREES = (
-    _NODES.where(providers.c.root_provider_id.in_(sa.bindparam("roots", expanding=True)))
-    .order_by(providers.c.id)
-    .with_for_update()
-)
+_OF_TREES = _NODES.where(
+    providers.c.root_provider_id.in_(sa.bindparam("roots", expanding=True))
+).order_by(providers.c.id)
 _BUMP = (
     sa.update(providers)
     .where(providers.c.id.in_(sa.bindparam("ids", expanding=True)))
@@ -84,18 +85,41 @@ def get(connection: Connection, uuid: str) -> Provider:
     return provider
 
 
+def place(connection: Connection, uuid: str) -> Node | None:
+    """Where the provider is in its tree, unlocked; None if there is none."""
+    row = connection.execute(_FIND[True, False], {"uuids": [uuid]}).one_or_none()
+    return Node(*row) if row else None
+
+
+def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
+    """Every provider of the trees with these roots, unlocked."""
+    return [Node(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
+
+
 def lock(
     connection: Connection, uuids: Collection[str], ids: Collection[int] = ()
 ) -> dict[str, Node]:
     """Lock providers, named by uuid or id, for this transaction, in id order.
 
-    Keyed by uuid; those that don't exist are missing.
+    All that a transaction locks of providers is to be locked by one call: of two, the second may
+    wait for a provider that comes before those of the first. Keyed by uuid; those that don't exist
+    are missing.
     """
     if not uuids and not ids:
         return {}
     given = {"uuids": list(uuids), "ids": list(ids)}
-    question = _LOCK[bool(uuids), bool(ids)]
-    rows = connection.execute(question, {name: some for name, some in given.items() if some})
+    wanted = {name: some for name, some in given.items() if some}
+    key = bool(uuids), bool(ids)
+    question = _LOCK[key]
+    if connection.dialect.name in MYSQL and len(uuids) + len(ids) > 1:
+        # it locks rows in the order in which it comes across them, which is that of the index
+        if uuids:
+            found = connection.execute(_FIND[key], wanted).all()
+            wanted = {"ids": [row.id for row in found]}
+            if not found:
+                return {}
+        question = _LOCK_NUMBERED
+    rows = connection.execute(question, wanted)
     return {node.uuid: node for node in (Node(*row) for row in rows)}
 
 
@@ -105,22 +129,6 @@ def lock_one(connection: Connection, uuid: str) -> Node:
     if row is None:
         raise ProviderNotFound(uuid=uuid)
     return Node(*row)
-
-
-def lock_trees(connection: Connection, root_ids: Collection[int]) -> dict[int, Node]:
-    """Lock every provider of the trees with these roots; keyed by id.
-
-    Children may join while we wait for a lock, unseen by the statement that waits. So it is asked
-    again until it finds no more than it has locked before. Raises LostRace if that never happens.
-    """
-    nodes: dict[int, Node] = {}
-    for _ in range(TRIES):
-        rows = connection.execute(_LOCK_TREES, {"roots": list(root_ids)})
-        found = {node.id: node for node in (Node(*row) for row in rows)}
-        if found.keys() == nodes.keys():
-            return found
-        nodes = found
-    raise LostRace()
 
 
 def bump(connection: Connection, ids: Collection[int]) -> None:

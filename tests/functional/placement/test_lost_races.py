@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from placement.domain.provider import Node
 from placement.storage import engine, providers
 from tests.functional.placement.cloud import CHILD, HOLDER, NEW, ROOT, holding, numbered, stock
 from tests.functional.placement.test_trouble import LAST_STATEMENT, LOCKED, trouble
@@ -151,23 +152,18 @@ def test_consumers_that_come_between_two_statements_again_and_again_are_a_confli
     assert (answer.status_code, filled.tables()) == (409, before)
 
 
-def test_trees_that_grow_again_and_again_while_they_are_locked_are_a_conflict(filled, monkeypatch):
+def test_a_tree_that_changes_again_and_again_before_it_is_locked_is_a_conflict(filled, monkeypatch):
     new = itertools.count(10**6)
-
-    class Growing:
-        """Connections to a database whose trees have another provider each time."""
-
-        def __init__(self, connection):
-            self.connection = connection
-
-        def execute(self, *_):
-            return [(next(new), "a uuid", 1, 1, None)]
-
-    lock_trees = providers.lock_trees
+    # each time another one is below the provider
     monkeypatch.setattr(
-        providers, "lock_trees", lambda connection, roots: lock_trees(Growing(connection), roots)
+        providers,
+        "of_trees",
+        lambda connection, roots: [
+            Node(next(new), "a uuid", 0, next(iter(roots)), providers.place(connection, CHILD).id)
+        ],
     )
     before = filled.tables()
     answer = filled.put(f"/resource_providers/{CHILD}", {"name": "m", "parent_provider_uuid": None})
 
     assert (answer.status_code, filled.tables()) == (409, before)
+    assert filled.database.retries["race"] == engine.TRIES - 1

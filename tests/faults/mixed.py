@@ -1,0 +1,181 @@
+"""All kinds of writes to the same few trees at once, by clients that know nothing of each other.
+
+The trees hold providers that are older than their parents, so that no order of rows is also the
+order of the trees.
+"""
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator
+
+from tests.databases.questions import ask
+from tests.faults.running import Answer, Client
+from tests.functional.placement.cloud import numbered, stock
+
+#: in the order in which they are created
+LEAF, MIDDLE, ROOT, OTHER_ROOT = (numbered("d", number) for number in range(1, 5))
+CLASSES = {"VCPU": 10_000, "CUSTOM_THING": 10_000}
+TRAITS = ("CUSTOM_X", "CUSTOM_Y", "HW_CPU_X86_AVX")
+AGGREGATES = tuple(numbered("e", number) for number in range(3))
+
+#: what a writer does once, with a number that no other one has; its answers' statuses
+Step = Callable[[Client, random.Random, int], Iterator[int]]
+
+
+def make(client: Client) -> None:
+    """OTHER_ROOT, and ROOT with MIDDLE below it and LEAF below that; all with inventories."""
+    _well(client.put("/resource_classes/CUSTOM_THING"))
+    for trait in TRAITS[:2]:
+        _well(client.put(f"/traits/{trait}"))
+    for uuid in (LEAF, MIDDLE, ROOT, OTHER_ROOT):
+        _well(client.post("/resource_providers", {"name": uuid, "uuid": uuid}))
+        _well(client.put(f"/resource_providers/{uuid}/inventories", stock(0, **CLASSES)))
+    _well(_put_below(client, MIDDLE, ROOT))
+    _well(_put_below(client, LEAF, MIDDLE))
+
+
+def claim(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A new consumer takes something of a parent and of its child, and gives it back."""
+    consumer = numbered("c", number)
+    held = {uuid: {"VCPU": 1} for uuid in chance.sample([ROOT, MIDDLE, LEAF], 2)}
+    yield _hold(client, consumer, held)
+    yield client.delete(f"/allocations/{consumer}").status
+
+
+def claim_together(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """Two consumers that everybody uses are written in one request."""
+    body = {}
+    for consumer in chance.sample([numbered("f", n) for n in range(3)], 2):
+        uuid = chance.choice([ROOT, MIDDLE, LEAF])
+        now = client.get(f"/allocations/{consumer}").body
+        body[consumer] = _held(now.get("consumer_generation"), {uuid: {"CUSTOM_THING": 1}})
+    yield client.post("/allocations", body).status
+
+
+def keep_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A child is written with the parent that it has."""
+    yield _put_below(client, MIDDLE, ROOT).status
+
+
+def change_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A child moves, within its tree or to another, or becomes a root."""
+    yield _put_below(client, LEAF, chance.choice([MIDDLE, ROOT, OTHER_ROOT, None])).status
+
+
+def move_tree(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A provider moves with what is below it."""
+    yield _put_below(client, MIDDLE, OTHER_ROOT).status
+    yield _put_below(client, MIDDLE, ROOT).status
+
+
+def come_and_go(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A provider is created below another one, filled and deleted."""
+    uuid = numbered("b", number)
+    parent = chance.choice([MIDDLE, LEAF, ROOT])
+    body = {"name": uuid, "uuid": uuid, "parent_provider_uuid": parent}
+    path = f"/resource_providers/{uuid}"
+    yield client.post("/resource_providers", body).status
+    yield client.put(f"{path}/inventories", stock(0, **CLASSES)).status
+    yield client.put(f"{path}/traits", _traits(1, TRAITS)).status
+    yield client.delete(path).status
+
+
+def change_inventories(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    path = f"/resource_providers/{chance.choice([ROOT, MIDDLE, LEAF])}/inventories"
+    generation = client.get(path).body["resource_provider_generation"]
+    yield client.put(path, stock(generation, **CLASSES)).status
+
+
+def change_traits(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    path = f"/resource_providers/{chance.choice([ROOT, MIDDLE, LEAF])}/traits"
+    generation = client.get(path).body["resource_provider_generation"]
+    yield client.put(path, _traits(generation, chance.sample(TRAITS, 2))).status
+
+
+def change_aggregates(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    path = f"/resource_providers/{chance.choice([ROOT, MIDDLE, LEAF])}/aggregates"
+    generation = client.get(path).body["resource_provider_generation"]
+    wanted = [*chance.sample(AGGREGATES, 2), numbered("e", 1000 + number)]
+    body = {"aggregates": wanted, "resource_provider_generation": generation}
+    yield client.put(path, body).status
+
+
+def reshape(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """The inventories of a parent and its child, and a new consumer's allocations, in one."""
+    stocks = {}
+    for uuid in (LEAF, MIDDLE):
+        now = client.get(f"/resource_providers/{uuid}/inventories").body
+        stocks[uuid] = stock(now["resource_provider_generation"], **CLASSES)
+    held = {ROOT: {"VCPU": 1}, LEAF: {"CUSTOM_THING": 1}}
+    allocations = {numbered("a", number): _held(None, held)}
+    yield client.post("/reshaper", {"inventories": stocks, "allocations": allocations}).status
+
+
+def name_things(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """Classes and traits come and go."""
+    for kind in ("resource_classes", "traits"):
+        path = f"/{kind}/CUSTOM_N{number % 7}"
+        yield client.put(path).status
+        yield client.delete(path).status
+
+
+CLAIMS: tuple[Step, ...] = (claim, claim_together)
+TREES: tuple[Step, ...] = (keep_parent, change_parent, move_tree, come_and_go)
+REST: tuple[Step, ...] = (
+    change_inventories,
+    change_traits,
+    change_aggregates,
+    reshape,
+    name_things,
+)
+#: what may be answered to a writer that isn't alone
+FINE = {200, 201, 204, 404, 409}
+
+
+def write(client: Client, step: Step, times: int, first: int) -> dict[int, int]:
+    """Do it so often, with numbers from `first` on; how often each status was answered."""
+    chance = random.Random(first)
+    found: dict[int, int] = {}
+    for number in itertools.islice(itertools.count(first), times):
+        for status in step(client, chance, number):
+            found[status] = found.get(status, 0) + 1
+    return found
+
+
+_DEADLOCKS = {
+    "postgresql": "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+    "mysql": "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+    "WHERE VARIABLE_NAME = 'INNODB_DEADLOCKS'",
+}
+
+
+def deadlocks(url: str) -> int:
+    """How many there were, as the database counts them; PostgreSQL when connections have ended."""
+    return int(ask(url, _DEADLOCKS[url.partition(":")[0]])[0][0])
+
+
+def _hold(client: Client, consumer: str, held: dict) -> int:
+    return client.put(f"/allocations/{consumer}", _held(None, held)).status
+
+
+def _held(generation: int | None, held: dict) -> dict:
+    return {
+        "allocations": {uuid: {"resources": given} for uuid, given in held.items()},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": generation,
+        "consumer_type": "INSTANCE",
+    }
+
+
+def _traits(generation: int, names: Iterable[str]) -> dict:
+    return {"traits": list(names), "resource_provider_generation": generation}
+
+
+def _put_below(client: Client, uuid: str, parent: str | None) -> Answer:
+    body = {"name": uuid, "parent_provider_uuid": parent}
+    return client.put(f"/resource_providers/{uuid}", body)
+
+
+def _well(answer: Answer) -> None:
+    assert answer.status in (200, 201, 204), answer

@@ -1,0 +1,128 @@
+"""Writes lock rows in one order, so that they wait for each other and never in a circle."""
+
+import concurrent.futures
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
+
+from tests.databases.fixtures import CHOSEN
+from tests.databases.mortal import mortal
+from tests.databases.questions import connected
+from tests.faults import mixed
+from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.mixed import LEAF, MIDDLE, OTHER_ROOT, ROOT
+from tests.faults.running import Client, running
+from tests.functional.placement.cloud import NEW, expect, holding, numbered, stock
+from tests.functional.placement.service import Service
+
+#: how often each writer of the mixed load does what it does
+TIMES = 25
+ROW_LOCKERS = [kind for kind in CHOSEN if kind != "sqlite"]
+
+
+@pytest.fixture(scope="session", params=ROW_LOCKERS)
+def database_kind(request):
+    """Databases that lock rows; SQLite has a single lock."""
+    return request.param
+
+
+def test_writes_of_all_kinds_to_the_same_trees_meet_in_no_deadlock(database_kind):
+    steps = [*mixed.CLAIMS, *mixed.TREES, *mixed.REST]
+    # a server that counts nobody else's deadlocks
+    with mortal(database_kind) as server:
+        with running(server.url) as service, concurrent.futures.ThreadPoolExecutor() as pool:
+            mixed.make(service)
+            writers = {
+                step.__name__: pool.submit(
+                    mixed.write, Client(service.path), step, TIMES, 1000 * number
+                )
+                for number, step in enumerate(steps, 1)
+            }
+            answers = {name: writer.result() for name, writer in writers.items()}
+            assert all(found.keys() <= mixed.FINE for found in answers.values()), answers
+        assert mixed.deadlocks(server.url) == 0
+
+
+@pytest.fixture
+def service(database_url):
+    """The providers of the mixed load: LEAF, the oldest, is below MIDDLE, and that below ROOT."""
+    service = Service(database_url)
+    for uuid in (LEAF, MIDDLE, ROOT, OTHER_ROOT):
+        expect(service.post("/resource_providers", {"name": uuid, "uuid": uuid}), 200)
+        expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=9)), 200)
+    expect(put(service, MIDDLE, ROOT), 200)
+    expect(put(service, LEAF, MIDDLE), 200)
+    return service
+
+
+def put(service, uuid, parent):
+    body = {"name": uuid, "parent_provider_uuid": parent}
+    return service.put(f"/resource_providers/{uuid}", body)
+
+
+def create(service, parent):
+    uuid = numbered("b", 1)
+    body = {"name": uuid, "uuid": uuid, "parent_provider_uuid": parent}
+    return service.post("/resource_providers", body)
+
+
+def claim(service):
+    # the uuids' order is not the rows'
+    wanted = {uuid: {"VCPU": 1} for uuid in (ROOT, LEAF, MIDDLE)}
+    return service.put(f"/allocations/{NEW}", holding(wanted))
+
+
+#: by name: the write, and what it locks, by ascending id
+WRITES = {
+    "a move within the tree": (lambda service: put(service, LEAF, ROOT), [LEAF, ROOT]),
+    "a move to another tree": (
+        lambda service: put(service, MIDDLE, OTHER_ROOT),
+        [LEAF, MIDDLE, ROOT, OTHER_ROOT],
+    ),
+    "a child that becomes a root": (lambda service: put(service, LEAF, None), [LEAF, ROOT]),
+    "a new child of a child": (lambda service: create(service, MIDDLE), [MIDDLE, ROOT]),
+    "a claim": (claim, [LEAF, MIDDLE, ROOT]),
+}
+LOCK = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
+
+
+def is_locked(url, uuid):
+    """Whether some transaction holds this provider's row."""
+    with connected(url) as connection:
+        try:
+            connection.execute(sa.text(f"{LOCK} NOWAIT"), {"uuid": uuid})
+        except OperationalError:
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def held(url, uuid):
+    """While this lasts, another program holds the provider's row."""
+    with connected(url) as connection, connection.begin():
+        connection.execute(sa.text(LOCK), {"uuid": uuid})
+        yield
+
+
+@pytest.mark.parametrize(
+    ("write", "rows", "awaited"),
+    [(write, rows, at) for write, rows in WRITES.values() for at in range(len(rows))],
+    ids=[f"{name} {at}" for name, (_, rows) in WRITES.items() for at in range(len(rows))],
+)
+def test_a_write_that_waits_for_a_provider_holds_just_those_before_it(
+    service, database_url, write, rows, awaited
+):
+    with concurrent.futures.ThreadPoolExecutor() as beside:
+        with held(database_url, rows[awaited]):
+            answer = beside.submit(write, service)
+            wait_until_somebody_waits(database_url)
+            found = [is_locked(database_url, uuid) for uuid in rows]
+        assert found == [True] * (awaited + 1) + [False] * (len(rows) - awaited - 1)
+        assert answer.result().status_code in (200, 204)
+
+
+def test_a_child_written_with_the_parent_it_has_needs_no_lock_but_its_own(service, database_url):
+    with held(database_url, ROOT):
+        expect(put(service, MIDDLE, ROOT), 200)
