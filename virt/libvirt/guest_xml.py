@@ -17,10 +17,12 @@ def parse_guest(text: str, name: str) -> Guest:
         raise MalformedXML(what, "has no <uuid>")
     memory = domain.find("memory")
     memory_mb = 0 if memory is None else memory_kib(memory, what) // 1024
+    vcpu_cpus, pinned = _vcpu_cpus(domain, what)
     return Guest(
         uuid=uuid,
         name=domain.findtext("name", name),
-        vcpu_cpus=tuple(_vcpu_cpus(domain, what)),
+        vcpu_cpus=tuple(vcpu_cpus),
+        pinned_vcpus=frozenset(pinned),
         memory_mb=memory_mb,
         memory_cells=_memory_cells(domain, memory_mb, what),
         mediated_devices=tuple(_mediated_devices(domain)),
@@ -28,20 +30,23 @@ def parse_guest(text: str, name: str) -> Guest:
     )
 
 
-def _vcpu_cpus(domain: ElementTree.Element, what: str) -> list[frozenset[int]]:
+def _vcpu_cpus(domain: ElementTree.Element, what: str) -> tuple[list[frozenset[int]], list[int]]:
+    """Return where each virtual processor may run, and the numbers of those with a pin."""
     vcpu = domain.find("vcpu")
     count = "1" if vcpu is None else (vcpu.text or "").strip()
     if not count.isdigit():
         raise MalformedXML(what, f"<vcpu> is not a number: {count!r}")
     anywhere = None if vcpu is None else vcpu.get("cpuset")
     cpus = [_cpus(anywhere, what)] * int(count)
+    pinned = []
     for pin in domain.findall("./cputune/vcpupin"):
         number = pin.get("vcpu", "")
         if not number.isdigit():
             raise MalformedXML(what, f"<vcpupin> is for the vcpu {number!r}")
         if int(number) < len(cpus):
             cpus[int(number)] = _cpus(pin.get("cpuset"), what)
-    return cpus
+            pinned.append(int(number))
+    return cpus, pinned
 
 
 def _memory_cells(domain: ElementTree.Element, memory_mb: int, what: str) -> dict[int, int] | None:

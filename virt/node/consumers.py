@@ -16,10 +16,18 @@ from virt.virtapi import VirtAPI
 class Consumers:
     """Looks guests up by consumer. The hypervisor is asked for them once, when one is needed."""
 
-    def __init__(self, host_info: HostInfo, virtapi: VirtAPI, facts: HostFacts) -> None:
+    def __init__(
+        self,
+        host_info: HostInfo,
+        virtapi: VirtAPI,
+        facts: HostFacts,
+        dedicated: frozenset[int] = frozenset(),
+    ) -> None:
         self._host_info = host_info
         self._virtapi = virtapi
         self.facts = facts
+        #: processors of the host that a guest gets to itself
+        self.dedicated = dedicated
 
     @cached_property
     def _guests(self) -> dict[str, Guest]:
@@ -36,12 +44,12 @@ class Consumers:
 
     def has_pinned_guests(self) -> bool:
         """Say whether some guest has processors to itself."""
-        return any(guest.is_pinned for guest in self._guests.values())
+        return any(guest.is_pinned(self.dedicated) for guest in self._guests.values())
 
     def is_pinned(self, consumer: str) -> bool:
         """Say whether the consumer is such a guest, or the migration of one."""
         guest = self.guest(consumer) or self.migrating_guest(consumer)
-        return guest is not None and guest.is_pinned
+        return guest is not None and guest.is_pinned(self.dedicated)
 
     def devices(self, consumer: str) -> dict[str, int]:
         """Return physical device → how many of its mediated devices the consumer's guest has."""
@@ -120,7 +128,7 @@ class KnownPlaces:
         cells = [cell for cell in self.consumers.facts.cells if cell.id in self.cell_names]
         places = {
             self.cell_names[cell]: dict(found)
-            for cell, found in cell_places(guest, cells, amounts).items()
+            for cell, found in cell_places(guest, cells, amounts, self.consumers.dedicated).items()
         }
         for card, count in card_places(guest, self.cards).items():
             places.setdefault(self.card_names[card], {})[SRIOV_NET_VF] = count

@@ -95,6 +95,7 @@ class NodeDriver(ComputeDriver):
         """Report the machine (contract: ComputeDriver.update_provider_tree)."""
         with understood(reshaping=allocations is not None):
             facts = self._host_info.facts()
+            cpus = self._cpus(facts)
             # Several things may move, and the last may fail: then nothing has moved.
             edited = copy.deepcopy(allocations)
             NodeUpdate(
@@ -102,8 +103,8 @@ class NodeDriver(ComputeDriver):
                 nodename=nodename,
                 allocations=edited,
                 facts=facts,
-                cpus=self._cpus(facts),
-                consumers=Consumers(self._host_info, self.virtapi, facts),
+                cpus=cpus,
+                consumers=Consumers(self._host_info, self.virtapi, facts, cpus.dedicated),
                 conf=self.conf,
                 ratios_from=self._get_allocation_ratios,
                 reserved_disk_gb=self._reserved_disk_gb(facts),

@@ -1,7 +1,8 @@
 """What drivers need to know of a machine, as plain values, and who tells them: a `HostInfo`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -103,7 +104,9 @@ class Guest:
     """One guest, running or not.
 
     `vcpu_cpus` says for each virtual processor which of the host's it may run on; an empty set is
-    "any". `memory_cells` is host NUMA cell → MiB, or None if that isn't fixed.
+    "any". `pinned_vcpus` are the numbers of those that were pinned one by one, while the others
+    only share what all may run on; None is "all that may run on one processor". `memory_cells` is
+    host NUMA cell → MiB, or None if that isn't fixed.
     `mediated_devices` are uuids, `pci_addresses` those of devices it was given whole.
     """
 
@@ -112,13 +115,29 @@ class Guest:
     vcpu_cpus: Sequence[frozenset[int]]
     memory_mb: int
     memory_cells: Mapping[int, int] | None = None
+    pinned_vcpus: frozenset[int] | None = None
     mediated_devices: Sequence[str] = ()
     pci_addresses: Sequence[str] = ()
 
-    @property
-    def is_pinned(self) -> bool:
-        """Say whether each virtual processor has one of the host's to itself."""
-        return bool(self.vcpu_cpus) and all(len(cpus) == 1 for cpus in self.vcpu_cpus)
+    def own_cpus(self, dedicated: Collection[int]) -> dict[int, int]:
+        """Return virtual processor → the host's that it has to itself, one of `dedicated`.
+
+        Where a guest may run says only that it runs nowhere else: processors that aren't dedicated
+        are other guests' as well, however few of them there are.
+        """
+        found = {
+            number: next(iter(cpus))
+            for number, cpus in enumerate(self.vcpu_cpus)
+            if len(cpus) == 1
+            and cpus.issubset(dedicated)
+            and (self.pinned_vcpus is None or number in self.pinned_vcpus)
+        }
+        uses = Counter(found.values())
+        return {number: cpu for number, cpu in found.items() if uses[cpu] == 1}
+
+    def is_pinned(self, dedicated: Collection[int]) -> bool:
+        """Say whether each virtual processor has one of the host's `dedicated` to itself."""
+        return 0 < len(self.vcpu_cpus) == len(self.own_cpus(dedicated))
 
 
 class HostInfo(Protocol):

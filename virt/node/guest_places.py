@@ -1,7 +1,7 @@
 """Where guests are on the host: on which cells, on which cards, with which mediated devices."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from virt.node.facts import Guest, MediatedDevice, NumaNode
 
@@ -10,15 +10,19 @@ Places = dict[int | str, dict[str, int]]
 
 
 def cell_places(
-    guest: Guest, cells: Sequence[NumaNode], amounts: Mapping[str, int]
+    guest: Guest,
+    cells: Sequence[NumaNode],
+    amounts: Mapping[str, int],
+    dedicated: Collection[int],
 ) -> dict[int, dict[str, int]]:
     """Return what the guest has on which cell, for the classes of which that is certain.
 
     :param amounts: what is asked for: class → how much the guest's consumer holds. Virtual
         processors that have one of the host's to themselves are PCPU if it holds both kinds
+    :param dedicated: processors of the host that a guest can have to itself
     """
     places: dict[int, dict[str, int]] = {}
-    for resource_class, cpus in _processors_by_class(guest, amounts).items():
+    for resource_class, cpus in _processors_by_class(guest, amounts, dedicated).items():
         found = [_cell_of(one, cells) for one in cpus]
         counts = Counter(cell for cell in found if cell is not None)
         if cpus and counts.total() == len(cpus):
@@ -46,7 +50,7 @@ def device_counts(guest: Guest, devices: Sequence[MediatedDevice]) -> dict[str, 
 
 
 def _processors_by_class(
-    guest: Guest, amounts: Mapping[str, int]
+    guest: Guest, amounts: Mapping[str, int], dedicated: Collection[int]
 ) -> dict[str, list[frozenset[int]]]:
     """Divide the virtual processors, each told by where it may run, among VCPU and PCPU."""
     cpus = list(guest.vcpu_cpus)
@@ -54,9 +58,10 @@ def _processors_by_class(
         return {"VCPU": cpus}
     if not amounts.get("VCPU"):
         return {"PCPU": cpus}
+    own = guest.own_cpus(dedicated)
     return {
-        "VCPU": [one for one in cpus if len(one) != 1],
-        "PCPU": [one for one in cpus if len(one) == 1],
+        "VCPU": [one for number, one in enumerate(cpus) if number not in own],
+        "PCPU": [one for number, one in enumerate(cpus) if number in own],
     }
 
 

@@ -161,6 +161,31 @@ class TestPCPU:
         make_driver(**self.OPTIONS).update_provider_tree(tree, "host1")
         assert tree.data(ROOT).inventory["PCPU"] == record(4)
 
+    def test_guests_that_float_on_one_processor_of_the_shared_ones_keep_vcpu(
+        self, make_driver, tree, host
+    ):
+        on_one = replace(floating(uuid(2), 2), vcpu_cpus=[frozenset({1})] * 2)
+        host.there = [pinned(uuid(1), [4, 5]), on_one, pinned(uuid(3), [2, 3])]
+        allocations = {uuid(n): body({ROOT: {"VCPU": 2}}) for n in (1, 2, 3)}
+        reshape(make_driver(**self.OPTIONS), tree, allocations)
+        assert [resources(allocations)[uuid(n)][ROOT] for n in (1, 2, 3)] == [
+            {"PCPU": 2},
+            {"VCPU": 2},
+            {"VCPU": 2},
+        ]
+        host.there = [on_one]
+        make_driver(**self.OPTIONS).update_provider_tree(tree, "host1")
+
+    def test_of_a_guest_that_holds_both_kinds_the_dedicated_ones_are_pcpu(
+        self, make_driver, tree, host
+    ):
+        mixed = [frozenset({0}), frozenset({1}), frozenset({6}), frozenset({7})]
+        host.there = [replace(floating(uuid(1), 4), vcpu_cpus=mixed)]
+        add(tree, ROOT, PCPU=4)
+        allocations = {uuid(1): body({ROOT: {"VCPU": 2, "PCPU": 2}})}
+        reshape(make_driver(**self.OPTIONS, **CELLS), tree, allocations)
+        assert by_name(tree, allocations) == {uuid(1): {"numa0": {"VCPU": 2}, "numa1": {"PCPU": 2}}}
+
     def test_more_pinned_than_there_are_fails_it_naming_the_consumers(
         self, make_driver, tree, host
     ):

@@ -25,6 +25,7 @@ from tests.unit.virt.node.hosts import (
 )
 from virt.inventory import record
 from virt.libvirt import LibvirtDriver
+from virt.node.cpu_sets import configured_cpus
 from virt.node.facts import NumaNode
 from virt.reshape.capacity import Stock
 from virt.virtapi import NoopVirtAPI
@@ -210,9 +211,9 @@ def next_options(draw, world):
     return options(draw(st.booleans()), dedicated, draw(st.booleans()), classes)
 
 
-def expected_totals(world, has_become_pcpu):
+def expected_totals(world, has_become_pcpu, dedicated):
     """Totals by consumer; what pinned consumers held as VCPU may have become PCPU."""
-    pinned_guests = {guest.uuid for guest in world.host.there if guest.is_pinned}
+    pinned_guests = {guest.uuid for guest in world.host.there if guest.is_pinned(dedicated)}
     migrating = Migrations().migrating_instance
     expected = totals(world.allocations)
     for consumer, amounts in expected.items():
@@ -230,9 +231,10 @@ def test_totals_are_preserved_and_nothing_is_overfilled(data):
     driver = world.driver(data.draw(next_options(world)))
     before = copy.deepcopy(world.allocations)
     uses_before = world.uses()
-    had_pinned = any(guest.is_pinned for guest in world.host.there)
+    dedicated = configured_cpus(driver.conf).dedicated or frozenset()
+    had_pinned = any(guest.is_pinned(dedicated) for guest in world.host.there)
     expected = expected_totals(
-        world, had_pinned and driver.conf.compute.cpu_dedicated_set is not None
+        world, had_pinned and driver.conf.compute.cpu_dedicated_set is not None, dedicated
     )
     try:
         driver.update_provider_tree(world.tree, "host1")

@@ -201,13 +201,41 @@ class TestDevices:
 class TestGuests:
     def test_a_guest_with_pins_knows_its_processors_and_its_memory(self):
         guest = parse_guest(guest_xml(uuid(1), pins=["2", "3"], cell=0), "g")
-        assert (guest.vcpu_cpus, guest.is_pinned) == ((frozenset({2}), frozenset({3})), True)
+        assert guest.vcpu_cpus == (frozenset({2}), frozenset({3}))
+        assert guest.own_cpus(range(4)) == {0: 2, 1: 3}
+        assert guest.is_pinned(range(4))
         assert guest.memory_cells == {0: 1024}
 
     def test_a_guest_without_pins_floats(self):
         guest = parse_guest(guest_xml(uuid(1), vcpus=3), "g")
-        assert (guest.vcpu_cpus, guest.is_pinned) == ((frozenset(),) * 3, False)
+        assert guest.vcpu_cpus == (frozenset(),) * 3
+        assert not guest.is_pinned(range(4))
         assert guest.memory_cells is None
+
+    @pytest.mark.parametrize(
+        ("pins", "dedicated", "own"),
+        [
+            (["2", "3"], {2, 3}, {0: 2, 1: 3}),
+            (["2", "3"], {4, 5}, {}),
+            (["2", "3"], {3, 4}, {1: 3}),
+            (["2", "2"], {2, 3}, {}),
+            (["2-3", "3"], {2, 3}, {1: 3}),
+            (["2"], {2, 3}, {0: 2}),
+        ],
+    )
+    def test_processors_are_its_own_if_pinned_to_them_within_the_dedicated_ones(
+        self, pins, dedicated, own
+    ):
+        guest = parse_guest(guest_xml(uuid(1), pins=pins), "g")
+        assert guest.own_cpus(dedicated) == own
+        assert guest.is_pinned(dedicated) is (len(own) == 2)
+
+    @pytest.mark.parametrize("vcpus", [1, 2])
+    def test_a_guest_that_floats_on_one_processor_is_not_pinned_to_it(self, vcpus):
+        text = guest_xml(uuid(1), vcpus=vcpus).replace("'static'", "'static' cpuset='2'")
+        guest = parse_guest(text, "g")
+        assert guest.vcpu_cpus == (frozenset({2}),) * vcpus
+        assert not guest.is_pinned({2, 3})
 
     def test_a_guest_with_cells_of_its_own_has_memory_on_several(self):
         text = guest_xml(uuid(1), vcpus=4).replace(
