@@ -6,6 +6,7 @@ directories are given, so that the same code reads a tree of files laid out by h
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from virt.node.files import entries, parsed, parsed_if_there, whole_number
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
 _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")
+# How a line of /proc/cpuinfo begins that tells of processors, on any architecture.
+_PROCESSOR = re.compile(r"(# processors|processor( \d+)?|cpu|cpus detected|cpu number)\s*:", re.I)
 _RANGE = re.compile(r"\d+(-\d+)?")
 _KIB_IN_MIB = 1024
 
@@ -120,20 +123,33 @@ def parse_cpu_list(text: str) -> frozenset[int]:
 def parse_cpuinfo(text: str) -> Processor:
     """Read /proc/cpuinfo as x86 (`flags`) and ARM (`Features`) kernels write it.
 
-    Other architectures' files give a Processor without features. Raises ValueError.
+    Other architectures' files give a Processor without features: the words would mean something
+    else. They need not have a block for each processor, nor call it `processor` (s390x says
+    `# processors` first, then `processor 0`, then has blocks with a `cpu number`). Raises
+    ValueError for a file that names none at all, and for numbers that aren't.
     """
-    blocks = [block for block in map(_cpuinfo_block, text.split("\n\n")) if "processor" in block]
-    if not blocks:
+    blocks = [block for block in map(_cpuinfo_block, text.split("\n\n")) if block]
+    named = [block for block in blocks if "processor" in block]
+    if not named and not any(map(_PROCESSOR.match, text.splitlines())):
         raise ValueError("names no processor")
-    first = blocks[0]
-    features = (set(block.get("flags", block.get("Features", "")).split()) for block in blocks)
-    siblings, cores = int(first.get("siblings", 1)), int(first.get("cpu cores", 1))
+    features = [_features(block) for block in named] or [set()]
+    siblings, cores = (int(_first(blocks, key, "1")) for key in ("siblings", "cpu cores"))
     return Processor(
-        vendor=first.get("vendor_id", first.get("CPU implementer", "")),
-        model=first.get("model name", ""),
+        vendor=_first(blocks, "vendor_id", _first(blocks, "CPU implementer", "")),
+        model=_first(blocks, "model name", ""),
         features=frozenset(set.intersection(*features)),
         threads_per_core=max(1, siblings // max(1, cores)),
     )
+
+
+def _features(block: Mapping[str, str]) -> set[str]:
+    """Return what an x86 or ARM kernel says of one processor."""
+    arm = block.get("Features", "") if "CPU implementer" in block else ""
+    return set(block.get("flags", arm).split())
+
+
+def _first(blocks: Sequence[Mapping[str, str]], key: str, otherwise: str) -> str:
+    return next((block[key] for block in blocks if key in block), otherwise)
 
 
 def _cpuinfo_block(block: str) -> dict[str, str]:

@@ -19,6 +19,40 @@ ARM_CPUINFO = "\n".join(
 )
 
 
+S390X_CPUINFO = (
+    "vendor_id       : IBM/S390\n# processors    : 2\nbogomips per cpu: 3033.00\n"
+    "max thread id   : 1\nfeatures\t: esan3 zarch stfle msa ldisp eimm dfp edat vx fpu fp sie \n"
+    "facilities      : 0 1 2 3 4 6 7\n"
+    "cache0          : level=1 type=Data scope=Private size=128K line_size=256 associativity=8\n"
+    "processor 0: version = FF,  identification = 0133E8,  machine = 2964\n"
+    "processor 1: version = FF,  identification = 0133E8,  machine = 2964\n\n"
+) + "\n".join(
+    f"cpu number      : {cpu}\nphysical id     : 1\ncore id         : 0\nbook id         : 1\n"
+    "siblings        : 2\ncpu cores       : 1\nversion         : FF\n"
+    "identification  : 0133E8\nmachine         : 2964\ncpu MHz dynamic : 5000\n"
+    for cpu in range(2)
+)
+
+POWER_CPUINFO = (
+    "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 2166.0MHz\n"
+    "revision\t: 2.2 (pvr 004e 1202)\n\n"
+    "timebase\t: 512000000\nplatform\t: PowerNV\nmodel\t\t: 8335-GTH\n"
+)
+
+RISCV_CPUINFO = (
+    "processor\t: 0\nhart\t\t: 2\nisa\t\t: rv64imafdch\nmmu\t\t: sv39\nuarch\t\t: sifive,u74-mc\n"
+)
+
+LOONGARCH_CPUINFO = (
+    "system type\t\t: generic-loongson-machine\n\nprocessor\t\t: 0\npackage\t\t\t: 0\n"
+    "Model Name\t\t: Loongson-3A5000\nFeatures\t\t: cpucfg lam ual fpu lsx lasx crc32\n"
+)
+
+SPARC_CPUINFO = (
+    "cpu\t\t: UltraSparc T2 (Niagara2)\nfpu\t\t: T2 integrated FPU\nncpus probed\t: 64\n"
+)
+
+
 class Machine:
     """Writes the files; `nodes` is node id → (cpu list, memory in MiB)."""
 

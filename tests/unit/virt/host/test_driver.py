@@ -5,7 +5,7 @@ import pytest
 from compute import exceptions
 from tests.unit.virt.conftest import ROOT_UUID
 from tests.unit.virt.consumers import body, resources, uuid
-from tests.unit.virt.host.machines import ARM_CPUINFO, Machine, two_sockets
+from tests.unit.virt.host.machines import ARM_CPUINFO, S390X_CPUINFO, Machine, two_sockets
 from virt.host.driver import HostDriver
 from virt.host.facts import KernelFacts
 from virt.host.host_info import LinuxHostInfo
@@ -165,6 +165,17 @@ def test_an_aarch64_machine_has_aarch64_traits(driver_on, tmp_path, tree):
     driver_on(machine).update_provider_tree(tree, "host1")
 
     assert tree.has_traits("host1", ["HW_CPU_AARCH64_AES", "HW_ARCH_AARCH64"])
+
+
+def test_an_s390x_machine_is_reported(driver_on, tmp_path, tree):
+    machine = two_sockets(tmp_path)
+    machine.write(machine.procfs / "cpuinfo", S390X_CPUINFO)
+    driver = driver_on(machine)
+
+    driver.update_provider_tree(tree, "host1")
+
+    assert tree.data("host1").inventory["VCPU"]["total"] == 8
+    assert not [trait for trait in tree.data("host1").traits if "X86" in trait]
 
 
 # NUMA

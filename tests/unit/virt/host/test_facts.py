@@ -4,10 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.virt.host.machines import ARM_CPUINFO, Machine, cpuinfo, two_sockets
+from tests.unit.virt.host.machines import (
+    ARM_CPUINFO,
+    LOONGARCH_CPUINFO,
+    POWER_CPUINFO,
+    RISCV_CPUINFO,
+    S390X_CPUINFO,
+    SPARC_CPUINFO,
+    Machine,
+    cpuinfo,
+    two_sockets,
+)
 from virt.host.facts import KernelFacts, Memory, parse_cpu_list, parse_cpuinfo
 from virt.node.disk import disk_space
-from virt.node.facts import HostFactsError, NumaNode
+from virt.node.facts import HostFactsError, NumaNode, Processor
 
 
 def facts_of(machine):
@@ -166,6 +176,21 @@ def test_arm_processors_have_features_too():
     processor = parse_cpuinfo(ARM_CPUINFO)
 
     assert ("asimd" in processor.features, processor.vendor) == (True, "0x41")
+
+
+@pytest.mark.parametrize(
+    ("text", "vendor", "threads"),
+    [
+        (S390X_CPUINFO, "IBM/S390", 2),
+        (POWER_CPUINFO, "", 1),
+        (RISCV_CPUINFO, "", 1),
+        (LOONGARCH_CPUINFO, "", 1),
+        (SPARC_CPUINFO, "", 1),
+    ],
+    ids=["s390x", "power", "riscv", "loongarch", "sparc"],
+)
+def test_processors_of_other_architectures_have_no_features(text, vendor, threads):
+    assert parse_cpuinfo(text) == Processor(vendor, "", frozenset(), threads)
 
 
 def test_threads_per_core_come_from_siblings_and_cores():
