@@ -1,8 +1,9 @@
 """How the report client reaches placement: options, adapter, verbs, and what a lost call means.
 
 Everything goes through a keystoneauth1 adapter that doesn't raise on HTTP status, so a caller
-looks at the response; a response is truthy below 400. What keystoneauth1 does raise, when there
-is nothing to answer, is a `ClientException` (compute.md §3.1, §3.3).
+looks at the response; it is truthy below 400, and then it is a success that placement promises. A
+success of another kind is a `ClientException`, as is what keystoneauth1 raises when there is
+nothing to answer (compute.md §3.1, §3.3).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.report.promised import as_promised
 
 if TYPE_CHECKING:
     from requests import Response
@@ -103,7 +105,8 @@ class Transport:
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
-        return _sound(self._client.get(url, **_request(version, global_request_id)))
+        response = self._client.get(url, **_request(version, global_request_id))
+        return as_promised("GET", url, response)
 
     def post(
         self,
@@ -113,7 +116,8 @@ class Transport:
         global_request_id: str | None = None,
     ) -> Response:
         """POST `data` as JSON."""
-        return _sound(self._client.post(url, json=data, **_request(version, global_request_id)))
+        response = self._client.post(url, json=data, **_request(version, global_request_id))
+        return as_promised("POST", url, response)
 
     def put(
         self,
@@ -124,13 +128,15 @@ class Transport:
     ) -> Response:
         """PUT `data` as JSON; None: no body."""
         sent = {} if data is None else {"json": data}
-        return _sound(self._client.put(url, **sent, **_request(version, global_request_id)))
+        response = self._client.put(url, **sent, **_request(version, global_request_id))
+        return as_promised("PUT", url, response)
 
     def delete(
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """DELETE `url`."""
-        return _sound(self._client.delete(url, **_request(version, global_request_id)))
+        response = self._client.delete(url, **_request(version, global_request_id))
+        return as_promised("DELETE", url, response)
 
     def _warn_limited(self, message: str, *args: object) -> None:
         """Warn once, then be silent the next ten times: what is wrong here stays wrong a while."""
@@ -144,17 +150,6 @@ class Transport:
         self._warn_limited("The placement API endpoint was not found.")
         # The catalogue it was looked for in is kept by the adapter; only a new one looks again.
         self._client = self._create_client()
-
-
-def _sound(response: Response) -> Response:
-    """Raise InvalidResponse, a ClientException, for a success that isn't placement's.
-
-    What answers with a page or with half a body is a proxy, or a connection that broke.
-    """
-    body = response.content.strip()
-    if response and body and not (body.startswith(b"{") and body.endswith(b"}")):
-        raise ksa_exc.InvalidResponse(response=response)
-    return response
 
 
 def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:

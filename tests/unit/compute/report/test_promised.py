@@ -1,0 +1,263 @@
+"""An answer that isn't what placement promises is a failure, whatever was asked (compute.md §3)."""
+
+from types import SimpleNamespace
+
+import pytest
+from keystoneauth1 import exceptions as ksa_exc
+
+from compute import config, exceptions
+from compute.report import SchedulerReportClient
+from compute.report.promised import NotPlacementsAnswer
+from compute.report.resource_request import RequestGroup, ResourceRequest
+from tests.unit.compute.report.answers import FakeAdapter, answer
+
+NODE = SimpleNamespace(uuid="u", hypervisor_hostname="n")
+HELD = {
+    "allocations": {"u": {"generation": 3, "resources": {"VCPU": 2}}},
+    "project_id": "p",
+    "user_id": "u",
+    "consumer_generation": 5,
+}
+ROW = {"uuid": "u", "name": "n", "generation": 0, "parent_provider_uuid": None}
+LISTED = answer(200, {"resource_providers": [ROW]})
+HOLDS, HOLDS_NOTHING = answer(200, HELD), answer(200, {"allocations": {}})
+AGGREGATES = answer(200, {"aggregates": ["a"], "resource_provider_generation": 3})
+REQUEST = ResourceRequest({"": RequestGroup(resources={"VCPU": 1})})
+PAYLOAD = {"allocations": {"u": {"resources": {"VCPU": 1}}}}
+
+
+def flush(edit, allocations=None):
+    def call(client):
+        tree = client._provider_tree.subtree("u")
+        edit(tree)
+        client.update_from_provider_tree(None, tree, allocations)
+
+    return call
+
+
+# What is called, how it is answered until the request in question, and that request's method.
+CALLS = {
+    "reading a tree": (lambda c: c.get_providers_in_tree(None, "u"), [], "GET"),
+    "reading a provider": (lambda c: c._get_resource_provider(None, "u"), [], "GET"),
+    "reading a name": (lambda c: c.get_resource_provider_name(None, "v"), [], "GET"),
+    "looking for a name": (lambda c: c.get_provider_by_name(None, "n"), [], "GET"),
+    "creating": (lambda c: c._create_resource_provider(None, "v", "n"), [], "POST"),
+    "deleting": (lambda c: c._delete_provider(None, "u"), [], "DELETE"),
+    "inventories": (lambda c: c._refresh_inventory(None, "u"), [], "GET"),
+    "aggregates": (lambda c: c._get_provider_aggregates(None, "u"), [], "GET"),
+    "traits": (lambda c: c.get_provider_traits(None, "u"), [], "GET"),
+    "sharing providers": (lambda c: c._get_sharing_providers(None, ["a"]), [], "GET"),
+    "ensuring a tree": (lambda c: c.get_provider_tree_and_ensure_root(None, "v"), [], "GET"),
+    "ensuring a subtree": (lambda c: c.get_provider_subtree_and_ensure_root(None, "v"), [], "GET"),
+    "making a class": (
+        lambda c: c.set_inventory_for_provider(None, "u", {"CUSTOM_A": {"total": 1}}),
+        [],
+        "PUT",
+    ),
+    "setting inventory": (
+        lambda c: c.set_inventory_for_provider(None, "u", {"VCPU": {"total": 1}}),
+        [],
+        "PUT",
+    ),
+    "knowing traits": (lambda c: c.set_traits_for_provider(None, "u", ["CUSTOM_A"]), [], "GET"),
+    "making a trait": (
+        lambda c: c.set_traits_for_provider(None, "u", ["CUSTOM_A"]),
+        [answer(200, {"traits": []})],
+        "PUT",
+    ),
+    "setting traits": (
+        lambda c: c.set_traits_for_provider(None, "u", ["T"]),
+        [answer(200, {"traits": ["T"]})],
+        "PUT",
+    ),
+    "setting aggregates": (lambda c: c.set_aggregates_for_provider(None, "u", ["b"]), [], "PUT"),
+    "joining an aggregate": (
+        lambda c: c.aggregate_add_host(None, "b", rp_uuid="u"),
+        [AGGREGATES],
+        "PUT",
+    ),
+    "leaving an aggregate": (
+        lambda c: c.aggregate_remove_host(None, "a", "n"),
+        [LISTED, AGGREGATES],
+        "PUT",
+    ),
+    "a provider's allocations": (
+        lambda c: c.get_allocations_for_resource_provider(None, "u"),
+        [],
+        "GET",
+    ),
+    "a consumer's allocations": (lambda c: c.get_allocs_for_consumer(None, "c"), [], "GET"),
+    "a consumer's allocations, the old way": (
+        lambda c: c.get_allocations_for_consumer(None, "c"),
+        [],
+        "GET",
+    ),
+    "a tree's allocations": (
+        lambda c: c.get_allocations_for_provider_tree(None, "u"),
+        [],
+        "GET",
+    ),
+    "writing allocations": (lambda c: c.put_allocations(None, "c", PAYLOAD), [], "PUT"),
+    "deleting allocations": (
+        lambda c: c.delete_allocation_for_instance(None, "c", force=True),
+        [],
+        "DELETE",
+    ),
+    "emptying allocations": (
+        lambda c: c.delete_allocation_for_instance(None, "c"),
+        [HOLDS],
+        "PUT",
+    ),
+    "leaving a tree": (
+        lambda c: c.remove_provider_tree_from_instance_allocation(None, "c", "u"),
+        [HOLDS, LISTED],
+        "PUT",
+    ),
+    "claiming": (
+        lambda c: c.claim_resources(None, "c", PAYLOAD, "p", "u", "1.36"),
+        [HOLDS_NOTHING],
+        "PUT",
+    ),
+    "moving allocations": (
+        lambda c: c.move_allocations(None, "c", "d"),
+        [HOLDS, HOLDS_NOTHING],
+        "POST",
+    ),
+    "holding more": (
+        lambda c: c.add_resources_to_instance_allocation(None, "c", {"u": {"VCPU": 1}}),
+        [HOLDS],
+        "PUT",
+    ),
+    "holding less": (
+        lambda c: c.remove_resources_from_instance_allocation(None, "c", {"u": {"VCPU": 1}}),
+        [HOLDS],
+        "PUT",
+    ),
+    "deleting a node": (
+        lambda c: c.delete_resource_provider(None, NODE),
+        [LISTED],
+        "DELETE",
+    ),
+    "deleting a node and what is held of it": (
+        lambda c: c.delete_resource_provider(None, NODE, cascade=True, instances=["c"]),
+        [],
+        "DELETE",
+    ),
+    "candidates": (lambda c: c.get_allocation_candidates(None, REQUEST), [], "GET"),
+    "usages for limits": (lambda c: c.get_usages_counts_for_limits(None, "p"), [], "GET"),
+    "usages for quota": (lambda c: c.get_usages_counts_for_quota(None, "p"), [], "GET"),
+    "flushing a new child": (flush(lambda tree: tree.new_child("x", "u")), [], "GET"),
+    "flushing inventory": (
+        flush(lambda tree: tree.update_inventory("u", {"VCPU": {"total": 1}})),
+        [],
+        "PUT",
+    ),
+    "reshaping": (flush(lambda tree: None, allocations={}), [], "POST"),
+    "reading back what was reshaped": (
+        flush(lambda tree: None, allocations={}),
+        [answer(204)],
+        "GET",
+    ),
+}
+
+# What is no success of placement's, for any request of the method: status and text.
+WRONG = {
+    "GET": [(201, "{}"), (202, "{}"), (204, ""), (206, "{}"), (200, ""), (200, "<html/>")],
+    "POST": [(202, ""), (206, ""), (200, ""), (201, "<html/>")],
+    "PUT": [(202, ""), (206, ""), (203, "{}"), (200, "")],
+    "DELETE": [(200, ""), (200, "{}"), (202, ""), (203, "")],
+}
+REDIRECTIONS = [(status, "") for status in (300, 301, 302, 303, 304, 305, 307, 308)]
+
+#: None is a failure wherever a method may answer it (compute.md §3.3), and False a refusal.
+FAILURES = (ksa_exc.ClientException, exceptions.NovaException)
+
+
+@pytest.fixture
+def make():
+    def make(*answers):
+        conf = config.load(files=[], environ={})
+        client = SchedulerReportClient(FakeAdapter(*answers), conf, sleep=lambda seconds: None)
+        client._provider_tree.new_root("n", "u", 0)
+        client._associations_read("u")
+        return client
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "text"),
+    [
+        pytest.param(name, status, text, id=f"{name}-{status}-{text or 'empty'}")
+        for name, (_, _, method) in CALLS.items()
+        for status, text in [*WRONG[method], *REDIRECTIONS]
+    ],
+)
+def test_what_placement_doesnt_promise_is_no_success(make, call, status, text):
+    act, before, _ = CALLS[call]
+    client = make(*before, answer(status, text=text))
+    try:
+        outcome = act(client)
+    except FAILURES:
+        outcome = None
+    assert outcome is None
+    # Nothing was done as if it had succeeded, and nothing is remembered of it.
+    assert client._client.answers == []
+    assert client._provider_tree.get_provider_uuids() in (["u"], [])
+    assert not client._provider_tree.exists("u") or not client._provider_tree.data("u").inventory
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 301, 302, 304, 307, 308])
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_a_reshape_that_placement_didnt_confirm_has_failed(make, status, text):
+    client = make(answer(status, text=text))
+    with pytest.raises(exceptions.ReshapeFailed, match=rf"answered {status}"):
+        flush(lambda tree: None, allocations={})(client)
+
+
+def test_every_public_method_that_asks_placement_is_looked_at():
+    quiet = {"apply", "plan", "clear_provider_cache", "invalidate_resource_provider"}
+    verbs = {"get", "post", "put", "delete", "working_with"}
+    public = {name for name in dir(SchedulerReportClient) if not name.startswith("_")}
+    with open(__file__, encoding="utf-8") as file:
+        text = file.read()
+    assert [name for name in public - quiet - verbs if f"c.{name}(" not in text] == [
+        "update_from_provider_tree"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "status"),
+    [
+        ("GET", "/resource_providers/u/inventories", 204),
+        ("GET", "/traits/T", 200),
+        ("POST", "/reshaper", 201),
+        ("POST", "/allocations", 200),
+        ("PUT", "/allocations/c", 200),
+        ("PUT", "/traits/T", 200),
+        ("DELETE", "/allocations/c", 202),
+    ],
+)
+def test_the_verbs_themselves_refuse_it_and_say_what_it_was(make, method, url, status):
+    client = make(answer(status, text="{}"))
+    verb = getattr(client, method.lower())
+    with pytest.raises(NotPlacementsAnswer, match=f"{method} {url} was answered {status}, and"):
+        verb(url, *[{}] * (method in ("POST", "PUT")))
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "status", "text"),
+    [
+        ("GET", "/traits/T", 204, ""),
+        ("POST", "/resource_classes", 201, ""),
+        ("POST", "/resource_providers", 201, "{}"),
+        ("PUT", "/traits/T", 201, ""),
+        ("PUT", "/resource_classes/CUSTOM_A", 204, ""),
+        ("GET", "/anything", 404, "<html/>"),
+        ("DELETE", "/allocations/c", 503, ""),
+    ],
+)
+def test_promised_answers_and_errors_are_handed_on(make, method, url, status, text):
+    client = make(answer(status, text=text))
+    verb = getattr(client, method.lower())
+    assert verb(url, *[{}] * (method in ("POST", "PUT"))).status_code == status
