@@ -1,10 +1,11 @@
 """How much of each resource class an instance takes (compute.md §4.9, §4.10)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from compute.instances import Flavor, Instance
+from compute.instances import Flavor
 
 OVERRIDE = "resources:"
 PCI_DEVICE = "PCI_DEVICE"
@@ -45,13 +46,13 @@ def resources_from_flavor(flavor: Flavor, booted_from_volume: bool = False) -> d
     return {name: amount for name, amount in resources.items() if amount}
 
 
-def generic_pci_devices(instance: Instance) -> int:
-    """Return how many whole PCI devices the instance has; SR-IOV functions are none."""
+def generic_pci_devices(devices: Iterable[Mapping[str, Any]], instance_uuid: str) -> int:
+    """Return how many of these are whole PCI devices of the instance; SR-IOV functions are none."""
     return sum(
-        device.get("instance_uuid") == instance.uuid
+        device.get("instance_uuid") == instance_uuid
         and device.get("status") == "allocated"
         and device.get("dev_type") == "type-PCI"
-        for device in instance.pci_devices
+        for device in devices
     )
 
 

@@ -24,6 +24,7 @@ RESIZE_PREP = "resize_prep"
 RESIZE_MIGRATING = "resize_migrating"
 RESIZE_MIGRATED = "resize_migrated"
 RESIZE_FINISH = "resize_finish"
+RESIZE_REVERTING = "resize_reverting"
 REBUILDING = "rebuilding"
 MIGRATING = "migrating"
 

@@ -17,10 +17,11 @@ FINISHED = "finished"
 CONFIRMED = "confirmed"
 REVERTED = "reverted"
 ERROR = "error"
+COMPLETED = "completed"
 DONE = "done"
 
 #: a migration of one of these is over and holds nothing
-ENDED = frozenset({CONFIRMED, REVERTED, "failed", "completed", "cancelled", DONE})
+ENDED = frozenset({CONFIRMED, REVERTED, "failed", COMPLETED, "cancelled", DONE})
 
 
 @dataclass
@@ -50,6 +51,11 @@ class Migration:
     def in_progress(self) -> bool:
         """Whether it is neither over nor failed. A finished one can still be reverted."""
         return self.status not in ENDED and self.status != ERROR
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the instance moved for good."""
+        return self.status in (CONFIRMED, COMPLETED, DONE)
 
     @property
     def is_live_migration(self) -> bool:

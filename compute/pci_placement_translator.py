@@ -230,10 +230,10 @@ def _heal(
     holders: Mapping[str, Collection[str]],
     allocations: dict[str, dict[str, Any]],
 ) -> bool:
-    """Make each holder's allocations of devices those of the devices it has."""
+    """Make each holder's allocations of devices those of the devices it has, if any."""
     changed = False
     for consumer, addresses in sorted(holders.items()):
-        if not addresses or consumer not in allocations:
+        if consumer not in allocations:
             continue
         records = allocations[consumer]["allocations"]
         should = {
@@ -241,7 +241,7 @@ def _heal(
             for one in wanted
             if (count := len(set(addresses).intersection(one.addresses)))
         }
-        if not should:
+        if addresses and not should:
             continue
         # What it holds of devices that are gone stays until it is gone itself.
         for uuid in (managed[one.name] for one in wanted):

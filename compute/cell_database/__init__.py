@@ -13,6 +13,7 @@ from compute.cell_database.families import (
     HostMappings,
     Instances,
     Migrations,
+    OwnAllocations,
     Services,
 )
 from compute.cell_database.store import DuplicateRecord
@@ -25,6 +26,7 @@ __all__ = [
     "HostMappings",
     "Instances",
     "Migrations",
+    "OwnAllocations",
     "Services",
 ]
 
@@ -38,6 +40,7 @@ class CellDatabase(Protocol):
     migrations: Migrations
     aggregates: Aggregates
     host_mappings: HostMappings
+    own_allocations: OwnAllocations
 
     def mark(self) -> Hashable:
         """Return something that is another after any change, whoever made it.

@@ -3,15 +3,17 @@
 Everything handed out is a copy: change it and `save` it. "Not there" is None or an empty list.
 """
 
+import contextlib
 from collections.abc import Iterable
 from typing import Generic
 
 from compute.aggregate_record import Aggregate, HostMapping
-from compute.cell_database.store import R, Store
+from compute.cell_database.store import DuplicateRecord, R, Store
 from compute.compute_node import ComputeNode
 from compute.exceptions import ComputeHostNotFound, InstanceNotFound, ObjectActionError
 from compute.instances import Instance
-from compute.migration_record import DONE, ENDED, Migration
+from compute.migration_record import COMPLETED, DONE, ENDED, REVERTED, Migration
+from compute.own_allocation import OwnAllocation
 from compute.service_record import Service
 
 
@@ -170,19 +172,41 @@ class Migrations(_Family[Migration]):
 
     def in_progress_and_error(self, host: str, nodename: str) -> list[Migration]:
         """Return those from or to a host's node that are under way or failed, oldest first."""
+        return [m for m in self._of_node(host, nodename) if m.status not in ENDED]
+
+    def unsettled(self, host: str, nodename: str) -> list[Migration]:
+        """As `in_progress_and_error`, and those whose source may not have taken back its own."""
+        return [m for m in self._of_node(host, nodename) if m.status not in ENDED - {REVERTED}]
+
+    def _of_node(self, host: str, nodename: str) -> list[Migration]:
         leaving = self._store.find(source_compute=host, source_node=nodename)
         coming = self._store.find(dest_compute=host, dest_node=nodename)
         found = {migration.id: migration for migration in [*leaving, *coming]}
-        return [
-            migration
-            for _, migration in sorted(found.items(), key=lambda item: item[0] or 0)
-            if migration.status not in ENDED
-        ]
+        return [found[key] for key in sorted(found, key=lambda key: key or 0)]
 
     def evacuated_from(self, host: str, nodename: str) -> list[Migration]:
         """Return the evacuations that left a host's node for good, oldest first."""
         found = self._store.find(source_compute=host, source_node=nodename)
-        return [m for m in found if m.is_evacuation and m.status in (DONE, "completed")]
+        return [m for m in found if m.is_evacuation and m.status in (DONE, COMPLETED)]
+
+
+class OwnAllocations(_Family[OwnAllocation]):
+    """What the trackers of the cell's nodes allocate themselves."""
+
+    def of_node(self, node_uuid: str) -> set[str]:
+        """Return the consumers whose part of a node its tracker allocates."""
+        return {own.consumer_uuid for own in self._store.find(node_uuid=node_uuid)}
+
+    def add(self, consumer_uuid: str, node_uuid: str) -> None:
+        """Keep that the tracker does so for this one; a second time makes no difference."""
+        with contextlib.suppress(DuplicateRecord):
+            self._store.add(OwnAllocation(consumer_uuid, node_uuid), "own allocation")
+
+    def discard(self, consumer_uuid: str, node_uuid: str) -> None:
+        """Keep it no longer, if it was kept."""
+        known = self._first(consumer_uuid=consumer_uuid, node_uuid=node_uuid)
+        if known is not None:
+            self._store.remove(known.id)
 
 
 class Aggregates(_Family[Aggregate]):

@@ -13,6 +13,7 @@ from compute.cell_database.families import (
     HostMappings,
     Instances,
     Migrations,
+    OwnAllocations,
     Services,
 )
 from compute.cell_database.store import DuplicateRecord, R
@@ -105,13 +106,15 @@ class MemoryCellDatabase:
         migrations: MemoryStore[Any] = MemoryStore(lambda migration: {migration.uuid})
         aggregates: MemoryStore[Any] = MemoryStore(lambda aggregate: {aggregate.uuid})
         mappings: MemoryStore[Any] = MemoryStore(lambda mapping: {mapping.host})
-        self._stores = (nodes, services, instances, migrations, aggregates, mappings)
+        own: MemoryStore[Any] = MemoryStore(lambda own: {(own.consumer_uuid, own.node_uuid)})
+        self._stores = (nodes, services, instances, migrations, aggregates, mappings, own)
         self.compute_nodes = ComputeNodes(nodes)
         self.services = Services(services)
         self.instances = Instances(instances)
         self.migrations = Migrations(migrations)
         self.aggregates = Aggregates(aggregates)
         self.host_mappings = HostMappings(mappings)
+        self.own_allocations = OwnAllocations(own)
 
     def mark(self) -> Hashable:
         """See CellDatabase."""

@@ -19,6 +19,7 @@ from compute.cell_database.families import (
     HostMappings,
     Instances,
     Migrations,
+    OwnAllocations,
     Services,
 )
 from compute.cell_database.store import DuplicateRecord, R
@@ -26,6 +27,7 @@ from compute.compute_node import ComputeNode
 from compute.exceptions import InvalidConfiguration
 from compute.instances import Instance
 from compute.migration_record import Migration
+from compute.own_allocation import OwnAllocation
 from compute.service_record import Service
 
 FILE_NAME = "berth-compute.db"
@@ -122,6 +124,9 @@ class SQLiteCellDatabase:
         self.migrations = Migrations(SQLStore(engine, tables.migrations, Migration))
         self.aggregates = Aggregates(SQLStore(engine, tables.aggregates, Aggregate))
         self.host_mappings = HostMappings(SQLStore(engine, tables.host_mappings, HostMapping))
+        self.own_allocations = OwnAllocations(
+            SQLStore(engine, tables.own_allocations, OwnAllocation)
+        )
         # It never writes, so that SQLite counts every change as somebody else's.
         self._watching = sqlite3.connect(path, check_same_thread=False)
         self._watching_lock = threading.Lock()

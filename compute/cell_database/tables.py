@@ -65,6 +65,7 @@ migrations = sa.Table(
     sa.Column("details", sa.JSON, nullable=False),
     sa.Index("migrations_source", "source_compute", "source_node"),
     sa.Index("migrations_dest", "dest_compute", "dest_node"),
+    sa.Index("migrations_instance", "instance_uuid"),
 )
 
 aggregates = sa.Table(
@@ -81,4 +82,13 @@ host_mappings = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("host", sa.String(255), nullable=False, unique=True),
     sa.Column("details", sa.JSON, nullable=False),
+)
+
+own_allocations = sa.Table(
+    "own_allocations",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("consumer_uuid", sa.String(36), nullable=False),
+    sa.Column("node_uuid", sa.String(36), nullable=False),
+    sa.UniqueConstraint("node_uuid", "consumer_uuid"),
 )

@@ -1,17 +1,25 @@
 """Giving instances a share of a node, and taking it back (compute.md §4.11)."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 
-from compute import exceptions, migration_record, pci_devices
+from compute import exceptions, held_shares, migration_record, pci_devices
 from compute.claims import Claim, MoveClaim
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
-from compute.instances import Flavor, Instance, MigrationContext
+from compute.held_shares import Holding, Side
+from compute.instances import (
+    DELETED,
+    Flavor,
+    Instance,
+    MigrationContext,
+    allows_resource_removal,
+)
 from compute.migration_record import Migration
-from compute.resource_tracker.node_records import moving_key
+from compute.provider_tree import Resource
 from compute.resource_tracker.written_allocations import WrittenAllocations
 
 LOG = logging.getLogger(__name__)
@@ -54,13 +62,12 @@ class Claiming(WrittenAllocations):
                 instance.pci_devices = self._choose_pci(instance, nodename) or []
             instance.numa_topology = claim.claimed_numa_topology or instance.numa_topology
             self._set_instance_host_and_node(instance, node)
-            self._update_usage_from_instance(context, instance, nodename)
+            self._track(instance, nodename)
+            self._hold(held_shares.built(instance), nodename)
             try:
                 self._report_claim(context, instance, node, allocations)
             except Exception:
-                self._forget_instance(context, instance, nodename)
-                instance.numa_topology, instance.pci_devices, instance.resources = before
-                self._save(instance)
+                self._forget_instance(context, instance, node, *before)
                 raise
             return claim
 
@@ -69,12 +76,9 @@ class Claiming(WrittenAllocations):
     ) -> None:
         """Take back what `instance_claim` gave; the instance is on no host any more."""
         with self._locks.of(nodename):
-            self._forget_instance(context, instance, nodename)
-            instance.numa_topology = None
-            instance.pci_devices = []
-            instance.resources = []
-            self._save(instance)
-            self._update(context, self.compute_nodes[nodename])
+            node = self.compute_nodes[nodename]
+            self._forget_instance(context, instance, node, None, [], [])
+            self._update_after_abort(context, node)
 
     def update_usage(self, context: RequestContext, instance: Instance, nodename: str) -> None:
         """Count a tracked instance as it is now; one that is deleted gives its share back."""
@@ -82,9 +86,13 @@ class Claiming(WrittenAllocations):
             if self.disabled(nodename) or instance.uuid not in self._state(nodename).instances:
                 return
             node = self.compute_nodes[nodename]
-            if self._update_usage_from_instance(context, instance, nodename) < 0:
-                self._delete_allocations(context, instance, node)
-            self._note_usage(nodename)
+            if allows_resource_removal(instance.vm_state, instance.task_state):
+                self._untrack(instance, nodename)
+                is_deleted = instance.vm_state == DELETED
+                self._release(context, instance.uuid, node, is_deleted)
+            else:
+                self._track(instance, nodename)
+                self._note_usage(nodename)
             self._update(context, node)
 
     # Moves
@@ -190,13 +198,11 @@ class Claiming(WrittenAllocations):
                 new_resources=resources,
             )
             self._save(instance)
-            self._update_usage_from_migration(instance, migration, nodename)
+            self._hold(held_shares.claimed(instance, migration, self.host, nodename), nodename)
             try:
-                self._report_claim(context, instance, node, allocations, flavor)
+                self._report_claim(context, instance, node, allocations)
             except Exception:
-                self._forget_move(context, instance, nodename, flavor)
-                migration.status = migration_record.ERROR
-                self.cell.migrations.save(migration)
+                self._abort_move(context, instance, node, migration)
                 raise
             return claim
 
@@ -217,6 +223,9 @@ class Claiming(WrittenAllocations):
         migration.dest_host = node.host_ip
         if not migration.is_live_migration:
             migration.status = migration_record.PRE_MIGRATING
+        elif not migration.in_progress:
+            # A destination gave it up before.
+            migration.status = migration_record.ACCEPTED
         if migration.id is None:
             self.cell.migrations.create(migration)
         else:
@@ -235,29 +244,104 @@ class Claiming(WrittenAllocations):
         with self._locks.of(nodename):
             if nodename not in self.compute_nodes:
                 return
-            if flavor is None:
-                flavor = instance.new_flavor if prefix == "new_" else instance.old_flavor
-            self._forget_move(context, instance, nodename, flavor or instance.flavor, prefix)
-            self._update(context, self.compute_nodes[nodename])
+            node = self.compute_nodes[nodename]
+            if prefix == "new_":
+                self._abort_move(context, instance, node, self._migration_of(instance))
+            else:
+                self._leave_source(context, instance, node, self._migration_of(instance))
+            self._update_after_abort(context, node)
 
     def drop_move_claim_at_source(
         self, context: RequestContext, instance: Instance, migration: Migration
     ) -> None:
         """Confirm the move: the source gives up what the instance had."""
-        self._end(migration, migration_record.CONFIRMED)
-        self.drop_move_claim(context, instance, migration.source_node or "", prefix="old_")
+        nodename = migration.source_node or ""
+        with self._locks.of(nodename):
+            self._end(migration, migration_record.CONFIRMED)
+            if nodename not in self.compute_nodes:
+                return
+            node = self.compute_nodes[nodename]
+            self._leave_source(context, instance, node, migration)
+            self._update_after_abort(context, node)
 
     def drop_move_claim_at_dest(
         self, context: RequestContext, instance: Instance, migration: Migration
     ) -> None:
-        """Revert the move: the destination gives up what the instance would have had."""
-        self._end(migration, migration_record.REVERTED)
-        instance.revert_migration_context()
-        self.drop_move_claim(context, instance, migration.dest_node or "", prefix="new_")
+        """Revert the move: the destination gives up what the instance would have had.
+
+        Until the source has taken the instance back, its share stays with it there.
+        """
+        nodename = migration.dest_node or ""
+        with self._locks.of(nodename):
+            instance.revert_migration_context()
+            instance.migration_context = None
+            self._save(instance)
+            self._end(migration, migration_record.REVERTED)
+            if nodename not in self.compute_nodes:
+                return
+            node = self.compute_nodes[nodename]
+            self._give_up(context, instance, node, Side.NEW, migration)
+            self._update_after_abort(context, node)
 
     def _end(self, migration: Migration, status: str) -> None:
         migration.status = status
         self.cell.migrations.save(migration)
+
+    def _abort_move(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: ComputeNode,
+        migration: Migration | None,
+    ) -> None:
+        """Undo a claim of a move here: it is over, and nothing of it stays in the records."""
+        if migration is not None and migration.in_progress:
+            self._end(migration, migration_record.ERROR)
+        instance.migration_context = None
+        if migration is None or migration.is_resize:
+            instance.old_flavor = instance.new_flavor = None
+        self._save(instance)
+        self._give_up(context, instance, node, Side.NEW, migration)
+
+    def _leave_source(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: ComputeNode,
+        migration: Migration | None,
+    ) -> None:
+        """Take from the source what the instance had there; it is its destination's for good."""
+        instance.apply_migration_context()
+        instance.migration_context = None
+        self._save(instance)
+        self._give_up(context, instance, node, Side.OLD, migration)
+
+    def _give_up(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        node: ComputeNode,
+        side: Side,
+        migration: Migration | None,
+    ) -> None:
+        """Count one side of a move no longer, and see to it that placement doesn't, either."""
+        nodename = node.hypervisor_hostname
+        known = self._state(nodename).holdings.get(instance.uuid) or Holding(instance)
+        left = replace(known.without(side, migration), instance=instance)
+        if left.shares:
+            self._hold(left, nodename)
+            if self._writes_all() or instance.uuid in self._state(nodename).own:
+                self._settle(context, left, node)
+        else:
+            self._untrack(instance, nodename)
+            self._release(context, instance.uuid, node)
+
+    def _migration_of(self, instance: Instance) -> Migration | None:
+        """The migration that the instance was last claimed for."""
+        context = instance.migration_context
+        if context is None or context.migration_id is None:
+            return None
+        return self.cell.migrations.by_id(context.migration_id)
 
     # Allocations of instances that left
 
@@ -302,12 +386,16 @@ class Claiming(WrittenAllocations):
 
     def _room_for(self, instance: Instance, nodename: str) -> tuple[list[dict[str, Any]], bool]:
         """Return the NUMA topologies that are placed there, and whether PCI requests can be met."""
-        placed = list(self._state(nodename).numa.values())
+        placed = [
+            dict(share.numa_topology)
+            for share in self._state(nodename).shares()
+            if share.numa_topology
+        ]
         return placed, self._choose_pci(instance, nodename) is not None
 
     def _choose_pci(self, instance: Instance, nodename: str) -> list[dict[str, Any]] | None:
         state = self._state(nodename)
-        taken = set().union(*state.pci_taken.values())
+        taken = state.taken_devices()
         return pci_devices.choose(state.pci_devices, taken, instance.pci_requests, instance.uuid)
 
     def _report_claim(
@@ -316,13 +404,28 @@ class Claiming(WrittenAllocations):
         instance: Instance,
         node: ComputeNode,
         allocations: Given,
-        flavor: Flavor | None = None,
     ) -> None:
         """Write the claim's allocations, unless the scheduler did, and the node's record."""
-        there_already = allocations and not self._writes_all()
-        if not there_already and not self._write_allocations(context, instance, node, flavor):
-            raise exceptions.ComputeResourcesUnavailable(reason="placement refused the allocation")
+        if allocations and not self._writes_all():
+            self._disown(instance.uuid, node)
+        else:
+            held = self._state(node.hypervisor_hostname).holdings[instance.uuid]
+            if not self._settle(context, held, node):
+                raise exceptions.ComputeResourcesUnavailable(
+                    reason="placement refused the allocation"
+                )
         self._update(context, node)
+
+    def _update_after_abort(self, context: RequestContext, node: ComputeNode) -> None:
+        """Report what is left. The share is given back already: a failure is logged."""
+        try:
+            self._update(context, node)
+        except (exceptions.NovaException, ClientException) as failure:
+            LOG.warning(
+                "Node %s will be reported at the next update: %s",
+                node.hypervisor_hostname,
+                failure,
+            )
 
     def _set_instance_host_and_node(self, instance: Instance, node: ComputeNode) -> None:
         instance.host = instance.launched_on = self.host
@@ -333,32 +436,22 @@ class Claiming(WrittenAllocations):
         else:
             self._save(instance)
 
-    def _forget_instance(self, context: RequestContext, instance: Instance, nodename: str) -> None:
-        if self._update_usage_from_instance(context, instance, nodename, is_removed=True) < 0:
-            self._delete_allocations(context, instance, self.compute_nodes[nodename])
-        self._note_usage(nodename)
-        instance.host = instance.node = instance.compute_id = None
-
-    def _forget_move(
+    def _forget_instance(
         self,
         context: RequestContext,
         instance: Instance,
-        nodename: str,
-        flavor: Flavor,
-        prefix: str = "new_",
+        node: ComputeNode,
+        numa_topology: dict[str, Any] | None,
+        devices: list[dict[str, Any]],
+        resources: list[Resource],
     ) -> None:
-        state = self._state(nodename)
-        if state.migrations.pop(instance.uuid, None) is not None:
-            self._release(state, moving_key(instance.uuid))
-            self._add_usage(nodename, flavor, instance, -1)
-            if instance.uuid not in state.instances:
-                self._delete_allocations(context, instance, self.compute_nodes[nodename])
-        elif prefix == "old_" and instance.uuid in state.instances:
-            self._update_usage_from_instance(context, instance, nodename, is_removed=True)
-            self._delete_allocations(context, instance, self.compute_nodes[nodename])
-        instance.migration_context = None
-        self._note_usage(nodename)
+        """Undo the claim of a new instance, which then is on no host and has what it had before."""
+        instance.host = instance.node = instance.compute_id = None
+        instance.numa_topology, instance.pci_devices = numa_topology, devices
+        instance.resources = resources
         self._save(instance)
+        self._untrack(instance, node.hypervisor_hostname)
+        self._release(context, instance.uuid, node)
 
     def _save(self, instance: Instance) -> None:
         """Keep the instance's record, if it has one: not every caller's instances are recorded."""

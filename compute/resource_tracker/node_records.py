@@ -4,15 +4,16 @@ import copy
 import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from compute import exceptions
+from compute import exceptions, held_shares
 from compute.allocation_ratios import apply_ratios
 from compute.cell_database import CellDatabase, DuplicateRecord
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
+from compute.held_shares import Holding, Share
 from compute.instances import Instance
 from compute.migration_record import Migration
 from compute.node_identity import NodeIdentity
@@ -27,38 +28,67 @@ from compute.service_record import Service
 LOG = logging.getLogger(__name__)
 
 
-_MOVING = "moving "
+class Records(NamedTuple):
+    """What the cell database says of a node.
 
+    `instances` are those on it, `migrations` those from or to it that are in progress or failed;
+    `holdings` are by instance, and empty for one that passed by.
+    """
 
-def moving_key(uuid: str) -> str:
-    """The key of what an instance holds as a migration, beside what it holds as itself."""
-    return f"{_MOVING}{uuid}"
-
-
-def instance_of_key(key: str) -> str:
-    """The instance's uuid, from either of its keys."""
-    return key.removeprefix(_MOVING)
+    instances: list[Instance] = []
+    migrations: list[Migration] = []
+    holdings: dict[str, Holding] = {}
 
 
 @dataclass
 class NodeState:
     """What the tracker knows of a node beside its record; guarded by the node's lock.
 
-    `instances` and `migrations` are what is counted, by the instance's uuid; `numa`, `pci_taken`
-    and `assigned` what is held, by that or by `moving_key` of it. `mark` is that of the cell
-    database when `records`, the instances and migrations there, were read.
+    `instances` are those on it and `holdings` what is held of it, both by the instance's uuid.
+    `own` are the consumers whose allocations here the tracker writes, `settled` what it last found
+    to be in placement. `mark` is that of the cell database when `records` were read.
     """
 
     instances: dict[str, Instance] = field(default_factory=dict)
-    migrations: dict[str, Migration] = field(default_factory=dict)
-    numa: dict[str, dict[str, Any]] = field(default_factory=dict)
+    holdings: dict[str, Holding] = field(default_factory=dict)
     pci_devices: list[Device] = field(default_factory=list)
-    pci_taken: dict[str, set[str]] = field(default_factory=dict)
-    assigned: dict[str, set[Resource]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    settled: dict[str, Hashable] = field(default_factory=dict)
     tree: ProviderSubTree | None = None
     mark: Hashable = None
-    records: tuple[list[Instance], list[Migration]] = ((), ())  # type: ignore[assignment]
+    records: Records = field(default_factory=Records)
     audited: tuple[Hashable, float] | None = None
+
+    @property
+    def migrations(self) -> dict[str, Migration]:
+        """Instance uuid → the migration that something is held for."""
+        return {
+            uuid: held.migration
+            for uuid, held in self.holdings.items()
+            if held.migration is not None and held.moves
+        }
+
+    def left_by_revert(self) -> dict[str, Holding]:
+        """Return the holdings, all empty, of those whose move here is being reverted."""
+        return {
+            uuid: held
+            for uuid, held in self.records.holdings.items()
+            if not held.shares
+            and held.migration is not None
+            and held_shares.is_reverting(held.instance, held.migration)
+        }
+
+    def shares(self) -> list[Share]:
+        """Return all that is held."""
+        return [share for held in list(self.holdings.values()) for share in held.shares]
+
+    def taken_devices(self) -> set[str]:
+        """Return the addresses of the PCI devices that are held."""
+        return set().union(*(share.addresses for share in self.shares()))
+
+    def assigned_resources(self) -> set[Resource]:
+        """Return the resources that are assigned."""
+        return {resource for share in self.shares() for resource in share.resources}
 
 
 class NodeRecords:
@@ -90,7 +120,6 @@ class NodeRecords:
         self._locks = NodeLocks()
         self._states: dict[str, NodeState] = {}
         self._markers: set[str] | None = None
-        self._written: set[str] = set()
         self._service: tuple[Hashable, Service | None] | None = None
 
     def set_service_ref(self, service_ref: Service) -> None:
@@ -128,7 +157,7 @@ class NodeRecords:
         """Provider uuid → class → what is assigned to instances."""
         assigned: dict[str, dict[str, set[Resource]]] = {}
         for state in list(self._states.values()):
-            for resource in set().union(*state.assigned.values()):
+            for resource in state.assigned_resources():
                 classes = assigned.setdefault(resource.provider_uuid, {})
                 classes.setdefault(resource.resource_class, set()).add(resource)
         return assigned

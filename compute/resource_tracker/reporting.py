@@ -6,13 +6,13 @@ import logging
 from collections.abc import Set
 from dataclasses import dataclass
 
-from compute import exceptions, pci_placement_translator
+from compute import exceptions, held_shares, pci_placement_translator
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
 from compute.instance_resources import PCI_DEVICE
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
-from compute.resource_tracker.node_records import NodeRecords, instance_of_key
+from compute.resource_tracker.node_records import NodeRecords
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
 from compute.resource_tracker.provider_additions import ProviderAdditions
 from compute.resource_tracker.reshape import Allocations, Reshaped
@@ -192,22 +192,19 @@ class Reporting(NodeRecords):
     def _holders_of_devices(
         self, tree: ProviderTree, nodename: str, allocations: Allocations
     ) -> dict[str, set[str]]:
-        """Return consumer → addresses of the devices it has.
-
-        While an instance moves away, its migration holds what it has here.
-        """
+        """Return consumer → addresses of the devices it has; see `held_shares.device_holders`."""
         state = self._state(nodename)
         here = set(tree.get_provider_uuids(nodename))
-        holders: dict[str, set[str]] = {}
-        for key, addresses in state.pci_taken.items():
-            instance = instance_of_key(key)
-            migration = state.migrations.get(instance)
-            consumers = [instance] if migration is None else [migration.uuid, instance]
-            for consumer in consumers:
-                if here & set(allocations.get(consumer, {}).get("allocations", ())):
-                    holders.setdefault(consumer, set()).update(addresses)
-                    break
-        return holders
+        present = {
+            consumer
+            for consumer, body in allocations.items()
+            if not here.isdisjoint(body["allocations"])
+        }
+        return held_shares.device_holders(
+            {**state.left_by_revert(), **state.holdings},
+            self.cell.migrations.by_uuids(present),
+            present,
+        )
 
     def _warn_if_absent(self, provider_id: str) -> None:
         """Warn, once, of a provider no node has; a node that wasn't reported yet may have it."""

@@ -7,9 +7,8 @@ from compute import exceptions, pci_devices
 from compute.compute_node import ComputeNode, missing_resources
 from compute.context import RequestContext
 from compute.host_address import local_address
-from compute.instances import Instance
-from compute.migration_record import Migration
 from compute.resource_tracker.claiming import Claiming
+from compute.resource_tracker.node_records import Records
 from compute.resource_tracker.reporting import WantedProviders
 
 LOG = logging.getLogger(__name__)
@@ -84,16 +83,15 @@ class ResourceTracker(Claiming):
 
     def _count(
         self, context: RequestContext, node: ComputeNode, resources: dict[str, Any]
-    ) -> tuple[list[Instance], list[Migration]]:
-        """Count anew what the node's instances and migrations use, and return them."""
+    ) -> Records:
+        """Count anew what the node's instances and migrations use, and return the records."""
         nodename = node.hypervisor_hostname
-        found, migrations = self._read_records(node)
-        self._update_usage_from_instances(context, found, nodename)
-        self._update_usage_from_migrations(context, migrations, nodename)
+        records = self._read_records(node)
+        self._count_holdings(records, nodename)
         node.metrics = list(resources.get("metrics") or [])
         self.stats[nodename].digest(resources.get("stats"))
         self._note_usage(nodename)
-        return found, migrations
+        return records
 
     def _update_available_resource(
         self, context: RequestContext, resources: dict[str, Any], startup: bool
@@ -103,16 +101,17 @@ class ResourceTracker(Claiming):
         if self.disabled(nodename):
             return
         node = self.compute_nodes[nodename]
-        found, migrations = self._count(context, node, resources)
-        by_uuid = {instance.uuid: instance for instance in found}
-        holders = {*by_uuid, *(migration.uuid for migration in migrations)}
+        records = self._count(context, node, resources)
+        by_uuid = {instance.uuid: instance for instance in records.instances}
+        by_uuid |= {u: held.instance for u, held in self._state(nodename).holdings.items()}
+        holders = {*by_uuid, *(migration.uuid for migration in records.migrations)}
         consumers: set[str] | None = set() if created else None
         if not created and self._audit_due(node, holders):
             consumers = self._remove_deleted_instances_allocations(
-                context, node, migrations, by_uuid
+                context, node, records.migrations, by_uuid
             )
         self._update(context, node, startup=startup)
-        self._heal_allocations(context, node, consumers)
+        self._settle_allocations(context, node, consumers)
         if consumers is not None:
             self._note_audit(node, holders)
         if startup:

@@ -3,185 +3,138 @@
 import logging
 from typing import Any
 
-from compute import exceptions, instances, migration_record, pci_devices
+from compute import exceptions, held_shares, migration_record, pci_devices
 from compute.compute_node import ComputeNode
-from compute.context import RequestContext
+from compute.held_shares import Holding, Side
 from compute.instance_resources import usage_of
-from compute.instances import Flavor, Instance, allows_resource_removal
+from compute.instances import Instance, allows_resource_removal
 from compute.migration_record import Migration
 from compute.provider_tree import Resource
 from compute.resource_tracker import root_inventory
-from compute.resource_tracker.node_records import NodeState, moving_key
+from compute.resource_tracker.node_records import Records
 from compute.resource_tracker.reporting import Reporting
 
 LOG = logging.getLogger(__name__)
 
 
 class UsageTracking(Reporting):
-    """Keeps the used amounts, the stats and the assigned resources of each node's record."""
+    """Keeps the used amounts, the stats and the holdings of each node up to date."""
 
     # From the cell database
 
-    def _read_records(self, node: ComputeNode) -> tuple[list[Instance], list[Migration]]:
-        """Return the instances and the live migrations of the node; as last time while nothing
-        in the database changed.
-
-        An instance on its way here is shown as it will be.
-        """
-        nodename = node.hypervisor_hostname
-        state = self._state(nodename)
+    def _read_records(self, node: ComputeNode) -> Records:
+        """Return what the records say of the node; as last time while nothing there changed."""
+        state = self._state(node.hypervisor_hostname)
         mark = self.cell.mark()
         if state.mark is None or state.mark != mark:
-            found = self.cell.instances.by_host_and_node(self.host, nodename)
-            for instance in found:
-                if instance.compute_id != node.id:
-                    instance.compute_id = node.id
-                    self.cell.instances.save(instance)
-            migrations = self.cell.migrations.in_progress_and_error(self.host, nodename)
-            arriving = {m.instance_uuid for m in migrations if self._arrives(m, nodename)}
-            for instance in found:
-                if instance.uuid in arriving:
-                    instance.apply_migration_context()
-            state.records = (found, migrations)
+            state.records = self._records(node)
+            state.own = self.cell.own_allocations.of_node(node.uuid)
             state.mark = mark
         return state.records
 
-    def _arrives(self, migration: Migration, nodename: str) -> bool:
-        return (
-            self._is_to(migration, nodename)
-            and not self._is_from(migration, nodename)
-            and migration.status not in (migration_record.FINISHED, migration_record.ERROR)
+    def _records(self, node: ComputeNode) -> Records:
+        nodename = node.hypervisor_hostname
+        found = self.cell.instances.by_host_and_node(self.host, nodename)
+        for instance in found:
+            if instance.compute_id != node.id:
+                instance.compute_id = node.id
+                self.cell.instances.save(instance)
+        near = self.cell.migrations.unsettled(self.host, nodename)
+        here = {instance.uuid: instance for instance in found}
+        passing = {migration.instance_uuid for migration in near} - here.keys()
+        concerned = [*found, *self.cell.instances.by_uuids(passing)]
+        moved = {*passing, *(i.uuid for i in found if i.migration_context is not None)}
+        moved.update(migration.instance_uuid for migration in near)
+        migrations = self.cell.migrations.of_instances(moved)
+        self._end_stale(concerned, migrations)
+        holdings = [
+            held_shares.holding(
+                instance, held_shares.relevant(instance, migrations), self.host, nodename
+            )
+            for instance in concerned
+        ]
+        for held in holdings:
+            # An instance that arrives is shown as it will be.
+            if [share.side for share in held.shares] == [Side.NEW]:
+                held.instance.apply_migration_context()
+        return Records(
+            found,
+            [m for m in near if m.status not in migration_record.ENDED],
+            {held.instance.uuid: held for held in holdings},
         )
 
-    def _is_to(self, migration: Migration, nodename: str) -> bool:
-        return (migration.dest_compute, migration.dest_node) == (self.host, nodename)
-
-    def _is_from(self, migration: Migration, nodename: str) -> bool:
-        return (migration.source_compute, migration.source_node) == (self.host, nodename)
+    def _end_stale(self, concerned: list[Instance], migrations: list[Migration]) -> None:
+        """Give up the migrations that their instances have gone on from."""
+        by_uuid = {instance.uuid: instance for instance in concerned}
+        for migration in migrations:
+            instance = by_uuid.get(migration.instance_uuid)
+            if (
+                instance is not None
+                and held_shares.is_under_way(instance, migration)
+                and held_shares.is_stale(instance, migration)
+            ):
+                LOG.warning(
+                    "Migration %s of instance %s is out of date", migration.uuid, instance.uuid
+                )
+                migration.status = migration_record.ERROR
+                self.cell.migrations.save(migration)
 
     # All of a node
 
-    def _update_usage_from_instances(
-        self, context: RequestContext, found: list[Instance], nodename: str
-    ) -> None:
-        """Count anew: what the host keeps for itself, and each instance that holds something."""
+    def _count_holdings(self, records: Records, nodename: str) -> None:
+        """Count anew each instance that holds something."""
+        state, stats = self._state(nodename), self.stats[nodename]
+        state.instances = {
+            instance.uuid: instance
+            for instance in records.instances
+            if not allows_resource_removal(instance.vm_state, instance.task_state)
+        }
+        state.holdings = {uuid: held for uuid, held in records.holdings.items() if held.shares}
+        stats.start_over()
+        for instance in state.instances.values():
+            stats.update_for_instance(instance)
+        self._note_usage(nodename)
+
+    # One instance
+
+    def _hold(self, held: Holding, nodename: str) -> None:
+        """Count what the instance holds now, in place of what it held before."""
+        state = self._state(nodename)
+        if held.shares:
+            state.holdings[held.instance.uuid] = held
+        else:
+            state.holdings.pop(held.instance.uuid, None)
+        self._note_usage(nodename)
+
+    def _track(self, instance: Instance, nodename: str) -> None:
+        """Count the instance as one of the node, as it is now."""
+        self._state(nodename).instances[instance.uuid] = instance
+        self.stats[nodename].update_for_instance(instance)
+
+    def _untrack(self, instance: Instance, nodename: str) -> None:
+        """Count the instance no longer, and nothing that it held."""
+        self._state(nodename).instances.pop(instance.uuid, None)
+        self.stats[nodename].update_for_instance(instance, is_removed=True)
+        self._hold(Holding(instance), nodename)
+
+    def _note_usage(self, nodename: str) -> None:
+        """Bring what follows from the holdings up to date in the record."""
         node, state = self.compute_nodes[nodename], self._state(nodename)
         node.reset_usage(
             vcpus=self.conf.reserved_host_cpus,
             memory_mb=self.conf.reserved_host_memory_mb,
             local_gb=root_inventory.reserved_disk_gb(self.conf),
         )
-        for tracked in (state.instances, state.numa, state.pci_taken, state.assigned):
-            tracked.clear()
-        self.stats[nodename].start_over()
-        for instance in found:
-            if not allows_resource_removal(instance.vm_state, instance.task_state):
-                self._update_usage_from_instance(context, instance, nodename)
-
-    def _update_usage_from_migrations(
-        self, context: RequestContext, migrations: list[Migration], nodename: str
-    ) -> None:
-        """Count what migrations hold beside the instances: the newest of each instance."""
-        state = self._state(nodename)
-        state.migrations.clear()
-        moved = {
-            instance.uuid: instance
-            for instance in self.cell.instances.by_uuids(m.instance_uuid for m in migrations)
-        }
-        newest = {m.instance_uuid: m for m in sorted(migrations, key=lambda m: m.id or 0)}
-        for uuid, migration in newest.items():
-            instance = moved.get(uuid)
-            if instance is None or not _is_moving(instance, migration):
-                continue
-            if _is_stale(instance, migration):
-                LOG.warning("Migration %s of instance %s is out of date", migration.uuid, uuid)
-                migration.status = migration_record.ERROR
-                self.cell.migrations.save(migration)
-                continue
-            self._update_usage_from_migration(instance, migration, nodename)
-
-    # One instance
-
-    def _update_usage_from_instance(
-        self, context: RequestContext, instance: Instance, nodename: str, is_removed: bool = False
-    ) -> int:
-        """Count the instance if it is new, or no longer if it is gone. Returns 1, -1 or 0."""
-        state = self._state(nodename)
-        known = state.instances.get(instance.uuid)
-        if known is None and is_removed:
-            return 0
-        gone = known is not None and (
-            is_removed or allows_resource_removal(instance.vm_state, instance.task_state)
-        )
-        self.stats[nodename].update_for_instance(instance, is_removed=gone)
-        if known is None:
-            state.instances[instance.uuid] = instance
-            self._hold(state, instance.uuid, instance.numa_topology, instance)
-            self._add_usage(nodename, instance.flavor, instance, 1)
-            return 1
-        if gone:
-            del state.instances[instance.uuid]
-            self._release(state, instance.uuid)
-            self._add_usage(nodename, known.flavor, instance, -1)
-            return -1
-        return 0
-
-    def _update_usage_from_migration(
-        self, instance: Instance, migration: Migration, nodename: str
-    ) -> None:
-        """Count what the migration holds here beside what the instance does."""
-        state = self._state(nodename)
-        tracked = instance.uuid in state.instances
-        moving_in = self._is_to(migration, nodename)
-        moving_out = self._is_from(migration, nodename)
-        if moving_in and moving_out:
-            finished = instance.old_flavor is not None and instance.flavor != instance.old_flavor
-            flavor = instance.old_flavor if finished else instance.new_flavor
-        elif moving_in and not tracked:
-            flavor = instance.new_flavor or instance.flavor
-        elif moving_out and not tracked:
-            flavor = instance.old_flavor or instance.flavor
-        else:
-            return
-        state.migrations[instance.uuid] = migration
-        context = instance.migration_context
-        if context is not None:
-            new = moving_in
-            topology = context.new_numa_topology if new else context.old_numa_topology
-            share = Instance(
-                pci_devices=context.new_pci_devices if new else context.old_pci_devices,
-                resources=context.new_resources if new else context.old_resources,
-            )
-            self._hold(state, moving_key(instance.uuid), topology, share)
-        self._add_usage(nodename, flavor or instance.flavor, instance, 1)
-
-    def _hold(
-        self, state: NodeState, holder: str, topology: dict[str, Any] | None, share: Instance
-    ) -> None:
-        if topology:
-            state.numa[holder] = topology
-        state.pci_taken[holder] = {device["address"] for device in share.pci_devices}
-        state.assigned[holder] = set(share.resources)
-
-    def _release(self, state: NodeState, holder: str) -> None:
-        for held in (state.numa, state.pci_taken, state.assigned):
-            held.pop(holder, None)
-
-    def _add_usage(self, nodename: str, flavor: Flavor, instance: Instance, sign: int) -> None:
-        node = self.compute_nodes[nodename]
-        usage = usage_of(flavor, instance.booted_from_volume)
-        node.vcpus_used += sign * usage.vcpus
-        node.memory_mb_used += sign * usage.memory_mb
-        node.local_gb_used += sign * usage.disk_gb
-        self._note_usage(nodename)
-
-    def _note_usage(self, nodename: str) -> None:
-        """Bring what follows from the counts up to date in the record."""
-        node, state = self.compute_nodes[nodename], self._state(nodename)
+        for held in state.holdings.values():
+            for share in held.shares:
+                usage = usage_of(share.flavor, held.instance.booted_from_volume)
+                node.vcpus_used += usage.vcpus
+                node.memory_mb_used += usage.memory_mb
+                node.local_gb_used += usage.disk_gb
         node.free_ram_mb = node.memory_mb - node.memory_mb_used
         node.free_disk_gb = node.local_gb - node.local_gb_used
         node.stats = dict(self.stats[nodename])
-        node.pci_device_pools = pci_devices.pools(state.pci_devices, _taken(state))
+        node.pci_device_pools = pci_devices.pools(state.pci_devices, state.taken_devices())
 
     # Assigned resources
 
@@ -191,7 +144,7 @@ class UsageTracking(Reporting):
         tree = state.tree
         missing = sorted(
             f"{resource.resource_class} {resource.identifier} of {resource.provider_uuid}"
-            for resource in set().union(*state.assigned.values())
+            for resource in state.assigned_resources()
             if tree is None
             or not tree.exists(resource.provider_uuid)
             or resource
@@ -208,7 +161,7 @@ class UsageTracking(Reporting):
         """
         state = self._state(nodename)
         tree, chosen = state.tree, []
-        taken = set().union(*state.assigned.values())
+        taken = state.assigned_resources()
         for provider, part in (allocations or {}).items():
             if tree is None or not tree.exists(provider):
                 continue
@@ -223,20 +176,3 @@ class UsageTracking(Reporting):
                     )
                 chosen += free[:amount]
         return chosen
-
-
-def _taken(state: NodeState) -> set[str]:
-    return set().union(*state.pci_taken.values())
-
-
-def _is_moving(instance: Instance, migration: Migration) -> bool:
-    return (
-        instance.vm_state == instances.RESIZED
-        or instance.task_state in instances.RESIZING | instances.REBUILDING_STATES
-        or (migration.is_live_migration and instance.task_state == instances.MIGRATING)
-    )
-
-
-def _is_stale(instance: Instance, migration: Migration) -> bool:
-    context = instance.migration_context
-    return context is not None and context.migration_id != migration.id

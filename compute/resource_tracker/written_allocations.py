@@ -5,6 +5,7 @@
 """
 
 import logging
+from collections.abc import Hashable, Iterable
 
 import os_traits
 from keystoneauth1.exceptions import ClientException
@@ -12,6 +13,7 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.compute_node import ComputeNode
 from compute.context import RequestContext
+from compute.held_shares import Holding, Share, Side
 from compute.instance_resources import (
     PCI_DEVICE,
     generic_pci_devices,
@@ -20,6 +22,7 @@ from compute.instance_resources import (
 from compute.instances import Flavor, Instance
 from compute.provider_tree import ProviderTree
 from compute.resource_tracker.allocation_audit import AllocationAudit
+from compute.resource_tracker.node_records import NodeState
 from compute.resource_tracker.reporting import AUTO, SCHEDULER, TRACKER
 
 LOG = logging.getLogger(__name__)
@@ -29,6 +32,9 @@ Held = dict[str, dict[str, int]]
 
 # The classes the tracker knows the place of.
 OWNED = ("VCPU", "MEMORY_MB", "DISK_GB", PCI_DEVICE)
+
+# How often a write is tried while others change the same consumer.
+_TRIES = 4
 
 _FAILURES = (
     exceptions.AllocationUpdateFailed,
@@ -40,10 +46,11 @@ _FAILURES = (
 
 
 class WrittenAllocations(AllocationAudit):
-    """Writes, heals and removes the allocations of instances; failures are logged."""
+    """Makes placement hold what instances hold here, where that is ours; failures are logged.
 
-    #: the consumers this process wrote allocations of
-    _written: set[str]
+    What the tracker wrote is kept in the cell database from before the first request until nothing
+    is left, so whatever fails is made up for by a later update, of this process or the next.
+    """
 
     def _writes_all(self) -> bool:
         """Whether the allocations of all instances are ours: that is so for drivers that say it."""
@@ -53,109 +60,186 @@ class WrittenAllocations(AllocationAudit):
     def _writes_none(self) -> bool:
         return self.conf.compute.allocation_writer == SCHEDULER
 
-    def _heal_allocations(
+    def _settle_allocations(
         self, context: RequestContext, node: ComputeNode, consumers: set[str] | None
     ) -> None:
-        """See to it that the node's instances have what they should.
+        """See to it that the node's instances have what they should, and others nothing of ours.
 
         `consumers` are those found to hold something of the node; None: nobody looked.
         """
         state = self._state(node.hypervisor_hostname)
-        all_of_them = self._writes_all()
-        if self._writes_none() or (consumers is None and not all_of_them):
+        if self._writes_none() or state.tree is None:
             return
-        for uuid, instance in list(state.instances.items()):
-            if all_of_them or uuid not in (consumers or ()) or uuid in self._written:
-                self._write_allocations(context, instance, node)
+        for uuid, held in list(state.holdings.items()):
+            if self._is_due(uuid, held, state, consumers):
+                self._settle(context, held, node)
+        for uuid in sorted(state.own - state.holdings.keys()):
+            self._release(context, uuid, node)
 
-    def _write_allocations(
-        self,
-        context: RequestContext,
-        instance: Instance,
-        node: ComputeNode,
-        flavor: Flavor | None = None,
+    def _is_due(
+        self, uuid: str, held: Holding, state: NodeState, consumers: set[str] | None
     ) -> bool:
-        """Make placement hold what the instance takes here, in one request if any is needed.
+        if self._writes_all():
+            return True
+        if uuid in state.own:
+            return consumers is not None or state.settled.get(uuid) != _wish(held)
+        holders = {uuid} if held.migration is None else {uuid, held.migration.uuid}
+        return consumers is not None and holders.isdisjoint(consumers)
 
-        False only if placement refused it, for want of room most likely; being unreachable is
-        logged and left to the next update.
+    def _settle(self, context: RequestContext, held: Holding, node: ComputeNode) -> bool:
+        """Make placement hold what the instance holds here, in one request if any is needed.
+
+        False only if placement refused it, for want of room most likely. Being unreachable, and
+        others who keep changing the consumer, is logged and left to the next update.
         """
+        uuid = held.instance.uuid
         state = self._state(node.hypervisor_hostname)
         if self._writes_none() or state.tree is None:
             return True
         try:
-            current = self.reportclient.get_allocs_for_consumer(context, instance.uuid)
-            held = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
-            if held and not self._writes_all() and instance.uuid not in self._written:
-                return True
-            wanted = merged(
-                held, self._placed(instance, node, state.tree, held, flavor), state.tree
-            )
-            self._written.add(instance.uuid)
-            if wanted == held or not wanted:
-                return True
-            payload = {
-                "allocations": {rp: {"resources": part} for rp, part in wanted.items()},
-                "project_id": instance.project_id,
-                "user_id": instance.user_id,
-                "consumer_generation": current.get("consumer_generation"),
-            }
-            return self.reportclient.put_allocations(context, instance.uuid, payload)
+            for _ in range(_TRIES):
+                try:
+                    settled = self._try_to_settle(context, held, node, state, state.tree)
+                except exceptions.AllocationUpdateFailed as conflict:
+                    # Its other host writes its own part of the same consumer.
+                    LOG.debug("Trying again: %s", conflict)
+                    continue
+                if settled:
+                    state.settled[uuid] = _wish(held)
+                return settled
+            LOG.warning("Allocations of %s keep changing; they are left for later", uuid)
         except _FAILURES as failure:
-            LOG.warning("Allocations of %s could not be written: %s", instance.uuid, failure)
+            LOG.warning("Allocations of %s could not be written: %s", uuid, failure)
+        return True
+
+    def _try_to_settle(
+        self,
+        context: RequestContext,
+        held: Holding,
+        node: ComputeNode,
+        state: NodeState,
+        tree: ProviderTree,
+    ) -> bool:
+        instance = held.instance
+        current = self.reportclient.get_allocs_for_consumer(context, instance.uuid)
+        has = {rp: dict(part["resources"]) for rp, part in current["allocations"].items()}
+        own_tree = set(tree.get_provider_uuids(node.uuid))
+        if (
+            not own_tree.isdisjoint(has)
+            and not self._writes_all()
+            and instance.uuid not in state.own
+        ):
             return True
+        shares = self._shares_of_instance(context, held, own_tree)
+        if not shares:
+            return self._release(context, instance.uuid, node)
+        wanted = merged(has, self._placed(held, shares, node, tree, has), tree)
+        self._note_own(instance.uuid, node)
+        if wanted == has or not wanted:
+            return True
+        payload = {
+            "allocations": {rp: {"resources": part} for rp, part in wanted.items()},
+            "project_id": instance.project_id,
+            "user_id": instance.user_id,
+            "consumer_generation": current.get("consumer_generation"),
+        }
+        return self.reportclient.put_allocations(context, instance.uuid, payload)
 
-    def _delete_allocations(
-        self, context: RequestContext, instance: Instance, node: ComputeNode
-    ) -> None:
-        """Remove what the instance holds here, now that it doesn't any more.
+    def _shares_of_instance(
+        self, context: RequestContext, held: Holding, own_tree: set[str]
+    ) -> list[Share]:
+        """Return what the instance itself is to have allocations of.
 
-        What it holds on another host stays, and so does what both share.
+        The old share of a move is the migration's, if somebody gave it the allocations.
         """
-        if self._writes_none():
-            return
-        if not self._writes_all() and instance.uuid not in self._written:
-            return
-        self._written.discard(instance.uuid)
-        tree = self._state(node.hypervisor_hostname).tree
+        shares = list(held.shares)
+        if held.migration is not None and any(s.side is not Side.NEW for s in shares):
+            found = self.reportclient.get_allocs_for_consumer(context, held.migration.uuid)
+            if not own_tree.isdisjoint(found["allocations"]):
+                shares = [share for share in shares if share.side is Side.NEW]
+        return shares
+
+    def _release(
+        self, context: RequestContext, uuid: str, node: ComputeNode, is_deleted: bool = False
+    ) -> bool:
+        """Remove what the consumer has here, if it is ours, now that it holds nothing any more.
+
+        What it holds on another host stays, and so does what both share; a deleted instance's
+        allocations go as a whole. False if that is left to a later update.
+        """
+        state = self._state(node.hypervisor_hostname)
+        if self._writes_none() or (not self._writes_all() and uuid not in state.own):
+            return True
+        state.settled.pop(uuid, None)
+        tree = state.tree
         here = set(tree.get_provider_uuids()) if tree is not None else {node.uuid}
         try:
-            current = self.reportclient.get_allocs_for_consumer(context, instance.uuid)
-            if here.issuperset(current["allocations"]):
-                self.reportclient.delete_allocation_for_instance(context, instance.uuid, force=True)
+            current = self.reportclient.get_allocs_for_consumer(context, uuid)["allocations"]
+            if is_deleted or (current and here.issuperset(current)):
+                # None: placement is away
+                gone = None is not self.reportclient.delete_allocation_for_instance(
+                    context, uuid, force=is_deleted
+                )
+            elif here.isdisjoint(current):
+                gone = True
             else:
-                self.reportclient.remove_provider_tree_from_instance_allocation(
-                    context, instance.uuid, node.uuid
+                gone = self.reportclient.remove_provider_tree_from_instance_allocation(
+                    context, uuid, node.uuid
                 )
         except (*_FAILURES, exceptions.ResourceProviderRetrievalFailed) as failure:
-            LOG.warning("Allocations of %s could not be removed: %s", instance.uuid, failure)
+            LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)
+            return False
+        if gone and uuid in state.own:
+            state.own.discard(uuid)
+            self.cell.own_allocations.discard(uuid, node.uuid)
+        return gone
+
+    def _note_own(self, uuid: str, node: ComputeNode) -> None:
+        """Keep that we write what the consumer has here, before we do."""
+        state = self._state(node.hypervisor_hostname)
+        if uuid not in state.own:
+            self.cell.own_allocations.add(uuid, node.uuid)
+            state.own.add(uuid)
+
+    def _disown(self, uuid: str, node: ComputeNode) -> None:
+        """What the consumer has here is the scheduler's from now on."""
+        state = self._state(node.hypervisor_hostname)
+        if uuid in state.own and not self._writes_all():
+            self.cell.own_allocations.discard(uuid, node.uuid)
+            state.own.discard(uuid)
 
     def _placed(
         self,
-        instance: Instance,
+        held: Holding,
+        shares: Iterable[Share],
         node: ComputeNode,
         tree: ProviderTree,
-        held: Held,
-        flavor: Flavor | None,
+        has: Held,
     ) -> Held:
-        """Return what the instance takes, and of which provider.
+        """Return what the shares take, and of which provider.
 
-        All is the node's own, but for the disk of an instance on shared storage. A class that no
-        flavor property of ours names, and the node hasn't, is not for us to place.
+        All is the node's own, but for the disk of an instance on shared storage: of that, both ends
+        of a move have one and the same, as large as the larger flavor. A class that no flavor
+        property of ours names, and the node hasn't, is not for us to place.
         """
-        amounts = resources_from_flavor(flavor or instance.flavor, instance.booted_from_volume)
-        devices = generic_pci_devices(instance)
-        if devices:
-            amounts[PCI_DEVICE] = devices
+        instance = held.instance
         root = tree.data(node.uuid)
+        pool = shared_disk(tree, node.uuid, has) if self._on_shared_storage(instance) else None
         places: Held = {}
-        for name, amount in amounts.items():
-            provider = node.uuid
-            if name == "DISK_GB" and self._on_shared_storage(instance):
-                provider = shared_disk(tree, node.uuid, held) or node.uuid
-            elif name not in OWNED and name not in root.inventory:
-                continue
-            places.setdefault(provider, {})[name] = amount
+        for share in shares:
+            amounts = resources_from_flavor(share.flavor, instance.booted_from_volume)
+            devices = generic_pci_devices(share.pci_devices, instance.uuid)
+            if devices:
+                amounts[PCI_DEVICE] = devices
+            for name, amount in amounts.items():
+                if (name == "DISK_GB" and pool) or (
+                    name not in OWNED and name not in root.inventory
+                ):
+                    continue
+                part = places.setdefault(node.uuid, {})
+                part[name] = part.get(name, 0) + amount
+        if pool and (disk := max(_disk(flavor, instance) for flavor in held.flavors)):
+            places.setdefault(pool, {})["DISK_GB"] = disk
         return places
 
     def _on_shared_storage(self, instance: Instance) -> bool:
@@ -163,6 +247,15 @@ class WrittenAllocations(AllocationAudit):
             self.driver, "instances_on_shared_storage", False
         )
         return bool(shared) and not instance.booted_from_volume
+
+
+def _disk(flavor: Flavor, instance: Instance) -> int:
+    return resources_from_flavor(flavor, instance.booted_from_volume).get("DISK_GB", 0)
+
+
+def _wish(held: Holding) -> Hashable:
+    """What is to be in placement for the holding; another whenever that is to change."""
+    return repr((held.shares, held.flavors, held.migration and held.migration.uuid))
 
 
 def shared_disk(tree: ProviderTree, root: str, held: Held) -> str | None:

@@ -233,7 +233,7 @@ class TestFile:
         with cell._engine.connect() as connection:
             context = Context.configure(connection, opts={"version_table": schema.VERSION_TABLE})
             assert compare_metadata(context, sqlite.tables.metadata) == []
-            assert schema.version(connection) == "0001"
+            assert schema.version(connection) == "0002"
         cell.close()
 
     def test_two_services_may_open_a_new_file_at_once(self, tmp_path):

@@ -1,0 +1,189 @@
+"""Random histories of three hosts, and the shortest part of one that still goes wrong."""
+
+import random
+from dataclasses import dataclass
+
+from tests.properties import moving_hosts
+from tests.properties.moving_hosts import FLAVORS, FUNCTION, WHOLE
+
+#: step → how often it is chosen
+STEPS = {
+    "build": 6,
+    "build fails": 1,
+    "terminate": 3,
+    "start resize": 8,
+    "start live migration": 4,
+    "start evacuation": 1,
+    "claim": 12,
+    "claim fails": 2,
+    "go on": 14,
+    "turn back": 7,
+    "update": 14,
+    "restart": 3,
+    "trouble": 1,
+    "no trouble": 5,
+    "settle": 1,
+}
+GUESTS = 5
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do, and a number that chooses among what there is to do it with."""
+
+    name: str
+    number: int
+
+
+def history(seed, length):
+    """A random list of steps; the same for the same seed."""
+    chance = random.Random(seed)
+    names = chance.choices(list(STEPS), list(STEPS.values()), k=length)
+    return [Step(name, chance.getrandbits(32)) for name in names]
+
+
+def play(steps, world):
+    """Do the steps that are possible, and settle; AssertionError for what goes wrong."""
+    player = _Player(world)
+    for position, step in enumerate([*steps, Step("settle", 0)]):
+        try:
+            player.do(step)
+            world.check()
+        except Exception as wrong:
+            wrong.add_note(f"at step {position}, {step}")
+            raise
+
+
+def shortest(steps, fails):
+    """Return a part of `steps` that still fails, and none of which can be left out.
+
+    :param fails: says whether a list of steps goes wrong
+    """
+    size = max(len(steps) // 2, 1)
+    while True:
+        at = 0
+        while at < len(steps):
+            fewer = steps[:at] + steps[at + size :]
+            if fails(fewer):
+                steps = fewer
+            else:
+                at += size
+        if size == 1:
+            return steps
+        size //= 2
+
+
+class _Player:
+    def __init__(self, world):
+        self.world = world
+
+    def do(self, step):
+        chance = random.Random(step.number)
+        getattr(self, f"_{step.name.replace(' ', '_')}")(chance)
+
+    def _guests(self, *phases):
+        return [guest for guest in self.world.guests.values() if guest.phase in phases]
+
+    def _host(self, chance):
+        return chance.choice(list(self.world.hosts.values()))
+
+    def _build(self, chance, fails=False):
+        if len(self.world.guests) >= GUESTS:
+            return
+        writer = self.world.settings.allocation_writer
+        guest = self.world.create(
+            chance.choice(FLAVORS),
+            devices=chance.choice([None, WHOLE, FUNCTION]),
+            cell=chance.random() < 0.5,
+            by_scheduler=writer == "scheduler" or (writer == "auto" and chance.random() < 0.5),
+        )
+        self.world.build(guest, self._host(chance), fails)
+
+    def _build_fails(self, chance):
+        self._build(chance, fails=True)
+
+    def _terminate(self, chance):
+        if guests := self._guests("active"):
+            self.world.terminate(chance.choice(guests))
+
+    def _start_resize(self, chance):
+        if guests := self._guests("active"):
+            guest = chance.choice(guests)
+            self.world.start_move(guest, self._host(chance), "resize", chance.choice(FLAVORS))
+
+    def _start(self, chance, kind):
+        if guests := self._guests("active"):
+            guest = chance.choice(guests)
+            at = self.world.instance(guest).host
+            host = chance.choice([h for h in self.world.hosts.values() if h.name != at])
+            self.world.start_move(guest, host, kind)
+
+    def _start_live_migration(self, chance):
+        self._start(chance, "live-migration")
+
+    def _start_evacuation(self, chance):
+        self._start(chance, "evacuation")
+
+    def _claim(self, chance, fails=False):
+        kinds = ("resize", "live-migration", "evacuation")
+        if guests := self._guests(*(f"{kind} scheduled" for kind in kinds)):
+            self.world.claim_move(chance.choice(guests), fails)
+
+    def _claim_fails(self, chance):
+        self._claim(chance, fails=True)
+
+    FORTH = {
+        "resize claimed": "switch",
+        "resize switched": "finish",
+        "resized": "confirm",
+        "reverted": "finish_revert",
+        "live-migration claimed": "complete",
+        "evacuation claimed": "complete",
+    }
+    BACK = {
+        "resize claimed": "fail_move",
+        "resized": "revert",
+        "reverted": "finish_revert",
+        "live-migration claimed": "roll_back",
+        "evacuation claimed": "fail_move",
+    }
+
+    def _go_on(self, chance):
+        self._go(chance, self.FORTH)
+
+    def _turn_back(self, chance):
+        self._go(chance, self.BACK)
+
+    def _go(self, chance, ways):
+        if guests := self._guests(*ways):
+            guest = chance.choice(guests)
+            getattr(self.world, ways[guest.phase])(guest)
+
+    def _update(self, chance):
+        host = self._host(chance)
+        if host.update():
+            self.world.check_host(host)
+
+    def _restart(self, chance):
+        self._host(chance).start()
+
+    def _trouble(self, chance):
+        kinds = [moving_hosts.PLACEMENT_IS_AWAY, moving_hosts.ANSWERS_ARE_LOST]
+        self._host(chance).reach(chance.choice(kinds))
+
+    def _no_trouble(self, chance):
+        for host in self.world.hosts.values():
+            host.reach(None)
+
+    def _settle(self, chance):
+        self._no_trouble(chance)
+        while self._guests(*self.FORTH) or any(
+            guest.phase.endswith("scheduled") for guest in self.world.guests.values()
+        ):
+            self._claim(chance)
+            (self._go_on if chance.random() < 0.7 else self._turn_back)(chance)
+        for _ in range(2):
+            for host in self.world.hosts.values():
+                host.tracker.reset()
+                assert host.update()
+        self.world.check_settled()

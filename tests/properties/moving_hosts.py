@@ -1,0 +1,521 @@
+"""Three compute hosts at one placement, and the services that build and move instances on them.
+
+What a conductor and the compute managers do around the tracker's claims is played here, a step at a
+time, each with records freshly read, so that anything can happen between two steps. What should be
+held where is noted along the way and never asked of the tracker.
+"""
+
+import itertools
+import json
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import ClientException, ConnectFailure
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+
+from compute import config, exceptions
+from compute.cell_database.memory import MemoryCellDatabase
+from compute.context import admin_context
+from compute.instance_resources import resources_from_flavor
+from compute.instances import Flavor, Instance
+from compute.migration_record import Migration
+from compute.node_identity import NodeIdentity
+from compute.report import SchedulerReportClient
+from compute.resource_tracker import ResourceTracker
+from compute.service_record import Service
+from tests.functional.compute.outsider import Outsider
+from virt.fake import FakeDriver
+from virt.virtapi import NoopVirtAPI
+
+CONTEXT = admin_context()
+FLAVORS = [
+    Flavor(vcpus=1, memory_mb=512, root_gb=1, name="tiny"),
+    Flavor(vcpus=2, memory_mb=1024, root_gb=10, ephemeral_gb=5, swap=1500, name="small"),
+    Flavor(vcpus=4, memory_mb=2048, root_gb=20, name="large"),
+]
+WHOLE, FUNCTION = "CUSTOM_WHOLE", "CUSTOM_FUNCTION"
+CARD = "0000:05:00.0"
+DEVICES = [
+    {
+        "address": f"0000:0{n}:00.0",
+        "dev_type": "type-PCI",
+        "vendor_id": "8086",
+        "product_id": "1",
+        "resource_class": WHOLE,
+    }
+    for n in (1, 2, 3)
+] + [
+    {
+        "address": f"0000:05:00.{n}",
+        "parent_addr": CARD,
+        "dev_type": "type-VF",
+        "vendor_id": "8086",
+        "product_id": "2",
+        "resource_class": FUNCTION,
+    }
+    for n in (1, 2)
+]
+CELLS = {"cells": [{"id": n, "cpus": list(range(4)), "memory_mb": 8192} for n in (0, 1)]}
+RESERVED_MEMORY = 512
+NOWHERE = (None, None)
+
+PLACEMENT_IS_AWAY = "away"
+ANSWERS_ARE_LOST = "lost"
+
+
+class EquippedDriver(FakeDriver):
+    """Two NUMA cells, three whole devices, and a card with two functions."""
+
+    vcpus, memory_mb, local_gb = 64, 65536, 1000
+
+    def get_available_resource(self, nodename):
+        return super().get_available_resource(nodename) | {
+            "numa_topology": json.dumps(CELLS),
+            "pci_passthrough_devices": [dict(device) for device in DEVICES],
+        }
+
+
+class FlakyAdapter(Adapter):
+    """Reaches placement as `trouble` says: not at all, or so that answers to writes are lost."""
+
+    trouble = None
+
+    def request(self, url, method, **kwargs):
+        if self.trouble == PLACEMENT_IS_AWAY:
+            raise ConnectFailure("placement is away")
+        answer = super().request(url, method, **kwargs)
+        if self.trouble == ANSWERS_ARE_LOST and method != "GET":
+            raise ConnectFailure("the answer is lost")
+        return answer
+
+
+@dataclass
+class Settings:
+    """How the hosts are configured."""
+
+    allocation_writer: str
+    report_in_placement: bool = False
+
+
+@dataclass
+class Guest:
+    """An instance as the services know it.
+
+    `holds` is what it should hold: host name → its flavors there. `by_scheduler` says who claims
+    for it in placement.
+    """
+
+    uuid: str
+    by_scheduler: bool
+    flavor: Flavor
+    phase: str = "new"
+    holds: dict = field(default_factory=dict)
+    migration: int | None = None
+    source: str | None = None
+    dest: str | None = None
+    moves_to: Flavor | None = None
+
+
+class Host:
+    """A compute host: what stays while its service is restarted."""
+
+    def __init__(self, name, world, folder):
+        self.name, self.world = name, world
+        overrides = {
+            (None, "host"): name,
+            (None, "state_path"): str(folder),
+            ("compute", "allocation_writer"): world.settings.allocation_writer,
+            ("compute", "provider_config_location"): str(folder / "none"),
+            ("pci", "report_in_placement"): world.settings.report_in_placement,
+        }
+        self.conf = config.load(files=[], environ={}, overrides=overrides)
+        self.folder = folder
+        self.tracker = self.adapter = None
+        self.trouble = None
+        self.start()
+
+    @property
+    def uuid(self):
+        return self.world.cell.compute_nodes.by_node(self.name).uuid
+
+    @property
+    def node(self):
+        return self.tracker.compute_nodes.get(self.name)
+
+    def start(self):
+        """Start the service anew: all that it remembered is gone."""
+        self.adapter = self.world.new_adapter(FlakyAdapter)
+        self.adapter.trouble = self.trouble
+        client = SchedulerReportClient(self.adapter, self.conf, sleep=lambda seconds: None)
+        driver = EquippedDriver(NoopVirtAPI(), self.conf)
+        driver.init_host(self.name)
+        identity = NodeIdentity(str(self.folder))
+        self.tracker = ResourceTracker(
+            self.name, driver, client, conf=self.conf, cell=self.world.cell, identity=identity
+        )
+        return self.update(startup=True)
+
+    def update(self, startup=False):
+        """One periodic run, as the manager does it; return whether it went through."""
+        try:
+            self.tracker.update_available_resource(CONTEXT, self.name, startup=startup)
+        except (exceptions.NovaException, ClientException):
+            if self.trouble is None:
+                raise
+            return False
+        return True
+
+    def reach(self, trouble):
+        """Change how the host reaches placement."""
+        self.trouble = self.adapter.trouble = trouble
+
+
+class World:
+    """The hosts, their cell, and the guests.
+
+    :param http: a requests session that reaches placement under `url`
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, http, url, settings, folder):
+        self.http, self.url, self.settings = http, url, settings
+        self.cell = MemoryCellDatabase()
+        self.outsider = Outsider(self.new_adapter(Adapter))
+        self.conductor = SchedulerReportClient(
+            self.new_adapter(Adapter), config.load(files=[], environ={}), sleep=lambda seconds: None
+        )
+        self.guests = {}
+        number = next(self._numbers)
+        self.hosts = {}
+        for letter in "abc":
+            name = f"{letter}-{number}-{folder.name}"
+            self.cell.services.create(Service(host=name))
+            (folder / name).mkdir(parents=True)
+            self.hosts[name] = Host(name, self, folder / name)
+
+    def new_adapter(self, kind):
+        return kind(
+            Session(auth=Token(self.url, "admin"), session=self.http),
+            service_type="placement",
+            raise_exc=False,
+            additional_headers={"x-roles": "admin,service"},
+        )
+
+    # Records
+
+    def instance(self, guest):
+        return self.cell.instances.by_uuid(guest.uuid)
+
+    def migration(self, guest):
+        return self.cell.migrations.by_id(guest.migration)
+
+    @contextmanager
+    def changed(self, guest):
+        """The instance's record, which is kept as it is at the end."""
+        instance = self.instance(guest)
+        yield instance
+        self.cell.instances.save(instance)
+
+    def end(self, guest, status):
+        migration = self.migration(guest)
+        migration.status = status
+        self.cell.migrations.save(migration)
+
+    # What the scheduler and the conductor do in placement
+
+    def schedule(self, guest, host, flavor, beside=()):
+        """Claim for the instance on the host, if that is the scheduler's; return what it got."""
+        if not guest.by_scheduler:
+            return None
+        given = {host.uuid: resources_from_flavor(flavor)}
+        self.outsider.allocate(given, guest.uuid)
+        return {host.uuid: {"resources": given[host.uuid]}}
+
+    def move_to_migration(self, guest):
+        if guest.by_scheduler:
+            assert self.conductor.move_allocations(CONTEXT, guest.uuid, self.migration(guest).uuid)
+
+    def move_back(self, guest):
+        """The migration's allocations become the instance's again, which loses its own."""
+        if guest.by_scheduler:
+            assert self.conductor.move_allocations(CONTEXT, self.migration(guest).uuid, guest.uuid)
+
+    def drop_migrations(self, guest):
+        if guest.by_scheduler:
+            self.conductor.delete_allocation_for_instance(
+                CONTEXT, self.migration(guest).uuid, force=True
+            )
+
+    # Building and ending
+
+    def create(self, flavor, devices=None, cell=False, by_scheduler=False):
+        """A new instance that is nowhere yet."""
+        instance = Instance(
+            project_id="project",
+            user_id="user",
+            flavor=flavor,
+            pci_requests=[{"count": 1, "spec": [{"resource_class": devices}]}] if devices else [],
+            numa_topology={"cells": [{"vcpus": 1, "memory_mb": 1024}]} if cell else None,
+        )
+        self.cell.instances.create(instance)
+        guest = Guest(instance.uuid, by_scheduler, flavor)
+        self.guests[guest.uuid] = guest
+        return guest
+
+    def build(self, guest, host, fails=False):
+        given = self.schedule(guest, host, guest.flavor)
+        instance = self.instance(guest)
+        instance.task_state = "spawning"
+        try:
+            with host.tracker.instance_claim(CONTEXT, instance, host.name, given):
+                if fails:
+                    raise _SpawnFailed
+        except _REFUSALS:
+            self._bury(guest)
+            return False
+        instance.vm_state, instance.task_state = "active", None
+        self.cell.instances.save(instance)
+        guest.phase, guest.holds = "active", {host.name: [guest.flavor]}
+        return True
+
+    def _bury(self, guest):
+        """An instance that couldn't be built: the API deletes its record."""
+        if guest.by_scheduler:
+            self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
+        self.cell.instances.destroy(self.instance(guest))
+        del self.guests[guest.uuid]
+
+    def terminate(self, guest):
+        host = self.hosts[self.instance(guest).host]
+        with self.changed(guest) as instance:
+            instance.vm_state = "deleted"
+        self.cell.instances.destroy(instance)
+        host.tracker.update_usage(CONTEXT, instance, host.name)
+        if guest.by_scheduler:
+            self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
+        del self.guests[guest.uuid]
+
+    # Moves
+
+    def start_move(self, guest, host, kind, flavor=None):
+        """The conductor's part: a migration, and what the scheduler claims for it."""
+        instance = self.instance(guest)
+        migration = Migration(
+            guest.uuid,
+            migration_type=kind,
+            source_compute=instance.host,
+            source_node=instance.node,
+        )
+        self.cell.migrations.create(migration)
+        guest.migration, guest.source, guest.dest = migration.id, instance.host, host.name
+        guest.moves_to, guest.phase = flavor or guest.flavor, f"{kind} scheduled"
+        with self.changed(guest) as instance:
+            instance.task_state = _TASKS[kind]
+        self.move_to_migration(guest)
+        guest.given = self.schedule(guest, host, guest.moves_to)
+
+    def claim_move(self, guest, fails=False):
+        """The destination's claim."""
+        kind = guest.phase.removesuffix(" scheduled")
+        host = self.hosts[guest.dest]
+        instance, migration = self.instance(guest), self.migration(guest)
+        tracker, given = host.tracker, guest.given
+        try:
+            if kind == "live-migration":
+                claim = tracker.live_migration_claim(
+                    CONTEXT, instance, host.name, migration, None, given
+                )
+            elif kind == "evacuation":
+                claim = tracker.rebuild_claim(
+                    CONTEXT, instance, host.name, given, migration=migration
+                )
+            else:
+                claim = tracker.resize_claim(
+                    CONTEXT, instance, guest.moves_to, host.name, migration, given
+                )
+            with claim:
+                if fails:
+                    raise _SpawnFailed
+        except _REFUSALS:
+            self._give_up(guest, "error")
+            return False
+        guest.phase = f"{kind} claimed"
+        guest.holds.setdefault(guest.dest, []).append(guest.moves_to)
+        return True
+
+    def fail_move(self, guest):
+        """The source fails while the move runs, and tells the destination nothing."""
+        self._give_up(guest, "error")
+
+    def roll_back(self, guest):
+        """A live migration fails, and the destination is told."""
+        host = self.hosts[guest.dest]
+        host.tracker.drop_move_claim(CONTEXT, self.instance(guest), host.name)
+        self._give_up(guest, "failed")
+
+    def _give_up(self, guest, status):
+        self.end(guest, status)
+        with self.changed(guest) as instance:
+            instance.task_state = None
+        self.move_back(guest)
+        self._settled(guest, guest.source, guest.flavor)
+
+    def switch(self, guest):
+        """The source has sent all of it."""
+        with self.changed(guest) as instance:
+            instance.task_state = "resize_migrated"
+            instance.host, instance.node = guest.dest, guest.dest
+        guest.phase = "resize switched"
+
+    def finish(self, guest):
+        with self.changed(guest) as instance:
+            instance.flavor = instance.new_flavor
+            instance.apply_migration_context()
+            instance.vm_state, instance.task_state = "resized", None
+        self.end(guest, "finished")
+        guest.phase = "resized"
+
+    def confirm(self, guest):
+        source = self.hosts[guest.source]
+        instance = self.instance(guest)
+        source.tracker.drop_move_claim_at_source(CONTEXT, instance, self.migration(guest))
+        self.drop_migrations(guest)
+        with self.changed(guest) as instance:
+            instance.vm_state, instance.old_flavor, instance.new_flavor = "active", None, None
+        self._settled(guest, guest.dest, guest.moves_to)
+
+    def revert(self, guest):
+        """The destination's part."""
+        with self.changed(guest) as instance:
+            instance.task_state = "resize_reverting"
+        dest = self.hosts[guest.dest]
+        dest.tracker.drop_move_claim_at_dest(CONTEXT, self.instance(guest), self.migration(guest))
+        guest.phase, guest.holds = "reverted", {guest.source: [guest.flavor]}
+
+    def finish_revert(self, guest):
+        """The source's part."""
+        with self.changed(guest) as instance:
+            instance.host, instance.node = guest.source, guest.source
+            instance.flavor = instance.old_flavor
+            instance.old_flavor = instance.new_flavor = None
+        self.move_back(guest)
+        with self.changed(guest) as instance:
+            instance.vm_state, instance.task_state = "active", None
+        self._settled(guest, guest.source, guest.flavor)
+
+    def complete(self, guest):
+        """A live migration or an evacuation is through."""
+        evacuated = guest.phase.startswith("evacuation")
+        with self.changed(guest) as instance:
+            instance.host, instance.node, instance.task_state = guest.dest, guest.dest, None
+            instance.apply_migration_context()
+            instance.migration_context = None
+        self.end(guest, "done" if evacuated else "completed")
+        self.drop_migrations(guest)
+        self._settled(guest, guest.dest, guest.moves_to)
+
+    def _settled(self, guest, host, flavor):
+        guest.phase, guest.flavor, guest.holds = "active", flavor, {host: [flavor]}
+        guest.migration = guest.source = guest.dest = guest.moves_to = None
+
+    # What should hold
+
+    def check(self):
+        """At any time: no device has two owners, and none is reported twice."""
+        owners = {}
+        for guest in self.guests.values():
+            for host, address in self._devices(guest):
+                other = owners.setdefault((host, address), guest.uuid)
+                assert other == guest.uuid, f"{address} of {host} has two owners"
+        if self.settings.report_in_placement:
+            for host in self.hosts.values():
+                for name, totals in self._device_providers(host).items():
+                    limit = 2 if name.endswith(CARD) else 1
+                    assert sum(totals.values()) <= limit, f"{name} has a total of {totals}"
+
+    def check_host(self, host):
+        """After a periodic run that went through: what is held is counted."""
+        held = [
+            flavor for guest in self.guests.values() for flavor in guest.holds.get(host.name, ())
+        ]
+        node = host.node
+        should = sum(f.vcpus for f in held), RESERVED_MEMORY + sum(f.memory_mb for f in held)
+        assert (node.vcpus_used, node.memory_mb_used) == should, f"usage of {host.name}"
+        taken = {
+            address
+            for guest in self.guests.values()
+            for where, address in self._devices(guest)
+            if where == host.name
+        }
+        free = sum(pool["count"] for pool in node.pci_device_pools)
+        assert free == len(DEVICES) - len(taken), f"free devices of {host.name}"
+
+    def check_settled(self):
+        """With nothing under way: placement, trackers and records agree with the flavors."""
+        for host in self.hosts.values():
+            self.check_host(host)
+        should = {guest.uuid: self._should_hold(guest) for guest in self.guests.values()}
+        for host in self.hosts.values():
+            for uuid, name in self._tree(host).items():
+                found = self.outsider.call("GET", f"/resource_providers/{uuid}/allocations")
+                holders = {c: part["resources"] for c, part in found["allocations"].items()}
+                expected = {c: parts[name] for c, parts in should.items() if name in parts}
+                assert holders == expected, f"allocations of {name}"
+
+    def _should_hold(self, guest):
+        """Provider name → class → amount"""
+        instance = self.instance(guest)
+        amounts = resources_from_flavor(guest.flavor)
+        whole = sum(device["dev_type"] == "type-PCI" for device in instance.pci_devices)
+        if whole and self.settings.allocation_writer == "tracker":
+            amounts["PCI_DEVICE"] = whole
+        parts = {instance.host: amounts}
+        if self.settings.report_in_placement:
+            for device in instance.pci_devices:
+                top = device.get("parent_addr", device["address"])
+                part = parts.setdefault(f"{instance.host}_{top.upper()}", {})
+                part[device["resource_class"]] = part.get(device["resource_class"], 0) + 1
+        wanted = sum(request["count"] for request in instance.pci_requests)
+        assert len(instance.pci_devices) == wanted, f"devices of {guest.uuid}"
+        return parts
+
+    def _devices(self, guest):
+        """(host, address) of all that the instance has, by what its claims were given."""
+        instance = self.instance(guest)
+        context = instance.migration_context
+        moving = guest.phase.endswith("claimed") or guest.phase in ("resized", "resize switched")
+        if moving and context is not None:
+            parts = [(guest.source, context.old_pci_devices), (guest.dest, context.new_pci_devices)]
+        elif guest.phase == "reverted":
+            parts = [(guest.source, instance.pci_devices)]
+        else:
+            parts = [(instance.host, instance.pci_devices)]
+        return {(host, device["address"]) for host, devices in parts for device in devices}
+
+    def _tree(self, host):
+        found = self.outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
+        return {row["uuid"]: row["name"] for row in found["resource_providers"]}
+
+    def _device_providers(self, host):
+        return {
+            name: self.outsider.totals(uuid)
+            for uuid, name in self._tree(host).items()
+            if uuid != host.uuid
+        }
+
+
+class _SpawnFailed(Exception):
+    """What a hypervisor may say amid a claim."""
+
+
+_REFUSALS = (_SpawnFailed, exceptions.NovaException, ClientException)
+_TASKS = {
+    "resize": "resize_prep",
+    "live-migration": "migrating",
+    "evacuation": "rebuilding",
+}
+
+__all__ = ["CONTEXT", "FLAVORS", "Guest", "Host", "Settings", "World", "suppress"]
