@@ -48,6 +48,8 @@
     ├── UnsupportedMediaType        415
     ├── DatabaseUnavailable         503
     │   └── OutcomeUnknown          the connection broke while a change was stored
+    ├── SearchUnfinished            503, a search for candidates that ran into a bound
+    ├── SearchAbandoned             503, nobody waits for the answer
     └── StorageFull                 507
 
 Operations and rules raise them; one place renders them (:mod:`placement.http.error_body`). A
@@ -225,6 +227,25 @@ class OutcomeUnknown(DatabaseUnavailable):
         "The connection to the database was lost while the change was stored. "
         "It may or may not have happened."
     )
+
+
+class SearchUnfinished(PlacementError):
+    """A search for candidates ran into a bound. Whether there are any isn't known."""
+
+    status, title = 503, "Service Unavailable"
+    code = "berth.search_unfinished"
+    text = (
+        "The search for allocation candidates was ended {ended}, before it was finished. {what} "
+        "Ask for fewer groups, for groups that fewer providers can serve, or with a limit."
+    )
+
+
+class SearchAbandoned(PlacementError):
+    """The client left before its search was finished."""
+
+    status, title = 503, "Service Unavailable"
+    code = "berth.search_abandoned"
+    text = "The client left before its search was finished."
 
 
 class StorageFull(PlacementError):

@@ -2,6 +2,9 @@
 
 import dataclasses
 
+import numpy as np
+
+from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.explain import Notes, Step
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
@@ -17,11 +20,14 @@ class Explanation:
     :param fruitless: uuids of the roots whose trees can serve every group by itself but not all
         together: the sums are too much, or isolation, same_subtree or traits of several providers
         fail
+    :param undecided: uuids of the roots whose trees weren't searched to an end before the budget
+        was used up
     """
 
     steps: tuple[Step, ...]
     fruitful: tuple[str, ...]
     fruitless: tuple[str, ...]
+    undecided: tuple[str, ...] = ()
 
     @property
     def ended_at(self) -> Step | None:
@@ -29,22 +35,33 @@ class Explanation:
         return next((step for step in self.steps if not step.providers or not step.roots), None)
 
 
-def explain(snapshot: Snapshot, request: CandidateRequest) -> Explanation:
+def explain(
+    snapshot: Snapshot, request: CandidateRequest, budget: Budget | None = None
+) -> Explanation:
     """Run a search, whatever its limit, and account for every step.
 
     One candidate of each tree is looked for.
 
-    Raises BadRequest like the search.
+    Raises BadRequest like the search, and SearchEnded if the budget is used up before there are
+    trees to tell apart.
     """
     notes = Notes()
-    prepared = prepare(snapshot, request, notes)
+    budget = budget or Budget()
+    prepared = prepare(snapshot, request, notes, budget=budget)
     if prepared is None:
         return Explanation(tuple(notes.steps), (), ())
     trees, simple, others = prepared
     uuids = snapshot.register.uuids
     fruitful: list[str] = []
     fruitless: list[str] = []
-    for family in trees.families(simple, others):
-        found = family.solved.at(0) is not None
-        (fruitful if found else fruitless).extend(uuids[root] for root in family.roots.tolist())
-    return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless))
+    left = np.zeros(snapshot.size, np.bool_)
+    left[simple] = left[others] = True
+    try:
+        for family in trees.families(simple, others):
+            found = family.solved.at(0) is not None
+            (fruitful if found else fruitless).extend(uuids[root] for root in family.roots.tolist())
+            left[family.roots] = False
+    except (OutOfTime, OutOfMemory):
+        pass
+    undecided = tuple(uuids[root] for root in np.flatnonzero(left).tolist())
+    return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless), undecided)

@@ -1,6 +1,7 @@
 """The search within one tree, stripped to small integers, so that equal trees are solved once."""
 
 import dataclasses
+import functools
 
 #: (resource class id, amount)
 Demand = tuple[tuple[int, int], ...]
@@ -41,7 +42,7 @@ class Shape:
     isolate: bool
     nested: bool
 
-    @property
+    @functools.cached_property
     def contested(self) -> tuple[int, ...]:
         """The classes that several variables ask for."""
         classes = {key for variable in self.variables for key, _ in variable.contested}

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from placement.candidates.batch import Batch
 from placement.candidates.columns import Slots
 from placement.candidates.problem import Shape
-from placement.candidates.search import Batch, Found
+from placement.candidates.search import Found
 from placement.candidates.summaries import Summaries
 from placement.candidates.texts import SEPARATOR
 from placement.candidates.trees import Family

@@ -1,41 +1,32 @@
 """The chain: groups to masks, masks to roots, roots to combinations, the limit (DESIGN D5)."""
 
-import bisect
 import dataclasses
 import itertools
+import logging
 import random
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from placement.candidates.batch import Batch
+from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
 from placement.candidates.columns import Slots
-from placement.candidates.combine import Solution
 from placement.candidates.explain import Account
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
+from placement.candidates.lottery import Allowance, TooManyToCount
 from placement.candidates.problem import Shape
 from placement.candidates.request import CandidateRequest, Generation
+from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.trees import Family, Trees
+from placement.candidates.unfinished import refusal, what_ended
 from placement.errors import BadRequest
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Batch:
-    """Candidates that differ in their tree alone: one solution of trees with the same problem."""
-
-    family: Family
-    number: int
-
-    def __len__(self) -> int:
-        return len(self.family)
-
-    @property
-    def solution(self) -> Solution:
-        """The local that serves each variable."""
-        return self.family.solved.known(self.number)
-
-    def chosen(self, which: slice | list[int]) -> "Batch":
-        """Some of them."""
-        return Batch(self.family.chosen(which), self.number)
+LOG = logging.getLogger(__name__)
+#: bytes of a candidate's text: of each, of each group, of each class; UUIDs included
+_TEXT, _GROUP_TEXT, _CLASS_TEXT = 40, 105, 25
+#: bytes that a batch takes
+_BATCH = 200
+#: how many states are looked at to find out whether an answer would be too large
+_COUNTED = 2_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,6 +35,8 @@ class Found:
 
     :param shape: None if nothing was found before trees were looked at
     :param shuffle: makes the order random; None: leaves it
+    :param finished: whether these are as many as were asked for or as there are; if not, the search
+        ran into a bound
     """
 
     snapshot: Snapshot
@@ -51,14 +44,13 @@ class Found:
     shape: Shape | None = None
     batches: Sequence[Batch] = ()
     shuffle: random.Random | None = None
+    finished: bool = True
 
     def __len__(self) -> int:
         return sum(len(batch) for batch in self.batches)
 
 
 _NO_ACCOUNT = Account()
-#: counting goes one call deeper with each variable
-_MOST_COUNTED = 300
 
 
 def search(
@@ -66,20 +58,29 @@ def search(
     request: CandidateRequest,
     generation: Generation | None = None,
     account: Account = _NO_ACCOUNT,
+    budget: Budget | None = None,
 ) -> Found:
     """The candidates in `snapshot` for `request` (allocation-candidates.md 2, 4).
 
+    A search that runs into its budget answers what it has found by then if the request has a limit
+    and something was found.
+
     Raises BadRequest for names that don't exist, unless a search in the order of section 1.9 ends
-    before it comes to them.
+    before it comes to them; else SearchUnfinished or SearchAbandoned when the budget is used up.
     """
     generation = generation or Generation()
+    budget = budget or Budget()
     most = _most_listed(request, generation)
-    prepared = prepare(snapshot, request, account, most)
-    if prepared is None:
-        return Found(snapshot, request)
-    trees, simple, others = prepared
-    stream = _Stream(trees, simple, others)
-    return _limited(snapshot, request, generation, trees.shape, stream, most)
+    try:
+        prepared = prepare(snapshot, request, account, most, budget)
+        if prepared is None:
+            return Found(snapshot, request)
+        trees, simple, others = prepared
+        stream = _Stream(trees, simple, others, budget)
+        return _limited(snapshot, request, generation, trees.shape, stream, most, budget)
+    except SearchEnded as ended:
+        LOG.info("A search for allocation candidates was ended %s.", what_ended(ended, budget))
+        raise refusal(ended, snapshot, budget) from ended
 
 
 def _most_listed(request: CandidateRequest, generation: Generation) -> int | None:
@@ -91,39 +92,45 @@ def _most_listed(request: CandidateRequest, generation: Generation) -> int | Non
 
 
 def prepare(
-    snapshot: Snapshot, request: CandidateRequest, account: Account, most: int | None = None
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    account: Account,
+    most: int | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Trees, Slots, Slots] | None:
     """The cheap half of a search: the roots that can serve every group by itself.
 
     Those that are candidates by themselves, and those whose trees need a search; None if the search
-    ends before it comes to trees. Raises BadRequest.
+    ends before it comes to trees. Raises BadRequest, or SearchEnded.
 
     :param most: how many of the former are enough; None: all
     """
     roots = root_filter(snapshot, request, account)
     if (request.root_required or request.root_forbidden) and not roots.any():
         return None
-    groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account))
+    budget = budget or Budget()
+    groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account), budget)
     if groups is None:
         return None
     for group in groups:
         roots = roots & group.roots
         account.step("together", group.group.suffix, roots, roots)
-    trees = Trees(snapshot, request, groups)
+    trees = Trees(snapshot, request, groups, budget)
     return (trees, *trees.split(roots, most))
 
 
 def _filtered(
-    snapshot: Snapshot, request: CandidateRequest, group_filter: GroupFilter
+    snapshot: Snapshot, request: CandidateRequest, group_filter: GroupFilter, budget: Budget
 ) -> list[FilteredGroup] | None:
     """The groups with their masks; None if one of them can't be served at all."""
     found: list[FilteredGroup] = []
     for group in request.groups:
+        budget.look()
         try:
             filtered = group_filter.apply(group)
         except BadRequest:
             # a group before this one may have no option though its masks left some
-            if all(_has_option(snapshot, request, earlier) for earlier in found):
+            if all(_has_option(snapshot, request, earlier, budget) for earlier in found):
                 raise
             return None
         if filtered is None:
@@ -132,12 +139,14 @@ def _filtered(
     return found
 
 
-def _has_option(snapshot: Snapshot, request: CandidateRequest, group: FilteredGroup) -> bool:
+def _has_option(
+    snapshot: Snapshot, request: CandidateRequest, group: FilteredGroup, budget: Budget
+) -> bool:
     """Whether the group by itself can be served somewhere."""
     if group.decided:
         return True
     alone = dataclasses.replace(request, same_subtree=(), isolate=False, nested=True)
-    trees = Trees(snapshot, alone, [group])
+    trees = Trees(snapshot, alone, [group], budget)
     families = trees.families(*trees.split(group.roots))
     return any(family.solved.at(0) is not None for family in families)
 
@@ -145,8 +154,9 @@ def _has_option(snapshot: Snapshot, request: CandidateRequest, group: FilteredGr
 class _Stream:
     """The candidates of a request's trees, without repetitions."""
 
-    def __init__(self, trees: Trees, simple: Slots, others: Slots) -> None:
+    def __init__(self, trees: Trees, simple: Slots, others: Slots, budget: Budget) -> None:
         self._trees = trees
+        self._budget = budget
         self._simple, self._others = simple, others
         self._seen: set[tuple[int, ...]] = set()
 
@@ -198,7 +208,9 @@ class _Stream:
         for number in range(len(family)):
             slots = family.slots(number)
             used = tuple(slots[local] for local in solution)
+            self._budget.spend()
             if used not in self._seen:
+                self._budget.keep(_BATCH)
                 self._seen.add(used)
                 new.append(number)
         if new:
@@ -212,70 +224,106 @@ def _limited(
     shape: Shape,
     stream: _Stream,
     most: int | None,
+    budget: Budget,
 ) -> Found:
     """As many candidates as are wanted, of those that may be generated."""
+    source = None if generation.seed is None else random.Random(generation.seed)
+    size = _text_size(shape)
+    taking = _taking(request, generation, stream, most, source, budget, size)
+    finished = True
+    try:
+        if most is None and request.limit is None:
+            _check_size(stream.families(), budget, size)
+        taking.run()
+    except (OutOfTime, OutOfMemory) as ended:
+        if request.limit is None or not len(taking):
+            raise
+        finished = False
+        LOG.warning(
+            "A search for allocation candidates was ended %s; it answers %d that it had found, "
+            "and %d were asked for.",
+            what_ended(ended, budget),
+            len(taking),
+            request.limit,
+        )
+    return Found(snapshot, request, shape, taking.batches(), source, finished)
+
+
+def _taking(
+    request: CandidateRequest,
+    generation: Generation,
+    stream: _Stream,
+    most: int | None,
+    source: random.Random | None,
+    budget: Budget,
+    size: int,
+) -> "_First | Draw | Reservoir":
+    """How to take candidates from the stream."""
     cap, limit = generation.cap, request.limit
+    if source is not None and limit is not None and cap is None and not stream.repeats:
+        return Draw(stream.families(), limit, source, budget, size)
     depth_first = cap is not None and generation.depth_first
-    candidates = stream.one_by_one() if depth_first else stream.interleaved()
-    if generation.seed is None:
-        return Found(snapshot, request, shape, _first(candidates, most))
-    source = random.Random(generation.seed)
-    countable = not stream.repeats and len(shape.variables) <= _MOST_COUNTED
-    if limit is not None and cap is None and countable:
-        drawn = _drawn(list(stream.families()), limit, source)
-        return Found(snapshot, request, shape, drawn, source)
-    batches = _first(candidates, most)
-    if limit is not None:
-        batches = _sampled(batches, limit, source)
-    return Found(snapshot, request, shape, batches, source)
+    batches = stream.one_by_one() if depth_first else stream.interleaved()
+    if source is not None and limit is not None:
+        return Reservoir(_first(batches, most), limit, source, budget, size)
+    return _First(batches, most, budget, size)
 
 
-def _drawn(families: list[Family], limit: int, source: random.Random) -> list[Batch]:
-    """A uniform sample of all candidates, which are counted but not listed."""
-    counts = [family.solved.count() for family in families]
-    totals = (count * len(family) for count, family in zip(counts, families, strict=True))
-    ends = list(itertools.accumulate(totals, initial=0))
-    drawn: dict[tuple[int, int], list[int]] = {}
-    for number in sorted(_distinct(source, ends[-1], limit)):
-        which = bisect.bisect_right(ends, number) - 1
-        tree, rank = divmod(number - ends[which], counts[which])
-        drawn.setdefault((which, families[which].solved.pick(rank)), []).append(tree)
-    return [
-        Batch(families[which].chosen(trees), number) for (which, number), trees in drawn.items()
-    ]
+def _text_size(shape: Shape) -> int:
+    """About how many bytes a candidate takes in the answer."""
+    classes = sum(len(variable.demand) for variable in shape.variables)
+    return _TEXT + _GROUP_TEXT * len(shape.variables) + _CLASS_TEXT * classes
 
 
-def _distinct(source: random.Random, count: int, limit: int) -> Iterable[int]:
-    """`limit` of the numbers below `count`, which may be larger than any range can say."""
-    if limit >= count:
-        return range(count)
-    if count <= sys.maxsize:
-        return source.sample(range(count), limit)
-    drawn: set[int] = set()
-    while len(drawn) < limit:
-        drawn.add(source.randrange(count))
-    return drawn
+def _check_size(families: Iterable[Family], budget: Budget, size: int) -> None:
+    """Raise OutOfMemory if a count shows that there are more candidates than can be kept."""
+    total, allowance = 0, Allowance(_COUNTED)
+    for family in families:
+        solved = family.solved
+        if budget.has_room_for(solved.combinations() * len(family) * size):
+            continue
+        try:
+            total += solved.count(allowance) * len(family)
+        except TooManyToCount:
+            return
+        if not budget.has_room_for(total * size):
+            raise OutOfMemory(solved, total)
 
 
-def _first(batches: Iterable[Batch], most: int | None) -> list[Batch]:
-    if most is None:
-        return list(batches)
-    taken: list[Batch] = []
+def _first(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
+    """The first so many candidates; None: all."""
     for batch in batches:
-        if len(batch) >= most:
-            taken.append(batch.chosen(slice(most)))
-            break
-        taken.append(batch)
-        most -= len(batch)
-    return taken
+        if most is not None and len(batch) >= most:
+            yield batch.chosen(slice(most))
+            return
+        yield batch
+        if most is not None:
+            most -= len(batch)
 
 
-def _sampled(batches: list[Batch], limit: int, source: random.Random) -> list[Batch]:
-    ends = list(itertools.accumulate((len(batch) for batch in batches), initial=0))
-    if limit >= ends[-1]:
-        return batches
-    chosen: dict[int, list[int]] = {}
-    for number in sorted(source.sample(range(ends[-1]), limit)):
-        which = bisect.bisect_right(ends, number) - 1
-        chosen.setdefault(which, []).append(number - ends[which])
-    return [batches[which].chosen(numbers) for which, numbers in chosen.items()]
+class _First:
+    """The first candidates that come.
+
+    :param most: how many are wanted; None: all
+    :param size: bytes that each of them takes
+    """
+
+    def __init__(
+        self, batches: Iterable[Batch], most: int | None, budget: Budget, size: int
+    ) -> None:
+        self._stream, self._most = batches, most
+        self._budget, self._size = budget, size
+        self._batches: list[Batch] = []
+
+    def __len__(self) -> int:
+        return sum(len(batch) for batch in self._batches)
+
+    def run(self) -> None:
+        """Take them. What is taken stays, should the budget end it."""
+        for batch in _first(self._stream, self._most):
+            self._budget.keep(_BATCH + self._size * len(batch))
+            self._batches.append(batch)
+
+    def batches(self) -> list[Batch]:
+        """What was taken."""
+        return self._batches

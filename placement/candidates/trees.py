@@ -2,17 +2,17 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from placement.candidates.budget import Budget
 from placement.candidates.columns import Mask, Slots
-from placement.candidates.combine import Lottery, Solution, solutions
 from placement.candidates.filter import FilteredGroup, Part
 from placement.candidates.problem import Local, Shape, Variable
 from placement.candidates.request import CandidateRequest
 from placement.candidates.sharing import Lenders
 from placement.candidates.snapshot import Snapshot
+from placement.candidates.solved import Alone, Solved
 
 #: masks that fit a word of a tree's description
 _BITS = 60
@@ -21,90 +21,10 @@ _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
 #: in how many slots the first of them are looked for, if a few are enough
 _FIRST_SLOTS = 2048
 _OWN_TREE = -1
+#: steps of the budget that a problem costs before it is searched
+_DESCRIBING = 50
 #: more than any room
 _MOST = 1 << 40
-
-
-class Solved:
-    """The solutions of one problem, found as they are asked for and then remembered.
-
-    :param places: where in its tree each local stands; behind them come the locals that are lent
-    :param lent: the sharing providers from other trees
-    :param sharing: which locals are sharing providers
-    """
-
-    def __init__(
-        self,
-        shape: Shape,
-        locals_: Sequence[Local],
-        places: Sequence[int],
-        lent: tuple[int, ...],
-        sharing: Sequence[bool],
-    ) -> None:
-        self._shape, self._locals = shape, locals_
-        self._stream: Iterator[Solution] = solutions(shape, locals_)
-        self._picked: dict[int, Solution] = {}
-        self._lottery: Lottery | None = None
-        self._found: list[Solution] = []
-        self._sharing = sharing
-        #: whether there are sharing providers among the locals
-        self.lends = any(sharing)
-        self.places = places
-        self.lent = lent
-        #: what rendering computes once for all trees with this problem, by number of the solution
-        self.templates: dict[int, Any] = {}
-
-    def at(self, number: int) -> Solution | None:
-        """The solution of that number, or None if there are not as many."""
-        if number < 0:
-            return self._picked[number]
-        while len(self._found) <= number:
-            found = next(self._stream, None)
-            if found is None:
-                return None
-            self._found.append(found)
-        return self._found[number]
-
-    def known(self, number: int) -> Solution:
-        """The solution of a number that there is."""
-        solution = self.at(number)
-        assert solution is not None
-        return solution
-
-    def count(self) -> int:
-        """How many solutions there are; they needn't be found for that."""
-        if self._lottery is None:
-            self._lottery = Lottery(self._shape, self._locals)
-        return self._lottery.count
-
-    def pick(self, rank: int) -> int:
-        """Find one of the `count` solutions without those before it; answers a number for `at`."""
-        number = -1 - rank
-        if number not in self._picked:
-            self.count()
-            assert self._lottery is not None
-            self._picked[number] = self._lottery.solution(rank)
-        return number
-
-    def only_shared(self, solution: Solution) -> bool:
-        """Whether the solution uses sharing providers only, so that other trees may have it."""
-        return self.lends and all(self._sharing[local] for local in solution)
-
-
-class Alone(Solved):
-    """One provider that is a tree by itself and serves all: one solution, known beforehand."""
-
-    def __init__(self, shape: Shape) -> None:
-        super().__init__(shape, (), (0,), (), (False,))
-        self._stream = iter([(0,) * len(shape.variables)])
-
-    def count(self) -> int:
-        """One."""
-        return 1
-
-    def pick(self, rank: int) -> int:
-        """The only one."""
-        return rank
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,9 +58,14 @@ class Trees:
     """
 
     def __init__(
-        self, snapshot: Snapshot, request: CandidateRequest, groups: Sequence[FilteredGroup]
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        groups: Sequence[FilteredGroup],
+        budget: Budget,
     ) -> None:
         self._snapshot = snapshot
+        self._budget = budget
         self.parts: list[Part] = [part for group in groups for part in group.parts]
         self._kinds, self._masks = _kinds(self.parts)
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)
@@ -197,9 +122,10 @@ class Trees:
     def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
         """The anchors as `split` gave them; the others described a chunk at a time."""
         if len(simple):
-            yield Family(Alone(self.shape), simple, simple[:, None])
+            yield Family(Alone(self.shape, self._budget), simple, simple[:, None])
         start, length = 0, _FIRST_CHUNK
         while start < len(others):
+            self._budget.look()
             yield from self._chunk(others[start : start + length])
             start += length
             length = min(length * 4, _LAST_CHUNK)
@@ -221,7 +147,8 @@ class Trees:
         length = len(text) // len(roots)
         if not self.lenders and text == text[:length] * len(roots):
             # one problem for all
-            yield Family(self._solved((text[:length], ()), described[0]), roots, members)
+            solved = self._solved((text[:length], ()), described[0], int(roots[0]))
+            yield Family(solved, roots, members)
             return
         numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
         lent: tuple[int, ...] = ()
@@ -231,12 +158,16 @@ class Trees:
             key = (text[number * length : (number + 1) * length], lent)
             numbers.setdefault(key, []).append(number)
         for key, same in numbers.items():
-            yield Family(self._solved(key, described[same[0]]), roots[same], members[same])
+            solved = self._solved(key, described[same[0]], int(roots[same[0]]))
+            yield Family(solved, roots[same], members[same])
 
-    def _solved(self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray) -> Solved:
+    def _solved(
+        self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
+    ) -> Solved:
         solved = self._known.get(key)
         if solved is None:
-            solved = self._known[key] = self._solve(description.tolist(), key[1])
+            self._budget.spend(_DESCRIBING)
+            solved = self._known[key] = self._solve(description.tolist(), key[1], root)
         return solved
 
     def _describe(self, members: np.ndarray) -> np.ndarray:
@@ -261,7 +192,7 @@ class Trees:
             words.append(np.isin(members, sharing).astype(np.int64))
         return np.ascontiguousarray(np.stack(words, axis=2))
 
-    def _solve(self, rows: list[list[int]], lent: tuple[int, ...]) -> Solved:
+    def _solve(self, rows: list[list[int]], lent: tuple[int, ...], root: int) -> Solved:
         option_words = -(-len(self._masks) // _BITS)
         hit_words = -(-len(self.trait_sets) // _BITS)
         nested = bool(self.shape.subtrees)
@@ -284,7 +215,7 @@ class Trees:
             Local(options, hits, mask, tree, rooms)
             for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
         ]
-        return Solved(self.shape, locals_, kept, lent, sharing)
+        return Solved(self.shape, locals_, kept, lent, sharing, self._budget, root)
 
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
         """The locals in the subtree of each local, as bits."""

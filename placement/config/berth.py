@@ -16,6 +16,22 @@ OPTIONS = [
         help="Seconds after which a search for allocation candidates compares the process's "
         "picture of the cloud with the tables, to notice writers that aren't Berth; 0: never.",
     ),
+    cfg.FloatOpt(
+        "search_time_limit",
+        default=10,
+        min=0,
+        help="Seconds that a search for allocation candidates may take; 0: any time. Then it "
+        "answers what it has found if the request has a limit, and 503 if it has none or nothing "
+        "was found. The searches of one worker share a processor.",
+    ),
+    cfg.IntOpt(
+        "search_memory_limit",
+        default=128,
+        min=0,
+        help="MiB that the candidates of one search may take, about as much as they take in the "
+        "answer; 0: any size. Then it answers as it does when its time is over. Four searches at "
+        "once with the default keep a worker below 1 GiB.",
+    ),
     cfg.BoolOpt(
         "log_request_cost",
         default=False,

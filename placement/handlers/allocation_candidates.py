@@ -4,6 +4,7 @@ import flask
 from oslo_config import cfg
 
 from placement.candidates import render
+from placement.candidates.budget import Budget
 from placement.candidates.request import Generation
 from placement.candidates.search import search
 from placement.handlers.allocation_candidates_query import read_request
@@ -15,7 +16,7 @@ def list_all(call: Call) -> flask.Response:
     call.authorize("placement:allocation_candidates:list")
     request = read_request(call)
     generation = generation_of(call.conf, call.context.request_id)
-    found = search(call.snapshot.current(), request, generation)
+    found = search(call.snapshot.current(), request, generation, budget=budget_of(call))
     return call.reply(pieces=render.body(found, call.version), modified=NOW)
 
 
@@ -28,4 +29,14 @@ def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:
         cap=None if most < 0 else max(most, 1),
         depth_first=group.allocation_candidates_generation_strategy == "depth-first",
         seed=request_id if group.randomize_allocation_candidates else None,
+    )
+
+
+def budget_of(call: Call) -> Budget:
+    """What the configuration lets the request's search cost, from now on."""
+    group = call.conf.berth
+    return Budget(
+        group.search_time_limit or None,
+        group.search_memory_limit * 1024 * 1024 or None,
+        call.client_left,
     )

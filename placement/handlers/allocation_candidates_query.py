@@ -84,8 +84,8 @@ def _limit(query: Query, version: Version) -> int | None:
         reason = pick(schemas.LIST, version).why_not(query.last() | {"limit": values[0]})
         if reason is not None:
             raise BadQuery(why=reason)
-    # more digits than any number of candidates has, and than int() takes, are as good as no limit
-    return int(values[0]) if len(values[0]) < _MOST_DIGITS else None
+    # so many digits are more than any number of candidates has, and no more than int() takes
+    return int(values[0][:_MOST_DIGITS])
 
 
 def _policy(query: Query) -> str | None:

@@ -11,6 +11,7 @@ from werkzeug.http import http_date
 
 from placement.candidates.live import LiveSnapshot
 from placement.errors import BodyTooLong, SchemaMismatch
+from placement.http.client import client_left
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
 from placement.http.json_body import loads
@@ -96,6 +97,10 @@ class Call:
         if reason is not None:
             raise SchemaMismatch(why=reason)
         return body
+
+    def client_left(self) -> bool:
+        """Whether nobody waits for the answer any more, as far as can be known."""
+        return client_left(self.environ)
 
     def query(self, schemas: SchemaTable) -> Query:
         """The query string, as the schema of the request's version wants it. Raises BadQuery."""

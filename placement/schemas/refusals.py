@@ -29,6 +29,7 @@ EXPLANATIONS = {
     409: "There was a conflict when trying to complete your request.",
     413: "The body of your request was too large for this server.",
     415: "The request media type ",
+    503: "The server is currently unavailable. Please try again at a later time.",
 }
 UNDEFINED = "placement.undefined_code"
 #: the codes a status may have
@@ -48,6 +49,7 @@ CODES = {
         "placement.resource_provider.inuse",
         "placement.resource_provider.cannot_delete_parent",
     ],
+    503: [UNDEFINED, "berth.search_unfinished", "berth.search_abandoned"],
 }
 _VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
 

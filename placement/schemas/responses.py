@@ -104,7 +104,7 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "DELETE": _answers({204: _done(0)}, 403, 404, 409),
     },
     "/allocation_candidates": {
-        "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406),
+        "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406, 503),
     },
     "/traits": {
         "GET": _answers({200: traits.LISTED}, 403, 404, 406),

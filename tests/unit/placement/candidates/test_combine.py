@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.combine import Lottery, solutions
+from placement.candidates.combine import solutions
+from placement.candidates.lottery import Lottery
 from placement.candidates.problem import Local, Shape, Variable
 
 VF = 1

@@ -1,0 +1,105 @@
+"""What one search may cost: its time, what it keeps in memory, and whether anybody still waits."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+#: steps between two looks at the clock; a step takes about a microsecond
+_STEPS = 2_000
+#: seconds between two questions whether the client is still there
+_ASK_EVERY = 0.1
+#: states of unfinished searches that one request may remember at a time, about 1 KiB each
+_MOST_REMEMBERED = 50_000
+
+
+class SearchEnded(Exception):
+    """A search was ended before it was finished, so nothing that it didn't find is disproved."""
+
+    def __init__(self, problem: Any = None, count: int | None = None) -> None:
+        super().__init__()
+        #: the `placement.candidates.solved.Solved` it was at work on, if any
+        self.problem = problem
+        #: how many candidates there are, if that is known
+        self.count = count
+
+
+class OutOfTime(SearchEnded):
+    """It took longer than it may."""
+
+
+class OutOfMemory(SearchEnded):
+    """It would have kept more than it may."""
+
+
+class Abandoned(SearchEnded):
+    """Nobody waits for its answer any more."""
+
+
+def _stays() -> bool:
+    return False
+
+
+class Budget:
+    """What is left for one search. Threads don't share it.
+
+    :param seconds: how long the search may take from now on; None: no bound
+    :param size: how many bytes of candidates it may keep; None: no bound
+    :param client_left: says whether the client is gone; asked a few times a second at most
+    :param clock: seconds that never go back
+    """
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        size: int | None = None,
+        client_left: Callable[[], bool] = _stays,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seconds, self.size = seconds, size
+        self._client_left = client_left
+        self._clock = clock
+        now = clock()
+        self._end = None if seconds is None else now + seconds
+        self._ask_at = now + _ASK_EVERY
+        #: steps until the next look at the clock
+        self._steps = _STEPS
+        self._kept = 0
+        self._memories = _MOST_REMEMBERED
+
+    def spend(self, steps: int = 1) -> None:
+        """Note steps of about a microsecond. Raises OutOfTime or Abandoned."""
+        self._steps -= steps
+        if self._steps <= 0:
+            self.look()
+
+    def look(self) -> None:
+        """Look at the clock, and now and then after the client. Raises OutOfTime or Abandoned."""
+        self._steps = _STEPS
+        now = self._clock()
+        if self._end is not None and now >= self._end:
+            raise OutOfTime
+        if now >= self._ask_at:
+            self._ask_at = now + _ASK_EVERY
+            if self._client_left():
+                raise Abandoned
+
+    def keep(self, size: int) -> None:
+        """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory."""
+        if not self.has_room_for(size):
+            raise OutOfMemory
+        self._kept += size
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether as many bytes more may be kept."""
+        return self.size is None or self._kept + size <= self.size
+
+    def remember(self) -> bool:
+        """Whether one state more may be remembered; if so, it is counted."""
+        if self._memories <= 0:
+            return False
+        self._memories -= 1
+        return True
+
+    def forget(self, count: int) -> None:
+        """Take back so many calls of `remember`."""
+        self._memories += count

@@ -1,0 +1,194 @@
+"""Random choices among the candidates of a request (allocation-candidates.md 4)."""
+
+import bisect
+import itertools
+import random
+from collections.abc import Iterable, Iterator
+
+from placement.candidates.batch import Batch
+from placement.candidates.board import Solution
+from placement.candidates.budget import Budget
+from placement.candidates.lottery import Allowance, RawDraws, TooManyToCount
+from placement.candidates.trees import Family
+
+#: how many states are counted before candidates are sampled without; per family, and at least
+_STATES_EACH, _STATES = 100, 3_000
+#: how often a draw may miss before others are made: so often, and so often per candidate
+_MISSES, _MISSES_EACH = 2_000, 20
+#: so many numbers are put into a random order at once
+_MOST_SHUFFLED = 200_000
+#: how often chance is asked for a candidate before all are listed, per candidate
+_DESCENTS_EACH = 3
+
+
+class Reservoir:
+    """A uniform sample of candidates that come one after the other.
+
+    :param limit: how many are kept
+    :param size: bytes that each of them takes
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[Batch],
+        limit: int,
+        source: random.Random,
+        budget: Budget,
+        size: int,
+    ) -> None:
+        self._stream = batches
+        self._limit, self._source = limit, source
+        self._budget, self._size = budget, size
+        self._seen = 0
+        self._kept: list[tuple[Batch, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def run(self) -> None:
+        """Take the sample. What is kept stays, should the budget end it."""
+        for batch in self._stream:
+            for number in range(len(batch)):
+                self._seen += 1
+                if len(self._kept) < self._limit:
+                    self._budget.keep(self._size)
+                    self._kept.append((batch, number))
+                    continue
+                at = self._source.randrange(self._seen)
+                if at < self._limit:
+                    self._kept[at] = (batch, number)
+
+    def batches(self) -> list[Batch]:
+        """What is kept."""
+        numbers: dict[int, tuple[Batch, list[int]]] = {}
+        for batch, number in self._kept:
+            numbers.setdefault(id(batch), (batch, []))[1].append(number)
+        return [batch.chosen(sorted(chosen)) for batch, chosen in numbers.values()]
+
+
+class Draw:
+    """Draws candidates of trees that have none in common.
+
+    They are counted and then drawn by number. Trees with too many for that are drawn from by
+    choosing options blindly and dropping what isn't valid, which is as fair. Only where nearly
+    nothing is valid the choice is random but not even.
+
+    :param limit: how many are wanted; there will be as many if there are
+    :param size: bytes that each of them takes
+    """
+
+    def __init__(
+        self,
+        families: Iterable[Family],
+        limit: int,
+        source: random.Random,
+        budget: Budget,
+        size: int,
+    ) -> None:
+        self._stream, self._limit, self._source = families, limit, source
+        self._families: list[Family] = []
+        self._budget, self._size = budget, size
+        self._drawn: set[tuple[int, int, Solution]] = set()
+        self._trees: dict[tuple[int, Solution], list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def run(self) -> None:
+        """Draw. What is drawn stays, should the budget end it."""
+        self._families = list(self._stream)
+        weights = self._weights()
+        ends = self._ends(weights)
+        if ends[-1] > self._limit:
+            if any(isinstance(weight, RawDraws) for weight in weights):
+                self._draw(weights, ends, _MISSES + _MISSES_EACH * self._limit)
+                self._descend(weights)
+            else:
+                self._draw(weights, ends, None)
+        if len(self) < self._limit:
+            self._list()
+
+    def batches(self) -> list[Batch]:
+        """What is drawn, as new batches."""
+        batches = []
+        for (which, solution), trees in self._trees.items():
+            family = self._families[which]
+            batches.append(Batch(family.chosen(trees), family.solved.keep(solution)))
+        return batches
+
+    def _weights(self) -> "list[int | RawDraws]":
+        """The count of each family's solutions, or how to draw without."""
+        allowance = Allowance(max(_STATES, _STATES_EACH * len(self._families)))
+        weights: list[int | RawDraws] = []
+        for family in self._families:
+            try:
+                weights.append(family.solved.count(allowance))
+            except TooManyToCount:
+                weights.append(family.solved.raw())
+        return weights
+
+    def _ends(self, weights: "list[int | RawDraws]") -> list[int]:
+        numbers = [w.count if isinstance(w, RawDraws) else w for w in weights]
+        totals = (n * len(family) for n, family in zip(numbers, self._families, strict=True))
+        return list(itertools.accumulate(totals, initial=0))
+
+    def _draw(self, weights: "list[int | RawDraws]", ends: list[int], misses: int | None) -> None:
+        """By number, as long as there are enough hits."""
+        for number in self._numbers(ends[-1]):
+            if len(self) >= self._limit or misses == 0:
+                return
+            which = bisect.bisect_right(ends, number) - 1
+            family, weight = self._families[which], weights[which]
+            tree, rank = divmod(
+                number - ends[which], (ends[which + 1] - ends[which]) // len(family)
+            )
+            if isinstance(weight, RawDraws):
+                solution = weight.draw(self._source)
+            else:
+                solution = family.solved.ranked(rank)
+            if (solution is None or not self._add(which, tree, solution)) and misses is not None:
+                misses -= 1
+
+    def _numbers(self, count: int) -> Iterator[int]:
+        """Numbers below `count`, without end; those that nearly all are drawn come once."""
+        if count <= 2 * self._limit <= _MOST_SHUFFLED:
+            yield from self._source.sample(range(count), count)
+        while True:
+            yield self._source.randrange(count)
+
+    def _descend(self, weights: "list[int | RawDraws]") -> None:
+        """By searches that try options in a random order."""
+        alive = [which for which, weight in enumerate(weights) if weight != 0]
+        for _ in range(_DESCENTS_EACH * self._limit):
+            if len(self) >= self._limit or not alive:
+                return
+            which = self._source.choice(alive)
+            family = self._families[which]
+            solution = family.solved.any_one(self._source)
+            if solution is None:
+                alive.remove(which)
+            else:
+                self._add(which, self._source.randrange(len(family)), solution)
+
+    def _list(self) -> None:
+        """One after the other, a solution of each family in turn."""
+        more = list(range(len(self._families)))
+        for number in itertools.count():
+            more = [n for n in more if self._families[n].solved.at(number) is not None]
+            if not more:
+                return
+            for which in more:
+                family = self._families[which]
+                for tree in range(len(family)):
+                    if len(self) >= self._limit:
+                        return
+                    self._add(which, tree, family.solved.known(number))
+
+    def _add(self, which: int, tree: int, solution: Solution) -> bool:
+        key = (which, tree, solution)
+        if key in self._drawn:
+            return False
+        self._budget.keep(self._size)
+        self._drawn.add(key)
+        self._trees.setdefault((which, solution), []).append(tree)
+        return True

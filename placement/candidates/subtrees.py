@@ -1,0 +1,238 @@
+"""same_subtree: the search in parts, by which provider is on top of each constraint.
+
+The chosen provider that is the ancestor of all others of its constraint is only one, so the parts
+don't overlap.
+"""
+
+import collections
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from placement.candidates.bounds import can_supply
+from placement.candidates.budget import Budget
+from placement.candidates.outlook import bits
+from placement.candidates.problem import Local, Shape
+
+T = TypeVar("T")
+#: (variables of which at least one must be on the local, that local)
+Top = tuple[frozenset[int], int]
+#: what finds things in one part: from options of each variable, and tops to be used
+Solve = Callable[[list[int], list[Top]], Iterable[T]]
+#: bounds the memory of one search
+_MOST_CODES = 50_000
+
+
+def options_of(shape: Shape, locals_: Sequence[Local]) -> list[int]:
+    """The locals that can serve each variable, as bits."""
+    by_kind: dict[int, int] = {}
+    for variable in shape.variables:
+        if variable.kind not in by_kind:
+            bit = 1 << variable.kind
+            by_kind[variable.kind] = sum(
+                1 << number for number, local in enumerate(locals_) if local.options & bit
+            )
+    return [by_kind[variable.kind] for variable in shape.variables]
+
+
+class Parts:
+    """Goes through the parts of one search.
+
+    Tops that can't serve their constraint are dropped beforehand. After the first part in which
+    nothing is found it looks ahead: the tops chosen so far must leave every variable hope, and
+    choices that differ only by which of several equal subtrees they use are tried once.
+    """
+
+    def __init__(self, shape: Shape, locals_: Sequence[Local], budget: Budget) -> None:
+        self._shape, self._locals, self._budget = shape, locals_, budget
+        self.options = options_of(shape, locals_)
+        self._exclusive = [shape.isolate and variable.suffixed for variable in shape.variables]
+        self._constraints: list[tuple[frozenset[int], int]] = []
+        self._careful = False
+        self._hopeless: set[object] = set()
+        self._symmetry: _Symmetry | None = None
+
+    def each(self, solve: Solve[T]) -> Iterator[T]:
+        """What `solve` finds in each part."""
+        if not all(self.options):
+            return
+        if not self._shape.subtrees:
+            yield from solve(self.options, [])
+            return
+        if not self._narrow():
+            return
+        try:
+            yield from self._descend(0, self.options, [], solve)
+        finally:
+            self._budget.forget(len(self._hopeless))
+            self._hopeless.clear()
+
+    def _narrow(self) -> bool:
+        """Keep the tops that can serve, and the options below them; whether there are any."""
+        options, before = self.options, None
+        while options != before:
+            before = list(options)
+            self._constraints = []
+            for members in self._shape.subtrees:
+                tops, reached = 0, dict.fromkeys(members, 0)
+                for top in bits(_union(options, members)):
+                    narrowed = self._below(members, top, options)
+                    if narrowed is not None and self._can_serve(members, top, narrowed):
+                        tops |= 1 << top
+                        for index in members:
+                            reached[index] |= narrowed[index]
+                if not tops:
+                    return False
+                options = [reached.get(index, mask) for index, mask in enumerate(options)]
+                self._constraints.append((members, tops))
+        self.options = options
+        # few tops first, so that dead ends show early
+        self._constraints.sort(key=lambda constraint: constraint[1].bit_count())
+        return True
+
+    def _below(self, members: frozenset[int], top: int, options: list[int]) -> list[int] | None:
+        """The options with those of the members in the top's subtree; None if one has none."""
+        self._budget.spend()
+        below = self._locals[top].below
+        narrowed = list(options)
+        used = False
+        for index in members:
+            narrowed[index] &= below
+            if not narrowed[index]:
+                return None
+            used = used or bool(narrowed[index] >> top & 1)
+        return narrowed if used else None
+
+    def _can_serve(self, members: frozenset[int], top: int, options: list[int]) -> bool:
+        """Whether each exclusive member may have a provider of its own, one of them the top."""
+        apart = [index for index in members if self._exclusive[index]]
+        if len(apart) < 2:
+            return True
+        here = 1 << top
+        for first in (index for index in members if options[index] & here):
+            rest = [index for index in apart if index != first]
+            taken = here if self._exclusive[first] else 0
+            if self._apart([options[index] & ~taken for index in rest]):
+                return True
+        return False
+
+    def _apart(self, masks: Sequence[int]) -> bool:
+        """Whether there is a local for each mask, and no two have the same."""
+        self._budget.spend(10)
+        kinds: dict[int, int] = {}
+        able: dict[int, int] = collections.Counter()
+        wants: dict[int, int] = collections.Counter()
+        for mask in masks:
+            if mask not in kinds:
+                kinds[mask] = 1 << len(kinds)
+                for number in bits(mask):
+                    able[number] |= kinds[mask]
+            wants[kinds[mask]] += 1
+        return can_supply(wants, ((kind, 1) for kind in able.values()))
+
+    def _descend(
+        self, number: int, options: list[int], tops: list[Top], solve: Solve[T]
+    ) -> Iterator[T]:
+        if number == len(self._constraints):
+            yield from solve(options, tops)
+            return
+        members, possible = self._constraints[number]
+        for top in bits(possible):
+            narrowed = self._below(members, top, options)
+            if narrowed is None:
+                continue
+            chosen = [*tops, (members, top)]
+            if not all(
+                any(narrowed[index] >> local & 1 for index in within) for within, local in chosen
+            ):
+                continue
+            if self._careful and not self._is_hopeful(narrowed, chosen):
+                continue
+            found = False
+            for item in self._descend(number + 1, narrowed, chosen, solve):
+                found = True
+                yield item
+            if not found:
+                self._careful = True
+                if self._budget.remember():
+                    self._hopeless.add(self._state(chosen))
+
+    def _is_hopeful(self, options: list[int], tops: list[Top]) -> bool:
+        if self._hopeless and self._state(tops) in self._hopeless:
+            return False
+        self._budget.spend(50)
+        return all(self._can_serve(members, top, options) for members, top in tops) and self._apart(
+            [mask for mask, apart in zip(options, self._exclusive, strict=True) if apart]
+        )
+
+    def _state(self, tops: list[Top]) -> object:
+        """What the rest of the search depends on, equal subtrees being told apart no more."""
+        self._budget.spend(20 + len(self._locals))
+        if self._symmetry is None or self._symmetry.is_full:
+            # what was remembered speaks of the old one's codes
+            self._budget.forget(len(self._hopeless))
+            self._hopeless.clear()
+            self._symmetry = _Symmetry(self._shape, self._locals)
+        return self._symmetry.state(tops)
+
+
+def _union(options: Sequence[int], members: Iterable[int]) -> int:
+    found = 0
+    for index in members:
+        found |= options[index]
+    return found
+
+
+class _Symmetry:
+    """Describes a choice of tops so that equal subtrees may change places."""
+
+    def __init__(self, shape: Shape, locals_: Sequence[Local]) -> None:
+        # descendants first
+        self._order = sorted(range(len(locals_)), key=lambda n: locals_[n].below.bit_count())
+        self._parents = _parents(self._order, locals_)
+        self._looks = [(local.options, local.hits, local.tree, local.rooms) for local in locals_]
+        self._labels = _labels(shape)
+        self._codes: dict[object, int] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has grown as large as it may."""
+        return len(self._codes) > _MOST_CODES
+
+    def state(self, tops: list[Top]) -> object:
+        """The same for choices of tops that lead to the same."""
+        marks: dict[int, list[object]] = {}
+        for members, top in tops:
+            marks.setdefault(top, []).append(self._labels[members])
+        below: dict[int, list[int]] = {}
+        for number in self._order:
+            marked = tuple(sorted(marks.get(number, ()), key=repr))
+            code = (self._looks[number], marked, tuple(sorted(below.pop(number, ()))))
+            known = self._codes.setdefault(code, len(self._codes))
+            below.setdefault(self._parents[number], []).append(known)
+        return (len(tops), *sorted(below[-1]))
+
+
+def _parents(order: Sequence[int], locals_: Sequence[Local]) -> list[int]:
+    """The nearest ancestor of each local, -1 for none.
+
+    :param order: the locals, descendants first
+    """
+    parents = [-1] * len(locals_)
+    orphans = 0
+    for number in order:
+        for child in bits(locals_[number].below & orphans):
+            parents[child] = number
+        orphans = orphans & ~locals_[number].below | 1 << number
+    return parents
+
+
+def _labels(shape: Shape) -> dict[frozenset[int], object]:
+    """A name for each constraint; those that could change places have the same."""
+    labels: dict[frozenset[int], object] = {}
+    for number, members in enumerate(shape.subtrees):
+        if any(members & other for other in shape.subtrees if other != members):
+            labels[members] = number
+            continue
+        variables = [shape.variables[index] for index in members]
+        labels[members] = tuple(sorted((v.kind, v.contested, bool(v.demand)) for v in variables))
+    return labels
