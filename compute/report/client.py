@@ -119,10 +119,13 @@ class SchedulerReportClient(SchedulingReads):
                 self.delete_allocation_for_instance(context, instance, force=True)
             for instance in evacuated:
                 self.remove_provider_tree_from_instance_allocation(context, instance, uuid)
-        self._provider_tree.populate_from_iterable(self.get_providers_in_tree(context, uuid))
-        if not self._provider_tree.exists(uuid):
+        there = ProviderTree()
+        there.populate_from_iterable(self.get_providers_in_tree(context, uuid))
+        # What stays must be read again, with all that others have there.
+        self._clear_provider_cache_for_tree(uuid)
+        if not there.exists(uuid):
             return
-        for member in reversed(self._provider_tree.get_provider_uuids(uuid)):
+        for member in reversed(there.get_provider_uuids(uuid)):
             try:
                 self._delete_provider(context, member)
             except (
@@ -135,8 +138,6 @@ class SchedulerReportClient(SchedulingReads):
                     compute_node.hypervisor_hostname,
                     refusal,
                 )
-        # What stays was read without its associations.
-        self._clear_provider_cache_for_tree(uuid)
 
     def _consumers_of(self, context: Any, uuid: str) -> tuple[list[str], list[str]]:
         """The consumers that hold something of the tree: those at home in it, and the others."""

@@ -44,8 +44,8 @@ _RESOURCES = (
     "(/.*)?"
 )
 
-# The first that fits counts, at the microversions that the report client uses. Of other paths nothing
-# is known but that bodies are JSON.
+# The first that fits counts, at the microversions that the report client uses. Of other paths
+# nothing is known but that bodies are JSON.
 _PROMISES = (
     _promise("GET", "/traits/[^/]+", 204),
     _promise("GET", _RESOURCES, 200),

@@ -15,11 +15,14 @@ from keystoneauth1.adapter import Adapter
 from compute import exceptions
 from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.report.cache import ProviderCache
-from compute.report.transport import Transport, global_id, rebuilds_adapter, safe_connect
+from compute.report.transport import ATTEMPTS, Transport, global_id, rebuilds_adapter, safe_connect
 
 LOG = logging.getLogger(__name__)
 
 NAME_CONFLICT = "Conflicting resource provider name:"
+
+#: Marks a provider that was there when it was to be created.
+FOUND = "found"
 
 
 class AggInfo(NamedTuple):
@@ -114,6 +117,7 @@ class Providers(Transport, ProviderCache):
     ) -> dict[str, Any] | None:
         """Create the provider and answer with it; or with what somebody else made of this uuid.
 
+        The latter has an entry FOUND, for there may be more to it than the answer tells.
         Raises ResourceProviderCreationFailed, also if the name is taken by another uuid.
         """
         payload = {"uuid": uuid, "name": name}
@@ -127,7 +131,8 @@ class Providers(Transport, ProviderCache):
             return response.json()
         if response.status_code == 409 and NAME_CONFLICT not in response.text:
             LOG.info("Another thread created resource provider %s.", uuid)
-            return self._get_resource_provider(context, uuid)
+            found = self._get_resource_provider(context, uuid)
+            return None if found is None else {**found, FOUND: True}
         LOG.error("Failed to create resource provider %s (%s): %s", name, uuid, response.text)
         raise exceptions.ResourceProviderCreationFailed(name=name)
 
@@ -237,7 +242,24 @@ class Providers(Transport, ProviderCache):
         """
         if not force and not self._associations_stale(uuid):
             return
+        for _ in range(ATTEMPTS):
+            generations = self._refresh_own(context, uuid)
+            if len(generations) == 1:
+                break
+            LOG.debug("Provider %s changed while it was read; reading it again.", uuid)
+        else:
+            # Parts of different age, at the oldest generation: nobody may write over what is newer.
+            known = self._provider_tree.data(uuid)
+            self._provider_tree.update_traits(uuid, known.traits, generation=min(generations))
+        if refresh_sharing:
+            members = self._provider_tree.data(uuid).aggregates
+            self._refresh_sharing_providers(context, uuid, members, force)
+        self._associations_read(uuid)
+
+    def _refresh_own(self, context: Any, uuid: str) -> set[int]:
+        """Read inventories, aggregates and traits, and return the generations they had then."""
         self._refresh_inventory(context, uuid)
+        generations = {self._provider_tree.data(uuid).generation}
         aggregates = self._get_provider_aggregates(context, uuid)
         if aggregates is None:
             raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid)
@@ -246,9 +268,7 @@ class Providers(Transport, ProviderCache):
         )
         traits = self.get_provider_traits(context, uuid)
         self._provider_tree.update_traits(uuid, traits.traits, generation=traits.generation)
-        if refresh_sharing:
-            self._refresh_sharing_providers(context, uuid, aggregates.aggregates, force)
-        self._associations_read(uuid)
+        return generations | {aggregates.generation, traits.generation}
 
     def _refresh_sharing_providers(
         self, context: Any, uuid: str, aggregates: set[str], force: bool
@@ -310,14 +330,14 @@ class Providers(Transport, ProviderCache):
         created = self._create_resource_provider(context, uuid, name, parent_provider_uuid)
         if created is None:
             raise exceptions.ResourceProviderCreationFailed(name=name)
+        # Its maker put more to it meanwhile, or somewhere else: what placement has is what counts.
+        if created.get(FOUND) and self._load_tree(context, uuid):
+            return
         parent = created.get("parent_provider_uuid")
         if parent is None:
             self._provider_tree.new_root(created["name"], uuid, created["generation"])
         else:
             self._provider_tree.new_child(created["name"], parent, uuid, created["generation"])
-        if created["generation"]:
-            # Somebody else made it at the same time, and more of it already.
-            self._refresh_associations(context, uuid, force=True)
         self._associations_read(uuid)
 
     def get_provider_tree_and_ensure_root(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compute import exceptions
-from compute.provider_tree import ProviderTree
+from compute.provider_tree import ProviderData, ProviderTree
 from compute.report.properties import Properties
 from compute.report.transport import CONCURRENT_UPDATE, error_code, global_id, reached
 
@@ -16,6 +16,23 @@ LOG = logging.getLogger(__name__)
 RESHAPER_VERSION = "1.30"
 
 Inventories = dict[str, dict[str, Any]]
+
+
+def wanted_data(known: ProviderTree, wanted: ProviderTree, uuid: str) -> ProviderData:
+    """What `wanted` says of a provider, beside what placement has of it if that isn't in it.
+
+    A provider without a generation was made by the editor of `wanted`, who saw nothing of it. If it
+    is known, it keeps its traits and aggregates, and its inventory unless it is given one.
+    """
+    wants = wanted.data(uuid)
+    if wants.generation is not None or not known.exists(uuid):
+        return wants
+    has = known.data(uuid)
+    return wants._replace(
+        inventory=wants.inventory or has.inventory,
+        traits=wants.traits | has.traits,
+        aggregates=wants.aggregates | has.aggregates,
+    )
 
 
 def reshape_inventories(
@@ -29,7 +46,7 @@ def reshape_inventories(
     """
     inventories = {}
     for uuid in wanted.get_provider_uuids():
-        wants = wanted.data(uuid)
+        wants = wanted_data(known, wanted, uuid)
         inventories[uuid] = _record(wants.inventory, wants.generation)
     for uuid in removed:
         if known.exists(uuid):

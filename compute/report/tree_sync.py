@@ -5,6 +5,10 @@ placement is known to have and what is wanted, and send nothing; where both agre
 and so is the conversation. A plan can be shown instead of applied: `str()` of a step says what it
 would do.
 
+A provider that the wanted tree's editor made is bare in their eyes, and may be there already: a
+pool that other hosts share, or what somebody else made at the same moment. Then it keeps what
+others gave it: the editor's traits and aggregates come to those it has.
+
 The order is: create what is new, parents first; reshape; delete what is gone, children first; then
 set inventory, aggregates and traits where they differ, children first. Providers are never renamed
 or given another parent.
@@ -15,7 +19,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -24,7 +28,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
 from compute.provider_tree_node import Inventory
 from compute.report.properties import Properties
-from compute.report.reshape import Inventories, reshape, reshape_inventories
+from compute.report.reshape import Inventories, reshape, reshape_inventories, wanted_data
 from compute.report.transport import reached
 
 LOG = logging.getLogger(__name__)
@@ -93,15 +97,31 @@ class Reshape:
 
 @dataclass(frozen=True)
 class RereadInventory:
-    """Read back what the reshape made of the provider, its generation above all."""
+    """Read back what the reshape made of the provider, its generation above all.
+
+    With `all_of_it`, which is for a provider whose traits or aggregates are to be set next, these
+    are read too: at the new generation they may be others' new ones, not to be written over.
+    """
 
     uuid: str
+    all_of_it: bool = False
 
     def __str__(self) -> str:
-        return f"read the inventory of {self.uuid}"
+        return f"read {'all' if self.all_of_it else 'the inventory'} of {self.uuid}"
 
     def apply(self, client: Properties, context: Any) -> None:
-        client._refresh_inventory(context, self.uuid)
+        if not self.all_of_it:
+            client._refresh_inventory(context, self.uuid)
+            return
+        before = client._provider_tree.data(self.uuid)
+        client._refresh_associations(context, self.uuid, force=True, refresh_sharing=False)
+        after = client._provider_tree.data(self.uuid)
+        if (before.traits, before.aggregates) != (after.traits, after.aggregates):
+            raise exceptions.ResourceProviderUpdateConflict(
+                uuid=self.uuid,
+                generation=before.generation or 0,
+                error="its traits or aggregates changed during the reshape",
+            )
 
 
 @dataclass(frozen=True)
@@ -141,6 +161,10 @@ class SetAggregates:
     def __str__(self) -> str:
         return f"set aggregates of {self.uuid} to {sorted(self.aggregates)}"
 
+    def beside(self, has: ProviderData) -> SetAggregates:
+        """Return a step that keeps what the provider has."""
+        return replace(self, aggregates=self.aggregates | has.aggregates)
+
     def apply(self, client: Properties, context: Any) -> None:
         reached(client.set_aggregates_for_provider(context, self.uuid, self.aggregates))
 
@@ -154,6 +178,10 @@ class SetTraits:
 
     def __str__(self) -> str:
         return f"set traits of {self.uuid} to {sorted(self.traits)}"
+
+    def beside(self, has: ProviderData) -> SetTraits:
+        """Return a step that keeps what the provider has."""
+        return replace(self, traits=self.traits | has.traits)
 
     def apply(self, client: Properties, context: Any) -> None:
         reached(client.set_traits_for_provider(context, self.uuid, self.traits))
@@ -222,8 +250,21 @@ def plan_reshape(
     inventories = reshape_inventories(known, wanted, [step.uuid for step in removals])
     return [
         Reshape(inventories, allocations),
-        *(RereadInventory(uuid) for uuid in wanted.get_provider_uuids()),
+        *(
+            RereadInventory(uuid, _has_more_to_set(known, wanted, uuid))
+            for uuid in wanted.get_provider_uuids()
+        ),
     ]
+
+
+def _has_more_to_set(known: ProviderTree, wanted: ProviderTree, uuid: str) -> bool:
+    """Whether traits or aggregates differ, of a provider that wasn't made just now."""
+    if not known.exists(uuid) or not known.data(uuid).generation:
+        return False
+    wants = wanted_data(known, wanted, uuid)
+    return known.have_traits_changed(uuid, wants.traits) or known.have_aggregates_changed(
+        uuid, wants.aggregates
+    )
 
 
 def plan_properties(known: ProviderTree, wanted: ProviderTree) -> list[Step]:
@@ -231,7 +272,7 @@ def plan_properties(known: ProviderTree, wanted: ProviderTree) -> list[Step]:
     scope = set(_scope(known, wanted))
     steps: list[Step] = []
     for uuid in reversed(wanted.get_provider_uuids()):
-        wants = wanted.data(uuid)
+        wants = wanted_data(known, wanted, uuid)
         if known.exists(uuid):
             if uuid in scope:
                 _warn_if_moved(known.data(uuid), wants)
@@ -288,7 +329,7 @@ def sync(
     for addition in plan_additions(client._provider_tree, wanted):
         with _read_again_unless_created(client, addition):
             _apply(client, context, addition)
-        _copy_generation(client._provider_tree, wanted, addition.uuid)
+    _learn(client._provider_tree, wanted)
     if allocations is not None:
         move, *rereads = plan_reshape(client._provider_tree, wanted, allocations, removals)
         move.apply(client, context)
@@ -299,11 +340,16 @@ def sync(
 
 def apply(client: Properties, context: Any, steps: Iterable[Step]) -> None:
     """Do what a plan says, in its order; the first failure ends it."""
+    added: set[str] = set()
     for step in steps:
         if isinstance(step, Reshape):
             step.apply(client, context)
-        else:
-            _apply(client, context, step)
+            continue
+        if isinstance(step, AddProvider):
+            added.add(step.uuid)
+        elif isinstance(step, SetAggregates | SetTraits) and step.uuid in added:
+            step = step.beside(client._provider_tree.data(step.uuid))
+        _apply(client, context, step)
 
 
 def _generation(client: Properties, uuid: str) -> int | None:
@@ -335,8 +381,14 @@ def _read_again_unless_created(client: Properties, addition: AddProvider) -> Ite
         raise
 
 
-def _copy_generation(known: ProviderTree, wanted: ProviderTree, uuid: str) -> None:
-    wanted.update_traits(uuid, wanted.data(uuid).traits, generation=known.data(uuid).generation)
+def _learn(known: ProviderTree, wanted: ProviderTree) -> None:
+    """Put into `wanted` what was found out of the providers that its editor made."""
+    for uuid in wanted.get_provider_uuids():
+        if wanted.data(uuid).generation is None and known.exists(uuid):
+            found = wanted_data(known, wanted, uuid)
+            wanted.update_inventory(uuid, found.inventory)
+            wanted.update_aggregates(uuid, found.aggregates)
+            wanted.update_traits(uuid, found.traits, generation=known.data(uuid).generation)
 
 
 @contextmanager

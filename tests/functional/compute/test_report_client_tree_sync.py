@@ -165,14 +165,16 @@ def test_new_providers_get_their_generation_written_into_the_tree(client, contex
     assert tree.data(scene.child).generation == 0
 
 
-def test_a_provider_found_to_exist_is_read_and_then_made_to_look_as_wanted(
+def test_a_provider_found_to_exist_is_read_and_keeps_what_it_has_beside_what_is_wanted(
     client, context, scene, outsider
 ):
-    outsider.provider(uuid=scene.child, parent=scene.root, traits=["HW_CPU_X86_AVX"])
+    name = f"child-{scene.child}"
+    outsider.provider(name, uuid=scene.child, parent=scene.root, traits=["HW_CPU_X86_AVX"])
     tree = scene.grown()
     client.update_from_provider_tree(context, tree)
-    assert outsider.traits(scene.child) == set()
+    assert outsider.traits(scene.child) == {"HW_CPU_X86_AVX"}
     assert outsider.aggregates(scene.child) == {scene.agg1, scene.agg2}
+    assert_placement_equals(tree, outsider)
 
 
 def test_an_operators_child_that_neither_tree_knows_stays(client, context, scene, outsider):
