@@ -250,13 +250,15 @@ class Providers(Transport, ProviderCache):
         else:
             # Parts of different age, at the oldest generation: nobody may write over what is newer.
             known = self._provider_tree.data(uuid)
-            self._provider_tree.update_traits(uuid, known.traits, generation=min(generations))
+            self._provider_tree.update_traits(
+                uuid, known.traits, generation=min(generations, key=lambda one: one or 0)
+            )
         if refresh_sharing:
             members = self._provider_tree.data(uuid).aggregates
             self._refresh_sharing_providers(context, uuid, members, force)
         self._associations_read(uuid)
 
-    def _refresh_own(self, context: Any, uuid: str) -> set[int]:
+    def _refresh_own(self, context: Any, uuid: str) -> set[int | None]:
         """Read inventories, aggregates and traits, and return the generations they had then."""
         self._refresh_inventory(context, uuid)
         generations = {self._provider_tree.data(uuid).generation}

@@ -1,4 +1,4 @@
-"""What a provider has when the client first sees it is placement's, and nobody's to wipe (§3.6, §3.9).
+"""What a provider has when the client first sees it is nobody's to wipe (compute.md §3.6, §3.9).
 
 An operator, or another host, put traits and aggregates on a provider that this host comes upon: a
 pool it joins, a child somebody made at the same moment.
