@@ -7,6 +7,7 @@
     │   ├── ValueNotStorable        SQLite keeps any value, the others don't
     │   ├── TooMuchAtOnce           more than fits into one statement
     │   ├── UnreadableContent
+    │   ├── UnreadableRequest       what isn't HTTP
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
     │   ├── BadQuery
@@ -46,6 +47,9 @@
     │       └── CapacityExceeded
     ├── BodyTooLong                 413
     ├── UnsupportedMediaType        415
+    ├── HeadersTooLong              431
+    ├── TransferNotImplemented      501
+    ├── ServerBusy                  503
     ├── DatabaseUnavailable         503
     │   └── OutcomeUnknown          the connection broke while a change was stored
     ├── SearchUnfinished            503, a search for candidates that ran into a bound
@@ -98,6 +102,12 @@ class UnreadableContent(BadRequest):
     """The request's headers don't say properly what it carries."""
 
     vary = False
+
+
+class UnreadableRequest(BadRequest):
+    """What came over the connection is no request; `placement-api` refuses it."""
+
+    text = "The request can't be read: {why}."
 
 
 class SchemaMismatch(BadRequest):
@@ -211,6 +221,23 @@ class BodyTooLong(PlacementError):
 class UnsupportedMediaType(PlacementError):
     status, title = 415, "Unsupported Media Type"
     text = "The media type {media_type} is not supported, use application/json"
+
+
+class HeadersTooLong(PlacementError):
+    status, title = 431, "Request Header Fields Too Large"
+    text = "The request's line and headers are too long: {why}."
+
+
+class TransferNotImplemented(PlacementError):
+    status, title = 501, "Not Implemented"
+    text = "{why}"
+
+
+class ServerBusy(PlacementError):
+    """Too many requests wait for a thread already. This one changed nothing."""
+
+    status, title = 503, "Service Unavailable"
+    text = "Too many requests wait to be answered. Nothing was changed."
 
 
 class DatabaseUnavailable(PlacementError):

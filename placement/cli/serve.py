@@ -1,4 +1,4 @@
-"""`placement-api`: the service under gunicorn (DESIGN D8).
+"""`placement-api`: the service under gunicorn and waitress (DESIGN D8).
 
 Without any configuration it serves this machine alone: SQLite in the working directory, schema
 synced, and a token that is believed instead of checked.
@@ -41,13 +41,22 @@ class Server(BaseApplication):
     def __init__(self, arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
         self.arguments = arguments
         self.conf = conf
-        #: seconds; the workers' (placement.cli.worker)
+        #: seconds; for the workers (placement.serving.worker)
         self.client_timeout: float = arguments.client_timeout
         super().__init__()
 
+    @property
+    def longest_body(self) -> int:
+        """Bytes of a request's body; for the workers.
+
+        The application reads one byte more than it takes, and sees that it is too much.
+        """
+        return int(self.conf.berth.max_body_size) + 1
+
     def load_config(self) -> None:
         for name, value in _settings(self.arguments).items():
-            self.cfg.set(name, value)
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
 
     def load(self) -> WSGIApplication:
         """Each worker's own; a file that can't be read leaves the old configuration in force.
@@ -172,13 +181,11 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "bind": bind,
         "workers": arguments.workers,
         "threads": arguments.threads,
-        "worker_class": "placement.cli.worker.PatientWorker",
+        "worker_class": "placement.serving.worker.FrontWorker",
         "proc_name": "placement-api",
-        # a socket in the home directory that nobody asked for
+        # a socket in the home directory that nobody asked for; older ones have none
         "control_socket_disable": True,
         "graceful_timeout": 30,
-        # searches name many aggregates in their query
-        "limit_request_line": 8190,
     }
 
 

@@ -38,6 +38,8 @@ MAY_IMPORT = {
     "wsgi": {"app", "config", "http"},
     "deploy": {"app", "http"},
     "direct": {"app", "config", "http"},
+    # between sockets and the application
+    "serving": {"errors", "http"},
     "cli": {"app", "config", "errors", "http", "storage", "wsgi"},
 }
 

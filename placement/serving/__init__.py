@@ -1,0 +1,1 @@
+"""How `placement-api` serves: gunicorn's processes, waitress's connections and threads."""

@@ -1,0 +1,70 @@
+"""Reading requests: waitress's parser, with bounds of ours."""
+
+from typing import Any
+
+from waitress.parser import HTTPRequestParser
+from waitress.utilities import BadRequest, RequestEntityTooLarge
+
+#: bytes that a chunk's size and extensions, or all trailers together, may take
+LONGEST_CHUNK_LINE = 8_192
+#: bytes of a request's line and headers; searches name many aggregates in their query
+LONGEST_HEAD = 64 * 1024
+
+
+class Parser(HTTPRequestParser):
+    """Reads one request; `error` says why it can't be read.
+
+    A body that is longer than allowed isn't read to its end: its request is complete as it is, its
+    `too_long` is set, and its content-length says how long the body is at least. The application
+    refuses it as it does under other servers.
+
+    :param longest_body: bytes of a body that the application takes
+    """
+
+    error: Any
+    completed: bool
+
+    # those of requests that can't be read
+    command = "-"
+    path = request_uri = "-"
+    query = ""
+    url_scheme = "http"
+
+    def __init__(self, adj: object, longest_body: int) -> None:
+        super().__init__(adj)
+        self.longest_body = longest_body
+        self.too_long = False
+
+    def received(self, data: bytes) -> int:
+        """Take what belongs to the request; answers how many bytes these are."""
+        consumed: int = super().received(data)
+        if self.body_rcv is None:
+            # without a body nobody waits for "100 Continue"
+            self.expect_continue = False
+        elif self.chunked:
+            self._bound_chunks()
+        elif self.content_length > self.longest_body:
+            self._end_too_long(self.content_length)
+        if isinstance(self.error, RequestEntityTooLarge):
+            self.error = None
+        if self.error is not None:
+            self.expect_continue = False
+        return consumed
+
+    def _bound_chunks(self) -> None:
+        receiver = self.body_rcv
+        length = receiver.__len__()
+        if length > self.longest_body:
+            # one more byte makes it too long for whoever looks at the header alone
+            self._end_too_long(length + 1)
+        elif not self.completed and (
+            len(receiver.control_line) > LONGEST_CHUNK_LINE
+            or len(receiver.trailer) > LONGEST_CHUNK_LINE
+        ):
+            self.error = BadRequest("A chunk's line or a trailer is too long")
+            self.completed = True
+
+    def _end_too_long(self, length: int) -> None:
+        self.too_long = self.completed = True
+        self.expect_continue = False
+        self.headers["CONTENT_LENGTH"] = str(length)
