@@ -10,27 +10,24 @@ from placement.http.error_body import unauthorized
 
 #: paths that need no identity
 OPEN_PATHS = ("", "/")
-_IDENTITY = (
-    ("user_id", "HTTP_X_USER_ID"),
-    ("project_id", "HTTP_X_PROJECT_ID"),
-    ("system_scope", "HTTP_OPENSTACK_SYSTEM_SCOPE"),
-    ("user_domain_id", "HTTP_X_USER_DOMAIN_ID"),
-    ("project_domain_id", "HTTP_X_PROJECT_DOMAIN_ID"),
-    ("domain_id", "HTTP_X_DOMAIN_ID"),
-)
 
 
 class RequestContext(oslo_context.RequestContext):
     """oslo.context's, made at the first sight of a request and told later who is asking."""
 
-    def identify(self, environ: Environ) -> None:
-        """Take user, project, roles and scope from the headers that authentication has set."""
-        for attribute, key in _IDENTITY:
-            setattr(self, attribute, environ.get(key))
-        if self.project_id is None:
-            self.project_id = environ.get("HTTP_X_TENANT_ID")
-        roles = environ.get("HTTP_X_ROLES", "")
-        self.roles = [role.strip() for role in roles.split(",") if role.strip()]
+    def identified(self, environ: Environ) -> "RequestContext":
+        """The same request's, with all that authentication has said of the caller.
+
+        It is what oslo.context reads, whole: a rule may look at anything of it, and what is left
+        out has a default that lets in whom it shouldn't. Only tokens are left out.
+        """
+        return type(self).from_environ(
+            environ,
+            request_id=self.request_id,
+            global_request_id=self.global_request_id,
+            auth_token=None,
+            service_token=None,
+        )
 
 
 class Identification:
@@ -40,8 +37,9 @@ class Identification:
         self.application = application
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        context = environ[CONTEXT]
-        context.identify(environ)
-        if context.user_id is None and environ.get("PATH_INFO", "") not in OPEN_PATHS:
-            return unauthorized(environ)(environ, start_response)
+        # nobody has checked who is asking for the version document
+        if environ.get("PATH_INFO", "") not in OPEN_PATHS:
+            context = environ[CONTEXT] = environ[CONTEXT].identified(environ)
+            if context.user_id is None:
+                return unauthorized(environ)(environ, start_response)
         return self.application(environ, start_response)

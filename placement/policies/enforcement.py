@@ -20,18 +20,6 @@ REMEMBERED = 10_000
 
 _UNASKED = "not asked yet"
 
-#: what of a caller a rule can look at
-_SEEN = (
-    "user_id",
-    "project_id",
-    "system_scope",
-    "domain_id",
-    "user_domain_id",
-    "project_domain_id",
-    "is_admin",
-    "service_user_id",
-)
-
 
 def get_enforcer() -> policy.Enforcer:
     """The rules as deployed; the entry point by which oslo.policy's own commands find them."""
@@ -76,8 +64,7 @@ class Policy:
         if answers is None:
             refusal = self._ask(context, rule, target)
         else:
-            caller = tuple(getattr(context, name) for name in _SEEN)
-            key = (rule, caller, tuple(context.roles), tuple(target.items()))
+            key = (rule, _all_of(context), tuple(target.items()))
             refusal = answers.get(key, _UNASKED)
             if refusal is _UNASKED:
                 if len(answers) >= REMEMBERED:
@@ -115,3 +102,9 @@ class Policy:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size
+
+
+def _all_of(context: RequestContext) -> tuple[Any, ...]:
+    """All that a rule can look at of a caller: what oslo.policy itself takes from a context."""
+    values = context.to_policy_values().values()
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)

@@ -25,10 +25,8 @@ def policy(clock=None, **overrides):
 
 
 def caller(roles="", user="u", project="p", scope=None):
-    context = RequestContext()
     headers = {"HTTP_X_USER_ID": user, "HTTP_X_PROJECT_ID": project, "HTTP_X_ROLES": roles}
-    context.identify({**headers, "HTTP_OPENSTACK_SYSTEM_SCOPE": scope})
-    return context
+    return RequestContext().identified({**headers, "HTTP_OPENSTACK_SYSTEM_SCOPE": scope})
 
 
 def refusal(asked, context, rule, target=None):
