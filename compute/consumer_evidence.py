@@ -15,13 +15,13 @@ _BATCH = 1000
 class Records:
     """Asks the records of a host, anew each time.
 
-    `driver_keeps_guests` says whether the instances of the host's nodes are in the records.
+    `driver_manages_instances` says whether the instances of the host's nodes are in the records.
     """
 
-    def __init__(self, cell: CellDatabase, host: str, driver_keeps_guests: bool) -> None:
+    def __init__(self, cell: CellDatabase, host: str, driver_manages_instances: bool) -> None:
         self._cell = cell
         self._host = host
-        self._driver_keeps_guests = driver_keeps_guests
+        self._driver_manages_instances = driver_manages_instances
 
     def know_instances(self) -> bool:
         """Whether they know any instance at all. Otherwise they are no evidence."""
@@ -58,7 +58,7 @@ class Records:
                 migrations.get(consumer),
                 moves.get(consumer, ()),
                 records_know_instances=know_instances,
-                driver_keeps_guests=self._driver_keeps_guests,
+                driver_manages_instances=self._driver_manages_instances,
             )
             for consumer in consumers
         }

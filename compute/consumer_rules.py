@@ -9,9 +9,9 @@ host gives out. compute.md §4.9, §4.10, §7.3.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from compute import instances
 from compute.compute_node import ComputeNode
@@ -22,6 +22,10 @@ INSTANCE_TYPE, MIGRATION_TYPE = "INSTANCE", "MIGRATION"
 #: what instances and migrations are called; "unknown" is what placement calls a consumer that was
 #: written without a type, and None stands for a placement that knows no types
 OUR_TYPES = frozenset({INSTANCE_TYPE, MIGRATION_TYPE, "unknown", None})
+
+
+#: what an instance holds where it lives
+OF_A_HOME = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
 class Kind(enum.StrEnum):
@@ -89,7 +93,7 @@ class Evidence:
     :param alone_here: it is certain that it holds nothing but of this host's providers and of
         sharing ones
     :param records_know_instances: the records know any instance at all, a deleted one included
-    :param driver_keeps_guests: the instances of the node are in the records
+    :param driver_manages_instances: the node's instances are the driver's, and so in the records
     """
 
     host: str
@@ -99,7 +103,7 @@ class Evidence:
     consumer_type: str | None = None
     alone_here: bool = False
     records_know_instances: bool = True
-    driver_keeps_guests: bool = True
+    driver_manages_instances: bool = True
 
 
 def judge(place: Place, evidence: Evidence) -> Verdict:
@@ -111,6 +115,28 @@ def judge(place: Place, evidence: Evidence) -> Verdict:
     if evidence.migration is not None:
         return _of_migration(place, evidence, evidence.migration)
     return _unrecorded(place, evidence)
+
+
+def is_alone_here(
+    allocations: Mapping[str, Mapping[str, Any]], place_of: Callable[[str], Place | None]
+) -> bool:
+    """Say whether it is certain that a consumer lives on no other host.
+
+    An instance that does holds processors or memory there. So all that isn't of this host's
+    providers must be of sharing ones, and none of that.
+
+    :param allocations: provider → `{"resources": {class: amount}}`
+    :param place_of: returns None for a provider that isn't known
+    """
+    for provider, part in allocations.items():
+        place = place_of(provider)
+        if place is None:
+            return False
+        if place.node is not None:
+            continue
+        if not OF_A_HOME.isdisjoint(part["resources"]) or not place.shares:
+            return False
+    return True
 
 
 def is_on_its_way(instance: Instance) -> bool:
@@ -192,8 +218,8 @@ def _unrecorded(place: Place, evidence: Evidence) -> Verdict:
         return Verdict(Kind.NOT_OURS, f"{reason}, which know no instance at all")
     if place.shares:
         return Verdict(Kind.NOT_OURS, f"{reason}, but other hosts may hold of a sharing provider")
-    if not evidence.driver_keeps_guests:
-        return Verdict(Kind.NOT_OURS, f"{reason}, but the node's driver keeps no guests in them")
+    if not evidence.driver_manages_instances:
+        return Verdict(Kind.NOT_OURS, f"{reason}, but the node's driver manages no instances")
     return Verdict(Kind.UNRECORDED, reason)
 
 

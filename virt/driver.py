@@ -44,6 +44,8 @@ class ComputeDriver:
 
     capabilities: Mapping[str, bool] = {}
 
+    #: The instances on its nodes are started by it, and so in the records of the compute service.
+    manages_instances = True
     #: Nodes may move to other hosts of their own accord (ironic).
     rebalances_nodes = False
     #: The tracker must write allocations again at every periodic run (compute.md §4.10).
@@ -177,6 +179,25 @@ class ComputeDriver:
         raise NotImplementedError
 
 
+def driver_class(name: str | None) -> type[ComputeDriver]:
+    """Find the driver called `name`, as load_driver does, without making one.
+
+    Raises DriverLoadError.
+    """
+    if not name:
+        raise DriverLoadError(
+            "No compute driver is configured: set compute_driver to one of "
+            f"{_listed(available_drivers())}."
+        )
+    found = _find_driver(name)
+    if not (isinstance(found, type) and issubclass(found, ComputeDriver)):
+        raise DriverLoadError(
+            f"Compute driver {name!r} is not a subclass of {ComputeDriver.__module__}."
+            f"{ComputeDriver.__qualname__}."
+        )
+    return found
+
+
 def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> ComputeDriver:
     """Find the driver called `name` and make one.
 
@@ -184,19 +205,9 @@ def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Com
     (`fake.SmallFakeDriver`), or any importable class (`vendor.driver.TheirDriver`), tried in this
     order. Raises DriverLoadError; compute.md §6.3.
     """
-    if not name:
-        raise DriverLoadError(
-            "No compute driver is configured: set compute_driver to one of "
-            f"{_listed(available_drivers())}."
-        )
-    driver_class = _find_driver(name)
-    if not (isinstance(driver_class, type) and issubclass(driver_class, ComputeDriver)):
-        raise DriverLoadError(
-            f"Compute driver {name!r} is not a subclass of {ComputeDriver.__module__}."
-            f"{ComputeDriver.__qualname__}."
-        )
+    found = driver_class(name)
     try:
-        return driver_class(virtapi, conf)
+        return found(virtapi, conf)
     except Exception as error:
         raise DriverLoadError(f"Compute driver {name!r} can't be started: {error}") from error
 

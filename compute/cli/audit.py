@@ -5,30 +5,43 @@ import contextlib
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
+from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli import placement_access
+from compute.cli.audit_report import described, told
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say, why
-from compute.cli.json_stream import JSONStream
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
 from compute.context import admin_context
 from compute.interruption import finished_first
 from compute.manage.audit import Auditor, Orphan
-from compute.manage.consumer import read_consumer, without, write_consumer
-from compute.manage.journal import Journal, JournalUnusable, NotNoted, entries, put_back
+from compute.manage.deletion import Deletion
+from compute.manage.journal import (
+    JournalUnusable,
+    NotNoted,
+    default_path,
+    entries,
+    put_back,
+)
 from compute.report import SchedulerReportClient
+from virt.driver import DriverLoadError, driver_class
 
 FAILED = 1
 FOUND = 3
 DELETED = 4
+REFUSED = 5
+
+NO_EVIDENCE = (
+    "the records in {} know no instance at all, so they can't tell whose allocations these are: "
+    "nothing is deleted. Is it this host's state_path?"
+)
 
 EXIT_CODES = """\
 exit codes:
@@ -36,6 +49,7 @@ exit codes:
     1  an error, or a deletion failed: it ends there
     3  something was found, and not (all of it) deleted
     4  something was found, and deleted
+    5  --delete is refused: the records know no instance at all, and prove nothing
 """
 
 FAILURES = (
@@ -53,9 +67,10 @@ FAILURES = (
 def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Find allocations of instances and migrations that are gone, and delete them if asked to.
 
-    What is found is reported first. With --delete it is removed if it is still as it was read.
-    Where the records of this host don't know the node of a provider, they can't tell who is there:
-    its consumers are only deleted with --resource_provider naming it.
+    With --delete, what the records of this host prove to be its leftovers is removed, if it is
+    still as it was read. What another host may know – on providers that share, or of nodes that
+    aren't this host's – is only deleted with --resource_provider naming the provider. On a terminal
+    it is shown and asked for first.
     """
     asked = _parser().parse_args(arguments)
     _check(asked)
@@ -71,7 +86,12 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             client = SchedulerReportClient(adapter, conf)
             if asked.undo:
                 return _undo(client, adapter, asked.undo)
-            return _audit(asked, client, Auditor(client, admin_context(), cell))
+            auditor = Auditor(client, admin_context(), cell, conf.host, _manages_instances(conf))
+            if asked.delete and not auditor.has_evidence():
+                say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
+                return REFUSED
+            journal = asked.journal or default_path(Path(conf.state_path))
+            return _audit(asked, auditor, Deletion(client, auditor, journal))
     except exceptions.ResourceProviderNotFound as error:
         raise InvalidInput(error) from error
     except JournalUnusable as error:
@@ -81,14 +101,30 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         return FAILED
 
 
+def _manages_instances(conf: cfg.ConfigOpts) -> bool:
+    """Whether this host's instances are in its records; False if its driver can't be found."""
+    try:
+        return driver_class(conf.compute_driver).manages_instances
+    except DriverLoadError:
+        return False
+
+
 def _parser() -> argparse.ArgumentParser:
     options = parser("audit", audit.__doc__ or "", EXIT_CODES)
     options.add_argument("--delete", action="store_true", help="delete what is found")
     options.add_argument(
-        "--resource_provider", metavar="UUID", help="look at this provider's allocations alone"
+        "--yes", action="store_true", help="with --delete: don't ask, on a terminal either"
     )
     options.add_argument(
-        "--journal", type=Path, metavar="FILE", help="with --delete: append what is deleted to it"
+        "--resource_provider",
+        metavar="UUID",
+        help="look at this provider's allocations alone; also delete what others may know of",
+    )
+    options.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="with --delete: append what is deleted to it, instead of to a new file in state_path",
     )
     options.add_argument(
         "--undo", type=Path, metavar="FILE", help="put back what is in a journal, and nothing else"
@@ -100,8 +136,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(asked: argparse.Namespace) -> None:
-    if asked.journal and not asked.delete:
-        raise InvalidInput("--journal is for --delete.")
+    for option in ("journal", "yes"):
+        if getattr(asked, option) and not asked.delete:
+            raise InvalidInput(f"--{option} is for --delete.")
     if asked.undo and (asked.delete or asked.resource_provider or asked.json):
         raise InvalidInput("--undo goes with no other option.")
     if asked.resource_provider:
@@ -113,83 +150,43 @@ def _check(asked: argparse.Namespace) -> None:
             ) from None
 
 
-def _audit(asked: argparse.Namespace, client: SchedulerReportClient, auditor: Auditor) -> int:
+def _audit(asked: argparse.Namespace, auditor: Auditor, deletion: Deletion) -> int:
     found = deleted = 0
+    named = asked.resource_provider is not None
+    orphans = auditor.orphans(asked.resource_provider)
+    deletes = asked.delete
+    if deletes and not asked.yes and sys.stdin.isatty():
+        listed = list(orphans)
+        orphans, deletes = iter(listed), _confirmed(listed, named)
     with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(Journal(asked.journal)) if asked.journal else None
-        tell = stack.enter_context(_told(asked))
-        for orphan in auditor.orphans(asked.resource_provider):
-            may_delete = orphan.node_known or asked.resource_provider is not None
+        journal = deletion.journal if deletes else None
+        tell = stack.enter_context(told(asked.json, asked.delete, journal, named))
+        stack.enter_context(deletion)
+        for orphan in orphans:
             with finished_first():
-                gone = asked.delete and may_delete
-                if gone and not _delete(client, auditor, orphan, journal):
+                now = deletion.delete(orphan, named) if deletes else orphan
+                if now is None:
                     continue
+                gone = deletes and now.deletable(named)
                 found += 1
                 deleted += gone
-                tell(orphan, gone)
+                tell(now, gone)
         code = OK if not found else DELETED if deleted == found else FOUND
     if not asked.json and (found or asked.verbose):
         print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
     return code
 
 
-def _delete(
-    client: SchedulerReportClient, auditor: Auditor, orphan: Orphan, journal: Journal | None
-) -> bool:
-    """Remove it if it is still there and still an orphan; whether it was removed."""
-    context = admin_context()
-    body = read_consumer(client, context, orphan.consumer)
-    # The records are asked after placement: whoever came meanwhile changed the generation.
-    if orphan.provider not in body["allocations"] or not auditor.still_orphan(orphan):
+def _confirmed(orphans: Sequence[Orphan], named: bool) -> bool:
+    """Show what would be deleted on the terminal, and ask; nothing to delete needs no question."""
+    deletable = [orphan for orphan in orphans if orphan.deletable(named)]
+    if not deletable:
         return False
-    if journal is not None:
-        journal.note(orphan.consumer, orphan.provider, body)
-    write_consumer(client, context, orphan.consumer, body, without(body, orphan.provider))
-    return True
-
-
-@contextlib.contextmanager
-def _told(asked: argparse.Namespace) -> Iterator[Callable[[Orphan, bool], None]]:
-    """Gives a function that tells of an orphan, and whether it is deleted."""
-    if not asked.json:
-        yield _tell
-        return
-    with JSONStream(sys.stdout, {"delete": asked.delete}, "allocations") as stream:
-        yield lambda orphan, deleted: stream.add(_as_json(orphan, deleted))
-
-
-def _tell(orphan: Orphan, deleted: bool) -> None:
-    what = f"llocations for consumer UUID {orphan.consumer} on Resource Provider {orphan.provider}"
-    resources = json.dumps(orphan.resources, sort_keys=True)
-    print(f"Deleted a{what}: {resources}" if deleted else f"A{what} can be deleted: {resources}")
-    age = "unknown" if orphan.age is None else _duration(orphan.age)
-    print(
-        f"  provider {orphan.provider_name}, kind {orphan.kind}, "
-        f"host {orphan.host or 'unknown'}, last change {age}: {orphan.reason}",
-        flush=True,
-    )
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{int(seconds)} seconds ago"
-
-
-def _as_json(orphan: Orphan, deleted: bool) -> dict[str, Any]:
-    return {
-        "consumer": orphan.consumer,
-        "resource_provider": orphan.provider,
-        "resource_provider_name": orphan.provider_name,
-        "resources": dict(orphan.resources),
-        "kind": orphan.kind,
-        "host": orphan.host,
-        "age": orphan.age,
-        "reason": orphan.reason,
-        "node_known": orphan.node_known,
-        "deleted": deleted,
-    }
+    for orphan in deletable:
+        print(described(orphan, named=named, deleted=False), file=sys.stderr)
+    many = "this allocation" if len(deletable) == 1 else f"these {len(deletable)} allocations"
+    print(f"Delete {many}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _undo(client: SchedulerReportClient, adapter: Adapter, path: Path) -> int:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import os_traits
 
 from compute import exceptions
 from compute.cell_database import CellDatabase
 from compute.compute_node import ComputeNode
+from compute.consumer_evidence import Records
+from compute.consumer_rules import (
+    LEFTOVER,
+    SETTLED,
+    Evidence,
+    Kind,
+    Verdict,
+    is_alone_here,
+    judge,
+)
 from compute.context import RequestContext
-from compute.instances import BUILDING, Instance
 from compute.manage.picture import Amounts, all_providers
-from compute.migration_record import ENDED, Migration
 from compute.report import SchedulerReportClient
+from compute.report.consumer import read_consumer
 
 #: only who holds one of these can be an instance or a migration
 AUDITED_CLASSES = frozenset(
@@ -35,11 +46,12 @@ INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
 
 @dataclass(frozen=True)
 class Orphan:
-    """What a consumer holds of a provider without a reason.
+    """What a consumer holds of a provider without a reason that this host knows.
 
-    `kind` is that of the consumer as the records know it, `host` where it is or was, `age` seconds
-    since its record last changed. `node_known` says whether the records know the provider's node:
-    where they don't, they can't tell who is there.
+    `kind` is that of the consumer as the records know it, `consumer_type` as placement does, None
+    if it knows no types. `host` is where it is or was, `age` seconds since its record last changed.
+    `node_known` says whether the provider can be of this host: in the tree of one of its nodes, or
+    shared.
     """
 
     consumer: str
@@ -47,14 +59,22 @@ class Orphan:
     provider_name: str
     resources: Amounts
     kind: str
+    consumer_type: str | None
     host: str | None
     age: float | None
-    reason: str
-    node_known: bool = True
+    verdict: Verdict
+    node_known: bool
+
+    def deletable(self, named: bool) -> bool:
+        """Whether it is proven to be a leftover of this host; or else, if the operator `named`
+        the provider, whether another host's could be one.
+        """
+        kind = self.verdict.kind
+        return kind in LEFTOVER or (named and kind is Kind.NOT_OURS)
 
 
-class _Owner:
-    """A provider, and the node whose tree it is in, if the records know it."""
+class _Provider:
+    """A provider, and this host's node whose tree it is in; a compute.consumer_rules.Place."""
 
     def __init__(
         self, uuid: str, name: str, node: ComputeNode | None, shares: Callable[[], bool]
@@ -65,29 +85,39 @@ class _Owner:
         self._shares = shares
 
     @cached_property
-    def shared(self) -> bool:
-        """Whether it shares with others: then instances of any host may hold something of it.
-
-        Asked only where it matters, for it is a request.
-        """
+    def shares(self) -> bool:
+        """Asked only where it matters, for it is a request."""
         return self._shares()
 
 
 class Auditor:
-    """Judges the consumers of providers by the records of instances and migrations."""
+    """Judges the consumers of providers by the records of `host`."""
 
     def __init__(
-        self, client: SchedulerReportClient, context: RequestContext, cell: CellDatabase
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        cell: CellDatabase,
+        host: str,
+        driver_manages_instances: bool = True,
     ) -> None:
         self._client = client
         self._context = context
         self._cell = cell
+        self._host = host
+        self._records = Records(cell, host, driver_manages_instances)
+        self._known: dict[str, _Provider] = {}
+
+    def has_evidence(self) -> bool:
+        """Whether the records know any instance. If not, they prove nothing of anybody."""
+        return self._records.know_instances()
 
     def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
         """Look through all providers, or through one given by its uuid.
 
         Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
-        ResourceProviderAllocationRetrievalFailed, and ClientException.
+        ResourceProviderAllocationRetrievalFailed, ResourceProviderTraitRetrievalFailed,
+        ConsumerAllocationRetrievalFailed, and ClientException.
         """
         query = f"?uuid={resource_provider}" if resource_provider else ""
         rows = all_providers(self._client, self._context, query)
@@ -95,98 +125,89 @@ class Auditor:
             raise exceptions.ResourceProviderNotFound(
                 f"Resource provider with UUID {resource_provider} does not exist."
             )
-        for row in rows:
-            yield from self._orphans_of(self._owner(row))
+        self._known = {row["uuid"]: self._provider(row) for row in rows}
+        for provider in list(self._known.values()):
+            yield from self._orphans_of(provider)
 
-    def still_orphan(self, orphan: Orphan) -> bool:
-        """Judge once more, by the records as they are now."""
-        row = next(
-            iter(all_providers(self._client, self._context, f"?uuid={orphan.provider}")), None
-        )
-        return (
-            row is not None
-            and self._judged(self._owner(row), orphan.consumer, orphan.resources) is not None
-        )
+    def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
+        """Judge once more, by records and traits as they are now; None if it is no orphan.
 
-    def _owner(self, row: Mapping[str, Any]) -> _Owner:
+        :param body: what the consumer holds, read before this
+        """
+        rows = all_providers(self._client, self._context, f"?uuid={orphan.provider}")
+        if not rows or orphan.provider not in body["allocations"]:
+            return None
+        # What its other providers share is read anew, too.
+        self._known.clear()
+        evidence = self._records.of(orphan.consumer)
+        return self._judged(self._provider(rows[0]), orphan.consumer, evidence, body)
+
+    def _provider(self, row: Mapping[str, Any]) -> _Provider:
         node = self._cell.compute_nodes.by_uuid(row["root_provider_uuid"])
-        return _Owner(row["uuid"], row["name"], node, lambda: self._shares(row["uuid"]))
+        ours = node if node is not None and node.host == self._host else None
+        return _Provider(row["uuid"], row["name"], ours, lambda: self._shares(row["uuid"]))
 
     def _shares(self, uuid: str) -> bool:
-        traits = self._client.get_provider_traits(self._context, uuid).traits
-        return "MISC_SHARES_VIA_AGGREGATE" in traits
-
-    def _orphans_of(self, owner: _Owner) -> Iterator[Orphan]:
-        found = self._client.get_allocations_for_resource_provider(self._context, owner.uuid)
-        for consumer, held in sorted(found.allocations.items()):
-            orphan = self._judged(owner, consumer, held["resources"])
-            if orphan is not None:
-                yield orphan
-
-    def _judged(self, owner: _Owner, consumer: str, resources: Amounts) -> Orphan | None:
-        if AUDITED_CLASSES.isdisjoint(resources):
-            return None
-        instance = self._cell.instances.by_uuid(consumer, include_deleted=True)
-        if instance is not None:
-            reason = self._why_not_instance(owner, instance)
-            seen = (INSTANCE, instance.host, instance.updated_at)
-        else:
-            migration = self._cell.migrations.by_uuid(consumer)
-            if migration is not None:
-                reason = _why_not_migration(owner, migration)
-                seen = (MIGRATION, migration.source_compute, migration.updated_at)
-            else:
-                reason = _unknown(owner)
-                seen = (UNKNOWN, None, None)
-        if reason is None:
-            return None
-        kind, host, changed = seen
-        age = None if changed is None else max(0.0, time.time() - changed)
-        known = owner.node is not None or owner.shared
-        return Orphan(
-            consumer, owner.uuid, owner.name, dict(resources), kind, host, age, reason, known
+        return (
+            os_traits.MISC_SHARES_VIA_AGGREGATE
+            in self._client.get_provider_traits(self._context, uuid).traits
         )
 
-    def _why_not_instance(self, owner: _Owner, instance: Instance) -> str | None:
-        """Say why an instance has no right to hold anything here; None if it has."""
-        if instance.deleted and not instance.hidden:
-            return "the instance is deleted"
-        if instance.host is None and instance.vm_state == BUILDING:
-            return None  # on its way
-        if instance.host is None:
-            return "the instance is on no host"
-        if owner.node is not None and _at(owner.node, instance.host, instance.node):
+    def _orphans_of(self, provider: _Provider) -> Iterator[Orphan]:
+        found = self._client.get_allocations_for_resource_provider(self._context, provider.uuid)
+        # The records are asked after placement: who came meanwhile is known to them.
+        known = self._records.of_each(found.allocations)
+        for consumer, held in sorted(found.allocations.items()):
+            evidence = known[consumer]
+            if not _audited(held) or judge(provider, evidence).kind in SETTLED:
+                continue
+            body = read_consumer(self._client, self._context, consumer)
+            if provider.uuid in body["allocations"]:
+                orphan = self._judged(provider, consumer, evidence, body)
+                if orphan is not None:
+                    yield orphan
+
+    def _judged(
+        self, provider: _Provider, consumer: str, evidence: Evidence, body: Mapping[str, Any]
+    ) -> Orphan | None:
+        held = body["allocations"][provider.uuid]
+        evidence = replace(
+            evidence,
+            consumer_type=body.get("consumer_type"),
+            alone_here=is_alone_here(body["allocations"], self._known_provider),
+        )
+        verdict = judge(provider, evidence)
+        if not _audited(held) or verdict.kind in SETTLED:
             return None
-        if owner.node is not None and self._moves_to_or_from(owner.node, instance.uuid):
-            return None
-        if owner.shared:
-            return None
-        return f"the instance is on {instance.host} ({instance.node})"
+        kind, host, changed = _seen(evidence)
+        return Orphan(
+            consumer=consumer,
+            provider=provider.uuid,
+            provider_name=provider.name,
+            resources=dict(held["resources"]),
+            kind=kind,
+            consumer_type=evidence.consumer_type,
+            host=host,
+            age=None if changed is None else max(0.0, time.time() - changed),
+            verdict=verdict,
+            node_known=provider.node is not None or provider.shares,
+        )
 
-    def _moves_to_or_from(self, node: ComputeNode, instance: str) -> bool:
-        under_way = self._cell.migrations.in_progress_and_error(node.host, node.hypervisor_hostname)
-        return any(migration.instance_uuid == instance for migration in under_way)
-
-
-def _at(node: ComputeNode, host: str | None, nodename: str | None) -> bool:
-    return (node.host, node.hypervisor_hostname) == (host, nodename)
-
-
-def _why_not_migration(owner: _Owner, migration: Migration) -> str | None:
-    if migration.status in ENDED:
-        return f"the migration is {migration.status}"
-    ends = (
-        (migration.source_compute, migration.source_node),
-        (migration.dest_compute, migration.dest_node),
-    )
-    if owner.node is not None and any(_at(owner.node, *end) for end in ends):
-        return None
-    if owner.shared:
-        return None
-    return f"the migration is from {migration.source_node} to {migration.dest_node}"
+    def _known_provider(self, uuid: str) -> _Provider | None:
+        if uuid not in self._known:
+            for row in all_providers(self._client, self._context, f"?uuid={uuid}"):
+                self._known[uuid] = self._provider(row)
+        return self._known.get(uuid)
 
 
-def _unknown(owner: _Owner) -> str:
-    if owner.node is None and not owner.shared:
-        return "neither the consumer nor the provider's node is in the records"
-    return "no instance or migration of this uuid is in the records"
+def _audited(held: Mapping[str, Any]) -> bool:
+    return not AUDITED_CLASSES.isdisjoint(held["resources"])
+
+
+def _seen(evidence: Evidence) -> tuple[str, str | None, float | None]:
+    """The consumer's kind, its host, and when its record was changed."""
+    if evidence.instance is not None:
+        return INSTANCE, evidence.instance.host, evidence.instance.updated_at
+    if evidence.migration is not None:
+        return MIGRATION, evidence.migration.source_compute, evidence.migration.updated_at
+    return UNKNOWN, None, None

@@ -17,10 +17,10 @@ from compute.cell_database import CellDatabase
 from compute.context import RequestContext
 from compute.instance_resources import resources_from_flavor
 from compute.instances import Instance
-from compute.manage.consumer import write_consumer
 from compute.manage.ports import Port, Ports
 from compute.report import SchedulerReportClient
 from compute.report.allocations import CONSUMER_GENERATION_VERSION
+from compute.report.consumer import write_consumer
 from compute.report.resource_request import RequestGroup, ResourceRequest
 
 _VGPU = re.compile(r"resources[^:]*:VGPU")

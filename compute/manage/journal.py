@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from compute.context import RequestContext
-from compute.manage.consumer import read_consumer, write_consumer
 from compute.report import SchedulerReportClient
+from compute.report.consumer import read_consumer, write_consumer
 
 FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
 #: how each entry begins
 BEGINNING = '{"consumer": "'
+
+
+def default_path(folder: Path) -> Path:
+    """A journal of this run's own in a folder, named by the time (UTC) and the process.
+
+    One for each run: to put back what one run removed mustn't bring back what others did.
+    """
+    now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return folder / f"removed-allocations-{now}-{os.getpid()}.jsonl"
 
 
 class JournalUnusable(Exception):

@@ -18,6 +18,8 @@ class HostDriver(NodeDriver):
     reshape they go wherever there is room.
     """
 
+    manages_instances = False
+
     def __init__(
         self, virtapi: VirtAPI, conf: cfg.ConfigOpts, host_info: HostInfo | None = None
     ) -> None:

@@ -84,7 +84,7 @@ class Outsider:
             },
         )
 
-    def allocate(self, resources_by_provider, consumer=None):
+    def allocate(self, resources_by_provider, consumer=None, consumer_type="INSTANCE"):
         """Make these the consumer's allocations and return its uuid."""
         consumer = consumer or str(uuid4())
         generation = self.call("GET", f"/allocations/{consumer}").get("consumer_generation")
@@ -99,7 +99,7 @@ class Outsider:
                 "project_id": "project",
                 "user_id": "user",
                 "consumer_generation": generation,
-                "consumer_type": "INSTANCE",
+                "consumer_type": consumer_type,
             },
         )
         return consumer

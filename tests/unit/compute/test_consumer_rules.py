@@ -128,7 +128,10 @@ TABLE = {
     "unknown": (Evidence("host1"), [U, N, N, N]),
     "unknown and alone": (Evidence("host1", alone_here=True), [U, N, N, N]),
     "unknown to empty records": (Evidence("host1", records_know_instances=False), [N] * 4),
-    "unknown where no guests are kept": (Evidence("host1", driver_keeps_guests=False), [N] * 4),
+    "unknown where the driver manages none": (
+        Evidence("host1", driver_manages_instances=False),
+        [N] * 4,
+    ),
 }
 
 

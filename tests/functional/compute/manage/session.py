@@ -11,6 +11,7 @@ INDENT = "    "
 PROMPT = f"{INDENT}$ "
 FILE = re.compile(r"^``([\w.-]+)``::$")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+JOURNAL = re.compile(r"removed-allocations-\d{8}T\d{6}Z-\d+")
 AGO = re.compile(r"\d+ \w+ ago")
 
 
@@ -61,6 +62,6 @@ class Session:
 
 
 def without_chance(text, names):
-    """The text with uuids numbered as they come (`names` remembers), and no ages."""
+    """The text with uuids numbered as they come (`names` remembers), no ages and no times."""
     numbered = UUID.sub(lambda match: names.setdefault(match[0], f"uuid-{len(names)}"), text)
-    return AGO.sub("a while ago", numbered)
+    return JOURNAL.sub("journal", AGO.sub("a while ago", numbered))

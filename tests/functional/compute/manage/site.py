@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from compute import config
 from compute.cell_database import sqlite
 from compute.cli.nova_manage import main
+from compute.instances import Instance
 from placement.direct import PlacementDirect
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
@@ -38,9 +39,10 @@ class Ended(NamedTuple):
 class Site:
     """The host's files are in `folder`; `capture` gives what was printed."""
 
-    def __init__(self, folder, url, capture):
+    def __init__(self, folder, url, capture, host=HOST):
         self.folder = folder
         self.url = url
+        self.host = host
         self.state = folder / "state"
         self.state.mkdir()
         self.file = folder / "berth-compute.conf"
@@ -52,7 +54,7 @@ class Site:
     def configure(self, driver="fake.MediumFakeDriver", more=""):
         """Write the configuration file."""
         self.file.write_text(
-            f"[DEFAULT]\nhost = {HOST}\nstate_path = {self.state}\ncompute_driver = {driver}\n"
+            f"[DEFAULT]\nhost = {self.host}\nstate_path = {self.state}\ncompute_driver = {driver}\n"
             f"[placement_database]\nconnection = {self.url}\n{more}"
         )
 
@@ -61,6 +63,12 @@ class Site:
         self._capture()
         code = main([f"--config-file={self.file}", "placement", *arguments])
         return Ended(code, *self._capture())
+
+    def neighbour(self, host):
+        """Another host with files of its own, and the same placement database."""
+        folder = self.folder / host
+        folder.mkdir()
+        return Site(folder, self.url, self._capture, host)
 
     @contextlib.contextmanager
     def placement(self):
@@ -86,6 +94,11 @@ class Site:
         """The records of the host."""
         with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
             yield cell
+
+    def remember_a_guest(self):
+        """A guest that was here and is deleted: records that know no instance prove nothing."""
+        with self.cell() as cell:
+            cell.instances.create(Instance(host=self.host, node=self.host, deleted=True))
 
     def start_service_once(self, driver_class):
         """Run the host's service for its first update; return the node's uuid."""

@@ -13,7 +13,8 @@ from virt.fake import MediumFakeDriver
 
 @pytest.fixture
 def root(site):
-    """The provider of the host's node, whose service has run once."""
+    """The provider of the host's node, whose service has run once and has known a guest."""
+    site.remember_a_guest()
     return site.start_service_once(MediumFakeDriver)
 
 
@@ -49,7 +50,7 @@ class TestM10ALeftover:
             'deleted: {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 2}'
         )
         assert details == (
-            f"  provider {HOST}, kind unknown, host unknown, last change unknown: "
+            f"  provider {HOST}, kind unknown, type INSTANCE, host unknown, last change unknown: "
             "no instance or migration of this uuid is in the records"
         )
         assert last == "Processed 1 allocation."
@@ -290,14 +291,14 @@ def test_a_consumer_that_is_gone_before_it_is_deleted_is_not_told(site, root, mo
 
 def test_a_consumer_that_changes_while_it_is_judged_is_not_deleted(site, root, monkeypatch):
     consumer = leftover(site, root)
-    judge = "compute.manage.audit.Auditor.still_orphan"
+    judge = audit_command.Auditor.judged_again
 
-    def changed_meanwhile(auditor, orphan):
+    def changed_meanwhile(auditor, orphan, body):
         with site.placement() as outsider:
             outsider.allocate({root: FLAVOR | {"VCPU": 3}}, consumer=consumer)
-        return True
+        return judge(auditor, orphan, body)
 
-    monkeypatch.setattr(judge, changed_meanwhile)
+    monkeypatch.setattr(audit_command.Auditor, "judged_again", changed_meanwhile)
     ended = site.run("audit", "--delete")
     assert (ended.code, "consumer generation conflict" in ended.err) == (1, True)
     assert held(site, consumer) == {root: FLAVOR | {"VCPU": 3}}

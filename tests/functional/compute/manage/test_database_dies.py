@@ -5,6 +5,7 @@ import pytest
 from compute.cli import audit as audit_command
 from compute.cli import heal_allocations as heal_command
 from compute.instances import Flavor, Instance
+from compute.manage import deletion
 from compute.report import SchedulerReportClient
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
@@ -124,13 +125,14 @@ class TestOneHost:
 
     @pytest.fixture
     def leftovers(self, site, root):
+        site.remember_a_guest()
         with site.placement() as outsider:
             return sorted(outsider.allocate({root: {"VCPU": 1}}) for _ in range(3))
 
     @pytest.mark.parametrize("function", ["read_consumer", "write_consumer"])
     def test_auditing_ends_it_and_nothing_is_lost(self, server, site, leftovers, dying, function):
         journal = str(site.folder / "journal")
-        dying(audit_command, function, 2)
+        dying(deletion, function, 2)
         ended = site.run("audit", "--delete", "--journal", journal)
         server.start()
         assert (ended.code, ended.err.count("\n")) == (1, 1)

@@ -9,6 +9,7 @@ import pytest
 
 from compute.cli import audit as audit_command
 from compute.instances import Flavor, Instance
+from compute.manage import deletion
 from compute.manage.journal import entries
 from tests.functional.compute.manage.http_service import REPOSITORY
 from tests.functional.compute.manage.network import Network, serving
@@ -35,6 +36,7 @@ def ask_to_end(*numbers):
 class TestAuditing:
     @pytest.fixture
     def leftovers(self, sqlite_site, root):
+        sqlite_site.remember_a_guest()
         with sqlite_site.placement() as outsider:
             return sorted(outsider.allocate({root: {"VCPU": 1}}) for _ in range(2))
 
@@ -42,9 +44,9 @@ class TestAuditing:
         with site.placement() as outsider:
             return [bool(outsider.allocations(consumer)) for consumer in consumers]
 
-    def interrupted(self, monkeypatch, name, number, before=False):
-        """The function of the command is the moment at which the signal comes."""
-        function = getattr(audit_command, name)
+    def interrupted(self, monkeypatch, module, name, number, before=False):
+        """A function's call is the moment at which the signal comes."""
+        function = getattr(module, name)
 
         def meanwhile(*args):
             if before:
@@ -53,11 +55,11 @@ class TestAuditing:
             ask_to_end(number)
             return result
 
-        monkeypatch.setattr(audit_command, name, meanwhile)
+        monkeypatch.setattr(module, name, meanwhile)
 
     def test_ends_after_the_deletion_it_was_at(self, sqlite_site, leftovers, monkeypatch, number):
         journal = sqlite_site.folder / "journal"
-        self.interrupted(monkeypatch, "write_consumer", number)
+        self.interrupted(monkeypatch, deletion, "write_consumer", number)
         ended = sqlite_site.run("audit", "--delete", "--json", "--journal", str(journal))
         assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
         assert [found["deleted"] for found in ended.json["allocations"]] == [True]
@@ -69,7 +71,7 @@ class TestAuditing:
     ):
         journal = sqlite_site.folder / "journal"
         with monkeypatch.context() as patched:
-            self.interrupted(patched, "write_consumer", number, before=True)
+            self.interrupted(patched, deletion, "write_consumer", number, before=True)
             ended = sqlite_site.run("audit", "--delete", "--journal", str(journal))
         assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
         assert self.held(sqlite_site, leftovers) == [True, True]
@@ -82,7 +84,7 @@ class TestAuditing:
         journal = str(sqlite_site.folder / "journal")
         sqlite_site.run("audit", "--delete", "--journal", journal)
         with monkeypatch.context() as patched:
-            self.interrupted(patched, "put_back", number)
+            self.interrupted(patched, audit_command, "put_back", number)
             ended = sqlite_site.run("audit", "--undo", journal)
         assert (ended.code, ended.out.count("Restored")) == (130, 1)
         assert sqlite_site.run("audit", "--undo", journal).code == 0

@@ -55,6 +55,6 @@ def write_consumer(
         raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=response.text)
 
 
-def without(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
-    """The consumer's allocations but those of one provider."""
-    return {uuid: part for uuid, part in body["allocations"].items() if uuid != provider}
+def without(body: Mapping[str, Any], *providers: str) -> dict[str, Any]:
+    """The consumer's allocations but those of some providers."""
+    return {uuid: part for uuid, part in body["allocations"].items() if uuid not in providers}
