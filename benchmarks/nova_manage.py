@@ -22,9 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compute import config
+from compute.cell_database.memory import MemoryCellDatabase
 from compute.compute_node import ComputeNode
 from compute.manage.migration import Migrator, NodeReport, Result
 from compute.manage.rehearsal import RehearsalClient
+from compute.manage.stand_in import StandIn
 from compute.report import SchedulerReportClient
 from placement.direct import PlacementDirect
 from tests.databases.fixtures import COPIES
@@ -153,8 +155,9 @@ def main() -> None:
         direct = PlacementDirect.configured(files=[], environ=False, overrides=overrides)
         placement = stack.enter_context(direct)
         fill(placement, nodes, given.consumers)
-        migrator = Migrator(lambda: SchedulerReportClient(placement, conf), driver, conf)
-        rehearser = Migrator(lambda: RehearsalClient(placement, conf), driver, conf)
+        tracker = StandIn.of(driver, conf, MemoryCellDatabase()).tracker
+        migrator = Migrator(lambda: SchedulerReportClient(placement, conf), tracker)
+        rehearser = Migrator(lambda: RehearsalClient(placement, conf), tracker)
         console.print(f"{given.database}, {given.nodes} nodes, {given.consumers} consumers each")
         for title, work, result in (
             ("--dry-run", rehearser.rehearse, Result.WOULD_MIGRATE),

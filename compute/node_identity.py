@@ -36,6 +36,13 @@ class NodeIdentity:
             [os.path.dirname(os.path.abspath(path)) for path in conf.config_file or ()],
         )
 
+    @classmethod
+    def known(cls, node_uuid: str) -> "NodeIdentity":
+        """The identity of a host whose node uuid is known already: nothing is read or written."""
+        identity = cls("")
+        identity._uuid = node_uuid
+        return identity
+
     def read(self) -> str | None:
         """Return the uuid, or None if there is no file.
 

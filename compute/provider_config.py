@@ -2,15 +2,18 @@
 
 import glob
 import logging
+import math
 import os
 import re
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from compute.exceptions import ProviderConfigException
+from virt.yaml_file import parse_yaml, read_text
 
 LOG = logging.getLogger(__name__)
 
@@ -22,6 +25,14 @@ _NEWEST_MINOR = 0
 _VERSION = r"^1\.(0|[1-9][0-9]*)\Z"
 _NAME = r"^[A-Z0-9_]{1,255}\Z"
 _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\Z"
+
+
+def _amount(lowest: int) -> dict[str, Any]:
+    """What placement takes: anything else would fail each update of the node."""
+    return {"type": "integer", "minimum": lowest, "maximum": 2147483647}
+
+
+_RATIO = {"type": "number", "minimum": 0, "maximum": 3.40282e38}
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -63,12 +74,12 @@ SCHEMA: dict[str, Any] = {
                                         _NAME: {
                                             "type": "object",
                                             "properties": {
-                                                "total": {"type": "integer"},
-                                                "reserved": {"type": "integer"},
-                                                "min_unit": {"type": "integer"},
-                                                "max_unit": {"type": "integer"},
-                                                "step_size": {"type": "integer"},
-                                                "allocation_ratio": {"type": "number"},
+                                                "total": _amount(1),
+                                                "reserved": _amount(0),
+                                                "min_unit": _amount(1),
+                                                "max_unit": _amount(1),
+                                                "step_size": _amount(1),
+                                                "allocation_ratio": _RATIO,
                                             },
                                             "required": ["total"],
                                             "additionalProperties": False,
@@ -95,6 +106,8 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["meta"],
 }
+#: how many errors are compared to tell the one that matters, and how much of it is told
+_JUDGED, _LONGEST = 100, 500
 _VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
 Provider = dict[str, Any]
@@ -139,29 +152,31 @@ def _add(configs: dict[str, Provider], provider: Provider) -> None:
 def _providers_in(path: str) -> Iterable[Provider]:
     document = _read(path)
     _check_version(document, path)
-    problem = jsonschema.exceptions.best_match(_VALIDATOR.iter_errors(document))
+    problems = islice(_VALIDATOR.iter_errors(document), _JUDGED)
+    problem = jsonschema.exceptions.best_match(problems)
     if problem is not None:
         where = "".join(f"[{part!r}]" for part in problem.absolute_path) or "the document"
         raise ProviderConfigException(
-            error=f"Failed schema validation of {path}: {where}: {problem.message}"
+            error=f"Failed schema validation of {path}: {where}: {problem.message[:_LONGEST]}"
         )
     for provider in document.get("providers", []):
         if not additional_traits(provider) and not additional_inventories(provider):
             LOG.info("Provider %s in %s adds nothing.", provider["identification"], path)
             continue
         _check_custom(provider, path)
+        _check_ratios(provider, path)
         yield {**provider, SOURCE_FILE: os.path.basename(path)}
 
 
 def _read(path: str) -> Any:
     try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(Path(path))
+    except (OSError, ValueError) as error:
         raise ProviderConfigException(error=f"Unable to read {path}: {error}") from error
-    except yaml.YAMLError as error:
-        # Its text tells line and column.
-        raise ProviderConfigException(error=f"Unable to parse {path}: {error}") from error
+    try:
+        return parse_yaml(text)
+    except ValueError as error:
+        raise ProviderConfigException(error=f"Unable to parse {path}: it {error}") from error
 
 
 def _check_version(document: Any, path: str) -> None:
@@ -184,6 +199,15 @@ def _check_version(document: Any, path: str) -> None:
             version,
             _NEWEST_MINOR,
         )
+
+
+def _check_ratios(provider: Provider, path: str) -> None:
+    for name, record in additional_inventories(provider).items():
+        # Not a number compares with nothing, so the schema doesn't refuse it.
+        if math.isnan(record.get("allocation_ratio", 1.0)):
+            raise ProviderConfigException(
+                error=f"The allocation_ratio of {name} in {path} is not a number"
+            )
 
 
 def _check_custom(provider: Provider, path: str) -> None:

@@ -21,6 +21,10 @@ class _Family(Generic[R]):
     def __init__(self, store: Store[R]) -> None:
         self._store = store
 
+    def all(self) -> list[R]:
+        """Return every record, deleted ones included, oldest first."""
+        return self._store.find()
+
     def _first(self, **wanted: object) -> R | None:
         return next(iter(self._store.find(**wanted)), None)
 
@@ -221,10 +225,6 @@ class Aggregates(_Family[Aggregate]):
         if not self._store.put(aggregate, f"aggregate {aggregate.name}"):
             raise ObjectActionError(action="save", reason="not created")
 
-    def all(self) -> list[Aggregate]:
-        """Return every aggregate, oldest first."""
-        return self._store.find()
-
     def by_host(self, host: str) -> list[Aggregate]:
         """Return the aggregates a host is in, oldest first."""
         return [aggregate for aggregate in self.all() if host in aggregate.hosts]
@@ -240,7 +240,3 @@ class HostMappings(_Family[HostMapping]):
     def by_host(self, host: str) -> HostMapping | None:
         """Return the mapping of a host."""
         return self._first(host=host)
-
-    def all(self) -> list[HostMapping]:
-        """Return every mapping, oldest first."""
-        return self._store.find()

@@ -4,8 +4,8 @@ import copy
 import itertools
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Generic
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic
 
 from compute.cell_database.families import (
     Aggregates,
@@ -19,6 +19,9 @@ from compute.cell_database.families import (
 from compute.cell_database.store import DuplicateRecord, R
 from compute.compute_node import ComputeNode
 
+if TYPE_CHECKING:
+    from compute.cell_database import CellDatabase
+
 
 class MemoryStore(Generic[R]):
     """See Store. No two records may have one of the keys `unique` gives in common."""
@@ -29,6 +32,12 @@ class MemoryStore(Generic[R]):
         self._records: dict[int, Any] = {}
         self._unique = unique
         self.writes = 0
+
+    def load(self, records: Iterable[R]) -> None:
+        """Take over records with their ids, before anything else is done."""
+        with self._lock:
+            self._records = {record.id: record for record in copy.deepcopy(list(records))}  # type: ignore[attr-defined]
+            self._ids = itertools.count(max(self._records, default=0) + 1)
 
     def add(self, record: Any, what: str) -> None:
         with self._lock:
@@ -115,6 +124,23 @@ class MemoryCellDatabase:
         self.aggregates = Aggregates(aggregates)
         self.host_mappings = HostMappings(mappings)
         self.own_allocations = OwnAllocations(own)
+
+    @classmethod
+    def copy_of(cls, cell: "CellDatabase") -> "MemoryCellDatabase":
+        """Return a copy of a cell's records, in which one may write without a trace there."""
+        twin = cls()
+        families = (
+            cell.compute_nodes,
+            cell.services,
+            cell.instances,
+            cell.migrations,
+            cell.aggregates,
+            cell.host_mappings,
+            cell.own_allocations,
+        )
+        for store, family in zip(twin._stores, families, strict=True):
+            store.load(family.all())  # type: ignore[attr-defined]
+        return twin
 
     def mark(self) -> Hashable:
         """See CellDatabase."""

@@ -30,6 +30,7 @@ from compute.interruption import Interruption
 from compute.manage.migration import Migrator, NodeReport, Result
 from compute.manage.nodes import CommandVirtAPI, NoSuchNode, nodes_of
 from compute.manage.rehearsal import RehearsalClient
+from compute.manage.stand_in import StandIn
 from compute.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from virt.driver import ComputeDriver, DriverLoadError, load_driver
@@ -75,7 +76,7 @@ def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequen
     except DriverUnusable as error:
         say(PROGRAM, error)
         return DRIVER_UNUSABLE
-    except exceptions.InvalidConfiguration as error:
+    except (exceptions.InvalidConfiguration, exceptions.ProviderConfigException) as error:
         raise InvalidInput(error) from error
 
 
@@ -113,11 +114,12 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         cell = stack.enter_context(records(conf))
         driver = _driver(conf, cell)
         nodes = _nodes(conf, driver, cell, asked.node)
+        stand_in = StandIn.of(driver, conf, cell)
         adapter = stack.enter_context(
             placement_access.opened(conf, config_arguments, way, read_only=asked.dry_run)
         )
         client_class = RehearsalClient if asked.dry_run else SchedulerReportClient
-        migrator = Migrator(lambda: client_class(adapter, conf), driver, conf, asked.sync)
+        migrator = Migrator(lambda: client_class(adapter, conf), stand_in.tracker, asked.sync)
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
         return _show(asked, conf, nodes, reports, WhoIsWho(cell))

@@ -70,8 +70,8 @@ class Text:
                 print(f"    {consumer} ({what})" if what else f"    {consumer}")
                 for move in moves:
                     print(f"      {described(move, report.names)}")
-        if report.result is Result.WOULD_MIGRATE:
-            self._verdict(report)
+        if _is_future(report):
+            self._plan(report)
 
     def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
         """See Output."""
@@ -88,8 +88,8 @@ class Text:
             print(f"  {title}:")
             show(draw(pictures, traits=self._verbose, marks=marks), indent=4)
 
-    def _verdict(self, report: NodeReport) -> None:
-        if not report.misfits:
+    def _plan(self, report: NodeReport) -> None:
+        if report.payload is not None and not report.misfits:
             print("  verdict: everything fits")
         for misfit in report.misfits:
             print(f"  verdict: it doesn't fit: {misfit}")
@@ -97,6 +97,7 @@ class Text:
             print("  steps:")
             for step in report.steps:
                 print(f"    {step}")
+        if self._verbose and report.payload is not None:
             print("  POST /reshaper:")
             for line in json.dumps(report.payload, indent=2).splitlines():
                 print(f"    {line}")

@@ -1,19 +1,16 @@
 """Moving a node's inventory and allocations while its service is down (compute.md §7.1).
 
-`migrate` does what the service does at its start-up, on the same code; `rehearse` reads, asks the
-driver, and tells what a migration would do.
+What a node's providers shall be is worked out by the service's own tracker, on a copy of the
+records. `migrate` has it send that; `rehearse` only tells what would be sent.
 """
 
 from __future__ import annotations
 
-import copy
 import enum
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-from oslo_config import cfg
 
 from compute import exceptions
 from compute.compute_node import ComputeNode
@@ -24,8 +21,10 @@ from compute.manage.rehearsal import RehearsalClient
 from compute.manage.verdict import misfits, used_after
 from compute.provider_tree import ProviderSubTree
 from compute.report import SchedulerReportClient
-from compute.report.tree_sync import AddProvider, Reshape
-from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
+from compute.report.tree_sync import AddProvider, Reshape, Step
+from compute.resource_tracker import ResourceTracker
+from compute.resource_tracker.driver_tree import until_undisturbed
+from compute.resource_tracker.reporting import WantedProviders
 from compute.resource_tracker.reshape import Reshaped
 
 LOG = logging.getLogger(__name__)
@@ -88,12 +87,12 @@ class Migrator:
 
     :param new_client: makes a report client with an empty cache; for rehearsals one that refuses
         to write
+    :param new_tracker: makes the tracker of a node's service, which works with the client
     :param sync: also flush what differs without a reshape, as the service would
     """
 
     new_client: Callable[[], SchedulerReportClient]
-    driver: Any
-    conf: cfg.ConfigOpts
+    new_tracker: Callable[[ComputeNode, SchedulerReportClient], ResourceTracker]
     sync: bool = False
 
     def migrate(self, node: ComputeNode) -> NodeReport:
@@ -113,30 +112,28 @@ class Migrator:
             return NodeReport(node.hypervisor_hostname, node.uuid, Result.FAILED, error=error)
 
     def _migrate(self, node: ComputeNode) -> NodeReport:
-        client, context = self.new_client(), admin_context()
-        before, tree, reshaped = self._wanted(client, context, node)
-        if reshaped is None and not self.sync:
-            return NodeReport(node.hypervisor_hostname, node.uuid, Result.UNCHANGED)
-        pending = bool(client.plan(tree, reshaped.after if reshaped else None))
-        client.update_from_provider_tree(
-            context, tree, allocations=reshaped.after if reshaped else None
-        )
-        result = Result.SYNCHRONIZED if pending else Result.UNCHANGED
-        return _compared(node, Result.MIGRATED if reshaped else result, before, tree, reshaped)
+        work = self._begun(node, self.new_client())
+        if work.wanted.reshaped is None and not self.sync:
+            return work.compared(Result.UNCHANGED)
+        pending = bool(work.plan())
+        work.tracker.flush(work.context, work.wanted)
+        if work.wanted.reshaped is not None:
+            return work.compared(Result.MIGRATED)
+        return work.compared(Result.SYNCHRONIZED if pending else Result.UNCHANGED)
 
     def _rehearse(self, node: ComputeNode) -> NodeReport:
-        client, context = self.new_client(), admin_context()
+        client = self.new_client()
         if not isinstance(client, RehearsalClient):
             raise TypeError("A rehearsal needs a client that refuses to write")
-        before, tree, reshaped = self._wanted(client, context, node)
-        plan = client.plan(tree, reshaped.after if reshaped else None)
-        if reshaped is not None:
+        work = self._begun(node, client)
+        plan = work.plan()
+        if work.wanted.reshaped is not None:
             result = Result.WOULD_MIGRATE
         elif self.sync and plan:
             result = Result.WOULD_SYNCHRONIZE
         else:
             result, plan = Result.UNCHANGED, []
-        report = _compared(node, result, before, tree, reshaped)
+        report = work.compared(result)
         report.created[:0] = [Named(row["uuid"], row["name"]) for row in client.imagined.values()]
         report.steps = [str(step) for step in plan]
         report.steps[:0] = [
@@ -146,19 +143,70 @@ class Migrator:
         reshape = next((step for step in plan if isinstance(step, Reshape)), None)
         report.payload = None if reshape is None else _body(reshape)
         if result is not Result.UNCHANGED:
-            _add_pictures(report, client, context, before, tree, reshaped)
+            work.add_pictures(report, client)
         return report
 
-    def _wanted(
-        self, client: SchedulerReportClient, context: RequestContext, node: ComputeNode
-    ) -> tuple[ProviderSubTree, ProviderSubTree, Reshaped | None]:
-        """The tree as it is and as the driver wants it; allocations only if they are to move."""
-        tree = client.get_provider_subtree_and_ensure_root(
-            context, node.uuid, name=node.hypervisor_hostname, with_sharing=True
+    def _begun(self, node: ComputeNode, client: SchedulerReportClient) -> _Work:
+        """Read what there is of the node, and have its tracker work out what shall be."""
+        context, nodename = admin_context(), node.hypervisor_hostname
+        before = client.get_provider_subtree_and_ensure_root(
+            context, node.uuid, name=nodename, with_sharing=True
         )
-        before = copy.deepcopy(tree)
-        reshaped = edit_tree(self.driver, self.conf, client, context, tree, node, may_reshape=True)
-        return before, tree, reshaped
+        tracker = self.new_tracker(node, client)
+        wanted = tracker.wanted_providers(context, nodename)
+        moved = wanted.reshaped
+        if moved is None and wanted.allocations is not None:
+            now = client.get_allocations_for_provider_tree(context, nodename)
+            moved = Reshaped(now, wanted.allocations)
+        return _Work(node, client, context, tracker, before, wanted, moved)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A node's providers as they are and as they shall be, and whose allocations move."""
+
+    node: ComputeNode
+    client: SchedulerReportClient
+    context: RequestContext
+    tracker: ResourceTracker
+    before: ProviderSubTree
+    wanted: WantedProviders
+    moved: Reshaped | None
+
+    def plan(self) -> list[Step]:
+        return self.client.plan(self.wanted.tree, self.wanted.allocations)
+
+    def compared(self, result: Result) -> NodeReport:
+        if result is Result.UNCHANGED:
+            return NodeReport(self.node.hypervisor_hostname, self.node.uuid, result)
+        after = self.wanted.tree
+        had, has = self.before.get_provider_uuids(), after.get_provider_uuids()
+        names = {uuid: self.before.data(uuid).name for uuid in had}
+        names |= {uuid: after.data(uuid).name for uuid in has}
+        return NodeReport(
+            self.node.hypervisor_hostname,
+            self.node.uuid,
+            result,
+            created=[Named(uuid, names[uuid]) for uuid in has if uuid not in had],
+            removed=[Named(uuid, names[uuid]) for uuid in had if uuid not in has],
+            moves=moves_of(self.moved.before, self.moved.after) if self.moved else {},
+            names=names,
+        )
+
+    def add_pictures(self, report: NodeReport, client: RehearsalClient) -> None:
+        before, after = self.before, self.wanted.tree
+        had = before.get_provider_uuids()
+        used = {
+            uuid: {} if uuid in client.imagined else usages_of(client, self.context, uuid)
+            for uuid in had
+        }
+        moved = self.moved or Reshaped({}, {})
+        later = used_after(used, moved.before, moved.after)
+        gone = [uuid for uuid in had if not after.exists(uuid)]
+        report.before = picture_of(before, used)
+        report.after = picture_of(after, later)
+        if report.payload is not None:
+            report.misfits = misfits(report.after, picture_of(before, later, gone), moved.after)
 
 
 def _body(reshape: Reshape) -> dict[str, Any]:
@@ -171,46 +219,3 @@ def _body(reshape: Reshape) -> dict[str, Any]:
         for uuid, record in reshape.inventories.items()
     }
     return {"inventories": inventories, "allocations": reshape.allocations}
-
-
-def _compared(
-    node: ComputeNode,
-    result: Result,
-    before: ProviderSubTree,
-    after: ProviderSubTree,
-    reshaped: Reshaped | None,
-) -> NodeReport:
-    had, has = before.get_provider_uuids(), after.get_provider_uuids()
-    names = {uuid: before.data(uuid).name for uuid in had}
-    names |= {uuid: after.data(uuid).name for uuid in has}
-    if result is Result.UNCHANGED:
-        had = has = []
-    return NodeReport(
-        node.hypervisor_hostname,
-        node.uuid,
-        result,
-        created=[Named(uuid, names[uuid]) for uuid in has if uuid not in had],
-        removed=[Named(uuid, names[uuid]) for uuid in had if uuid not in has],
-        moves=moves_of(reshaped.before, reshaped.after) if reshaped else {},
-        names=names,
-    )
-
-
-def _add_pictures(
-    report: NodeReport,
-    client: RehearsalClient,
-    context: RequestContext,
-    before: ProviderSubTree,
-    after: ProviderSubTree,
-    reshaped: Reshaped | None,
-) -> None:
-    had = before.get_provider_uuids()
-    used = {
-        uuid: {} if uuid in client.imagined else usages_of(client, context, uuid) for uuid in had
-    }
-    moved = reshaped or Reshaped({}, {})
-    later = used_after(used, moved.before, moved.after)
-    gone = [uuid for uuid in had if not after.exists(uuid)]
-    report.before = picture_of(before, used)
-    report.after = picture_of(after, later)
-    report.misfits = misfits(report.after, picture_of(before, later, gone), moved.after)

@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from compute.instances import Instance
 from compute.migration_record import Migration
 from compute.node_identity import NodeIdentity
 from compute.pci_devices import Device
-from compute.provider_config import get_provider_configs
+from compute.provider_config import Provider, get_provider_configs
 from compute.provider_tree import ProviderSubTree, ProviderTree, Resource
 from compute.report import SchedulerReportClient
 from compute.resource_tracker.node_locks import NodeLocks
@@ -103,6 +103,7 @@ class NodeRecords:
         conf: cfg.ConfigOpts,
         cell: CellDatabase,
         identity: NodeIdentity,
+        provider_configs: Mapping[str, Provider] | None = None,
     ) -> None:
         self.host = host
         self.driver = driver
@@ -115,7 +116,9 @@ class NodeRecords:
         self.old_resources: dict[str, ComputeNode] = {}
         self.stats: dict[str, Stats] = {}
         self.provider_tree: ProviderTree | None = None
-        self.provider_configs = get_provider_configs(conf.compute.provider_config_location)
+        if provider_configs is None:
+            provider_configs = get_provider_configs(conf.compute.provider_config_location)
+        self.provider_configs = provider_configs
         self.absent_providers: set[str] = set()
         self._locks = NodeLocks()
         self._states: dict[str, NodeState] = {}

@@ -20,6 +20,7 @@ class ResourceTracker(Claiming):
     :param host: the service's name
     :param driver: a ComputeDriver
     :param identity: tells the uuid of the host's node if the driver doesn't
+    :param provider_configs: what `get_provider_configs` gave; None: read them
     :raises ProviderConfigException: the operator's provider configuration files are no good
 
     `compute_nodes` is nodename → record, `old_resources` nodename → the record as last saved,
@@ -39,6 +40,7 @@ class ResourceTracker(Claiming):
         `SchedulerReportClient.update_from_provider_tree` raises.
         """
         resources = self._resources(nodename)
+        resources["host_ip"] = self.conf.my_ip or local_address()
         with self._locks.of(nodename):
             self._update_available_resource(context, resources, startup)
 
@@ -69,7 +71,6 @@ class ResourceTracker(Claiming):
                 reason=f"the driver doesn't tell {', '.join(missing)} of node {nodename}"
             )
         resources["hypervisor_hostname"] = nodename
-        resources["host_ip"] = self.conf.my_ip or local_address()
         resources["cpu_info"] = resources["cpu_info"] or ""
         if not resources.get("uuid"):
             resources["uuid"] = self.identity.read_or_create()

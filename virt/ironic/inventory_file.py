@@ -11,6 +11,9 @@ nodes:
     power_state: power off
     provision_state: active
     instance_uuid: c0ffee00-7a3b-4e16-8cd1-5dd2a1ae5d1c
+...
+
+The last line, YAML's own mark of an end, says that the list is whole.
 """
 
 import logging
@@ -21,30 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import os_traits
-import yaml
 
 from compute import exceptions
 from virt.inventory import CUSTOM_NAME
 from virt.ironic.node import Node, custom_class
+from virt.yaml_file import parse_yaml, read_text
 
 LOG = logging.getLogger(__name__)
 
-# The one in C, where there is one: a list of thousands takes seconds otherwise.
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_SafeLoader):
-    """Refuses keys that occur twice, of which YAML would forget the first, and all its machines."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key.value!r} occurs twice", problem_mark=key.start_mark
-                )
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
-        return super().construct_mapping(node, deep=deep)
+#: the last line of a list: one that was cut off lacks it
+END = "..."
 
 
 class InventoryFile:
@@ -78,7 +67,7 @@ class InventoryFile:
     def _read(self) -> None:
         """Take over what the file says, if it makes sense. Raises ValueError."""
         try:
-            text = Path(self._path).read_text(encoding="utf-8")
+            text = read_text(Path(self._path))
         except OSError as error:
             raise ValueError(error.strerror or str(error)) from error
         if text != self._text:
@@ -90,17 +79,11 @@ class InventoryFile:
 
 
 def parse_nodes(text: str) -> list[Node]:
-    """Return the machines a file lists.
+    """Return the machines a file lists, down to the line `...`.
 
     Raises ValueError naming the place: line and column, or the entry by number and uuid.
     """
-    try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a safe one)
-    except yaml.YAMLError as error:
-        message = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
-        raise ValueError(f"is not YAML: {message}") from error
-    except ValueError as error:  # a date that is none, say
-        raise ValueError(f"has a value that makes no sense: {error}") from error
+    document = parse_yaml(text)
     entries = document.get("nodes") if isinstance(document, Mapping) else None
     if not isinstance(entries, list) or set(document) != {"nodes"}:
         raise ValueError("is not a mapping with the key `nodes`, and only that, to a list")
@@ -110,6 +93,11 @@ def parse_nodes(text: str) -> list[Node]:
         if node.uuid in nodes:
             raise ValueError(f"nodes {nodes[node.uuid][0]} and {number} both have uuid {node.uuid}")
         nodes[node.uuid] = number, node
+    if text.rstrip().rpartition("\n")[2] != END:
+        raise ValueError(
+            f"doesn't end with the line `{END}`: it may have been cut off, and machines be "
+            "missing. Add the line if the list is whole"
+        )
     return [node for _number, node in nodes.values()]
 
 

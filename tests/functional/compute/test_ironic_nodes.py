@@ -1,5 +1,6 @@
 """Bare metal machines through tracker, client and a real service (compute.md §5.6, §6.10)."""
 
+import os
 import pathlib
 from uuid import uuid4
 
@@ -37,7 +38,8 @@ class Rack:
         self.save()
 
     def save(self):
-        self.path.write_text(yaml.safe_dump({"nodes": list(self.machines.values())}))
+        listed = {"nodes": list(self.machines.values())}
+        self.path.write_text(yaml.safe_dump(listed, explicit_end=True))
 
 
 @pytest.fixture
@@ -107,7 +109,20 @@ def test_r22_a_machine_that_is_gone_goes_with_its_allocations(host, rack, outsid
     assert (outsider.allocations(kept), outsider.allocations(lost)) == ({staying: {GOLD: 1}}, {})
 
 
-@pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_text("[")])
+def cut_after_the_first_machine(path):
+    path.write_text(path.read_text().partition("\n- ")[0] + "\n")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_text("["),
+        lambda path: path.write_bytes(b"\0" * 4096),
+        lambda path: os.truncate(path, 2**40),
+        cut_after_the_first_machine,
+    ],
+)
 def test_a_file_that_is_gone_or_wrong_takes_no_machine_away(host, rack, outsider, caplog, spoil):
     uuids = [rack.add(), rack.add()]
     host.start(IronicDriver)

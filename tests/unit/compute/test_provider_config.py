@@ -1,5 +1,8 @@
 """The operator's provider configuration files (compute.md §4.8, R29)."""
 
+import os
+from itertools import pairwise
+
 import pytest
 
 from compute.exceptions import ProviderConfigException
@@ -84,7 +87,27 @@ RECORD = "inventories: {additional: [{CUSTOM_A: {%s}}]}"
         ("meta: {schema_version: '2.0'}", "Unsupported schema major version 2"),
         ("meta: {schema_version: '1.01'}", "schema_version"),
         ("meta: [", "line"),
+        ("meta: [" + "[" * 3000, "more than 100 lists"),
+        ("when: 2026-13-45", "Unable to parse"),
+        ("when: 2026-13-45", "month must be in 1..12"),
+        ("size: " + "9" * 5000, "Unable to parse"),
+        ("size: !!int ''", "Unable to parse"),
+        ("flag: !!bool maybe", "Unable to parse"),
+        ("when: !!timestamp soon", "Unable to parse"),
+        ("run: !!python/object/apply:os.system [x]", "Unable to parse"),
+        ("a: &a [*a]", "part of itself"),
+        ("a: *b", "Unable to parse"),
+        ("a: \0", "Unable to parse"),
+        ("? [a]\n: b", "a key is not a string"),
+        ("a: 1\na: 2", "the key 'a' occurs twice"),
+        ("--- 1\n--- 2", "Unable to parse"),
         (META + "__source_file: x", "__source_file"),
+        (entry("name: cn", RECORD % "total: 0"), "total"),
+        (entry("name: cn", RECORD % "total: 9999999999"), "total"),
+        (entry("name: cn", RECORD % "total: 1, reserved: -1"), "reserved"),
+        (entry("name: cn", RECORD % "total: 1, allocation_ratio: .inf"), "allocation_ratio"),
+        (entry("name: cn", RECORD % "total: 1, allocation_ratio: .nan"), "allocation_ratio"),
+        (entry("name: cn", "inventories: {additional: [{1: {total: 1}}]}"), "not a string"),
         (META + "providers: 3", "providers"),
         (META + "providers: [{traits: {additional: [CUSTOM_T]}}]", "identification"),
         (entry("serial: x"), "identification"),
@@ -108,6 +131,33 @@ def test_r29_a_bad_file_is_refused_with_what_is_wrong(read, text, told):
         read(text)
     assert told in str(refused.value)
     assert "a.yaml" in str(refused.value)
+
+
+def bomb():
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in pairwise("abcdefghi")]
+    return "\n".join([META, *lines, "providers: *i"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda path: path.write_bytes(b"\xff\xfe\x00\x01"), "Unable to read"),
+        (lambda path: path.write_bytes(bytes(range(256))), "Unable to read"),
+        (lambda path: os.truncate(path, 2**40), "more than 16 MiB"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "is not a regular file"),
+        (lambda path: path.write_text(bomb()), "more than 1000000 values"),
+        (lambda path: path.write_text(f"{META}providers: [{'1, ' * 300000}]"), "providers"),
+    ],
+)
+def test_r29_a_file_that_is_no_configuration_is_refused_in_a_sentence(tmp_path, spoil, told):
+    path = tmp_path / "a.yaml"
+    path.touch()
+    spoil(path)
+    with pytest.raises(ProviderConfigException, match=told) as refused:
+        get_provider_configs(str(tmp_path))
+    assert str(path) in str(refused.value)
+    assert len(str(refused.value)) < 2000
 
 
 @pytest.mark.parametrize(("second", "files"), [(True, "'a.yaml', 'b.yaml'"), (False, "'a.yaml'")])

@@ -11,6 +11,7 @@ from virt.fake import FakeNUMAReshapeDriver, FakeReshapeVGPUDriver, MediumFakeDr
 from virt.fake.driver import node_uuid
 
 MDEVS, NODES = "mdevs.json", "nodes.json"
+DEVICES = "devices.json"
 CONTESTS, INTERRUPTS = "contests.json", "interrupts.json"
 
 
@@ -103,6 +104,23 @@ class InterruptedNodes(CellNodes):
             path.write_text(json.dumps({"signals": []}))
             for number in numbers:
                 os.kill(os.getpid(), number)
+
+
+class DeviceHost(FakeNUMAReshapeDriver):
+    """Cells, and the PCI devices that stand in a file."""
+
+    def get_available_resource(self, nodename):
+        devices = _read(self.conf, DEVICES, [])
+        return super().get_available_resource(nodename) | {
+            "pci_passthrough_devices": json.dumps(devices)
+        }
+
+
+class FlatDeviceHost(DeviceHost):
+    """As DeviceHost, before it knew its cells."""
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf, modelled=False)
 
 
 class FlatNodes(CellNodes):

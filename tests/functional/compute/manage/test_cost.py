@@ -4,9 +4,11 @@ import pytest
 import sqlalchemy as sa
 
 from compute import config
+from compute.cell_database.memory import MemoryCellDatabase
 from compute.compute_node import ComputeNode
 from compute.manage.migration import Migrator
 from compute.manage.rehearsal import RehearsalClient, WriteRefused
+from compute.manage.stand_in import StandIn
 from compute.report import SchedulerReportClient
 from tests.functional.compute.manage.drivers import NODES, CellNodes
 from tests.functional.compute.manage.site import FLAVOR, HOST, INVENTORY
@@ -51,7 +53,8 @@ def migrator(site, adapter, client_class):
     conf = config.load(files=[str(site.file)], environ={})
     driver = CellNodes(NoopVirtAPI(), conf)
     driver.init_host(HOST)
-    return Migrator(lambda: client_class(adapter, conf), driver, conf)
+    stand_in = StandIn.of(driver, conf, MemoryCellDatabase())
+    return Migrator(lambda: client_class(adapter, conf), stand_in.tracker)
 
 
 def test_each_node_takes_the_same_number_of_statements(site, nodes, statements):

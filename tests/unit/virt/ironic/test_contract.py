@@ -20,6 +20,7 @@ nodes:
   - {{uuid: {uuid(1)}, resource_class: baremetal.gold, traits: [CUSTOM_RAID, HW_CPU_X86_VMX]}}
   - {{uuid: {uuid(2)}, resource_class: baremetal.gold, maintenance: true}}
   - {{uuid: {uuid(3)}, resource_class: baremetal.silver, instance_uuid: {uuid(77)}}}
+...
 """
 
 

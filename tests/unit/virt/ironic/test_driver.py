@@ -153,7 +153,7 @@ def test_a_source_that_is_wrong_keeps_the_driver_from_starting(make_conf):
 
 def test_the_default_source_is_the_configured_file(make_conf, tmp_path, virtapi):
     path = tmp_path / "machines.yaml"
-    path.write_text(f"nodes: [{{uuid: {uuid(1)}}}]")
+    path.write_text(f"nodes: [{{uuid: {uuid(1)}}}]\n...\n")
 
     driver = load_driver(
         virtapi, "ironic.IronicDriver", make_conf(ironic__inventory_file=str(path))

@@ -1,4 +1,6 @@
 import logging
+import os
+from itertools import pairwise
 
 import pytest
 
@@ -7,7 +9,7 @@ from tests.unit.virt.consumers import uuid
 from virt.ironic.inventory_file import InventoryFile, parse_nodes
 from virt.ironic.node import Node
 
-ONE = f"nodes: [{{uuid: {uuid(1)}, resource_class: gold}}]\n"
+ONE = f"nodes: [{{uuid: {uuid(1)}, resource_class: gold}}]\n...\n"
 
 
 @pytest.fixture
@@ -40,7 +42,8 @@ def test_a_machine_is_listed_with_all_that_matters():
           provision_state: active
           instance_uuid: {uuid(77)}
           cpu_arch: x86_64
-    """
+...
+"""
 
     assert parse_nodes(text) == [
         Node(
@@ -58,13 +61,13 @@ def test_a_machine_is_listed_with_all_that_matters():
 
 
 def test_a_uuid_is_enough_for_a_machine_and_it_is_available_then():
-    (node,) = parse_nodes(f"nodes: [{{uuid: {uuid(1)}}}]")
+    (node,) = parse_nodes(f"nodes: [{{uuid: {uuid(1)}}}]\n...")
 
     assert (node.is_used, node.is_unavailable, node.resource_class) == (False, False, None)
 
 
 def test_there_may_be_no_machines():
-    assert parse_nodes("nodes: []") == []
+    assert parse_nodes("nodes: []\n...\n") == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,17 @@ def test_there_may_be_no_machines():
     [
         ("nodes: [", r"is not YAML: .* in line \d, column \d"),
         ("nodes:\n  - uuid: [}\n", r"is not YAML: .* in line 2, column"),
-        (ONE + ONE, "is not YAML: the key 'nodes' occurs twice in line 2, column 1"),
+        (ONE[:-4] + ONE, "is not YAML: the key 'nodes' occurs twice in line 2, column 1"),
+        (ONE + ONE, "is not YAML: .* in line 3"),
+        (ONE[:-4], "doesn't end with the line `...`: it may have been cut off"),
+        (ONE.replace("...", ".."), "is not YAML"),
+        (ONE + "# the end", "doesn't end with the line"),
+        ("nodes: " + "[" * 3000, "more than 100 lists"),
+        ("nodes: &a [*a]", "has a value that is part of itself: a"),
+        (ONE.replace("gold", "9" * 5000), "has a value that makes no sense"),
+        (ONE.replace("gold", "!!timestamp x"), "has a value that makes no sense"),
+        ("nodes: [{uuid: \0}]", "is not YAML"),
+        ("nodes: [{1: x}]", "a key is not a string in line 1, column 10"),
         (ONE.replace("gold", "gold, uuid: x"), "the key 'uuid' occurs twice in line 1"),
         ("", "is not a mapping with the key `nodes`"),
         ("- uuid: 1\n", "is not a mapping with the key `nodes`"),
@@ -119,8 +132,52 @@ def test_a_file_that_is_no_text_is_refused_with_its_path(path):
         InventoryFile(str(path)).nodes()
 
 
+def test_a_list_cut_off_anywhere_is_never_taken_for_a_shorter_one():
+    entry = "  - uuid: {}\n    resource_class: gold\n    traits: [CUSTOM_A]\n"
+    whole = "nodes:\n" + "".join(entry.format(uuid(number)) for number in (1, 2, 3)) + "..."
+    assert len(parse_nodes(whole)) == 3
+
+    for length in range(len(whole)):
+        with pytest.raises(ValueError, match=r"YAML|mapping|uuid|end with"):
+            parse_nodes(whole[:length])
+
+
+def test_a_list_that_is_being_written_leaves_the_last_good_one_in_force(good, path, caplog):
+    whole = ONE.replace("[{", f"[{{uuid: {uuid(2)}}}, {{uuid: {uuid(3)}}}, {{")
+    path.write_text(whole.replace("...\n", ""))
+    before = uuids(good)
+    path.write_text(whole)
+
+    assert (before, uuids(good)) == ([uuid(1)], [uuid(2), uuid(3), uuid(1)])
+    assert "may have been cut off" in caplog.text
+
+
+def test_a_few_lines_that_stand_for_billions_of_values_are_refused(path):
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in pairwise("abcdefghi")]
+    path.write_text("\n".join([*lines, "nodes: *i", "..."]))
+
+    with pytest.raises(exceptions.InvalidConfiguration, match="more than 1000000 values"):
+        InventoryFile(str(path)).nodes()
+
+
+def test_a_file_that_is_no_file_is_refused_with_its_path(path):
+    os.mkfifo(path)
+
+    with pytest.raises(exceptions.InvalidConfiguration, match=r"yaml: is not a regular file"):
+        InventoryFile(str(path)).nodes()
+
+
+def test_a_file_that_is_huge_is_refused_with_its_path(path):
+    with path.open("wb") as file:
+        file.truncate(2**40)
+
+    with pytest.raises(exceptions.InvalidConfiguration, match=r"yaml: has more than 16 MiB"):
+        InventoryFile(str(path)).nodes()
+
+
 def test_changes_count_from_the_next_time_on(good, path):
-    path.write_text(f"nodes: [{{uuid: {uuid(2)}}}, {{uuid: {uuid(3)}}}]")
+    path.write_text(f"nodes: [{{uuid: {uuid(2)}}}, {{uuid: {uuid(3)}}}]\n...\n")
 
     assert uuids(good) == [uuid(2), uuid(3)]
 
@@ -146,7 +203,7 @@ def test_a_file_put_right_again_is_taken_over_and_said_to_be_good(good, path, ca
     path.write_text("nodes: [")
     good.nodes()
 
-    path.write_text(f"nodes: [{{uuid: {uuid(2)}}}]")
+    path.write_text(ONE.replace(uuid(1), uuid(2)))
 
     assert uuids(good) == [uuid(2)]
     assert "baremetal.yaml is good again" in caplog.text
