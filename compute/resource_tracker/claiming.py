@@ -245,10 +245,11 @@ class Claiming(WrittenAllocations):
             if nodename not in self.compute_nodes:
                 return
             node = self.compute_nodes[nodename]
+            migration = self._migration_of(instance, nodename)
             if prefix == "new_":
-                self._abort_move(context, instance, node, self._migration_of(instance))
+                self._abort_move(context, instance, node, migration)
             else:
-                self._leave_source(context, instance, node, self._migration_of(instance))
+                self._leave_source(context, instance, node, migration)
             self._update_after_abort(context, node)
 
     def drop_move_claim_at_source(
@@ -336,11 +337,11 @@ class Claiming(WrittenAllocations):
             self._untrack(instance, nodename)
             self._release(context, instance.uuid, node)
 
-    def _migration_of(self, instance: Instance) -> Migration | None:
-        """The migration that the instance was last claimed for."""
+    def _migration_of(self, instance: Instance, nodename: str) -> Migration | None:
+        """The migration that the instance was last claimed for; else what is held here is for."""
         context = instance.migration_context
         if context is None or context.migration_id is None:
-            return None
+            return self._state(nodename).migrations.get(instance.uuid)
         return self.cell.migrations.by_id(context.migration_id)
 
     # Allocations of instances that left
@@ -382,7 +383,11 @@ class Claiming(WrittenAllocations):
             raise exceptions.ComputeResourcesUnavailable(
                 reason=f"node {nodename} is not available on host {self.host}"
             )
-        return self.compute_nodes[nodename]
+        node = self.compute_nodes[nodename]
+        if self._state(nodename).mark is None:
+            # The update that found the node failed before it counted.
+            self._count_holdings(self._read_records(node), nodename)
+        return node
 
     def _room_for(self, instance: Instance, nodename: str) -> tuple[list[dict[str, Any]], bool]:
         """Return the NUMA topologies that are placed there, and whether PCI requests can be met."""

@@ -5,10 +5,11 @@ time, each with records freshly read, so that anything can happen between two st
 held where is noted along the way and never asked of the tracker.
 """
 
-import itertools
 import json
-from contextlib import contextmanager, suppress
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException, ConnectFailure
@@ -57,7 +58,9 @@ DEVICES = [
     }
     for n in (1, 2)
 ]
-CELLS = {"cells": [{"id": n, "cpus": list(range(4)), "memory_mb": 8192} for n in (0, 1)]}
+WHOLE_ONES = {device["address"] for device in DEVICES if device["resource_class"] == WHOLE}
+CELL_MEMORY = 8192
+CELLS = {"cells": [{"id": n, "cpus": list(range(4)), "memory_mb": CELL_MEMORY} for n in (0, 1)]}
 RESERVED_MEMORY = 512
 NOWHERE = (None, None)
 
@@ -179,9 +182,9 @@ class World:
     """The hosts, their cell, and the guests.
 
     :param http: a requests session that reaches placement under `url`
-    """
 
-    _numbers = itertools.count(1)
+    `hosts` are by their first letters, a to c; their names are found nowhere else.
+    """
 
     def __init__(self, http, url, settings, folder):
         self.http, self.url, self.settings = http, url, settings
@@ -191,13 +194,16 @@ class World:
             self.new_adapter(Adapter), config.load(files=[], environ={}), sleep=lambda seconds: None
         )
         self.guests = {}
-        number = next(self._numbers)
         self.hosts = {}
         for letter in "abc":
-            name = f"{letter}-{number}-{folder.name}"
+            name = f"{letter}-{uuid4()}"
             self.cell.services.create(Service(host=name))
             (folder / name).mkdir(parents=True)
-            self.hosts[name] = Host(name, self, folder / name)
+            self.hosts[letter] = Host(name, self, folder / name)
+
+    def host(self, name):
+        """The host of this name."""
+        return next(host for host in self.hosts.values() if host.name == name)
 
     def new_adapter(self, kind):
         return kind(
@@ -229,7 +235,7 @@ class World:
 
     # What the scheduler and the conductor do in placement
 
-    def schedule(self, guest, host, flavor, beside=()):
+    def schedule(self, guest, host, flavor):
         """Claim for the instance on the host, if that is the scheduler's; return what it got."""
         if not guest.by_scheduler:
             return None
@@ -256,12 +262,13 @@ class World:
 
     def create(self, flavor, devices=None, cell=False, by_scheduler=False):
         """A new instance that is nowhere yet."""
+        half_a_cell = {"vcpus": 1, "memory_mb": CELL_MEMORY // 2}
         instance = Instance(
             project_id="project",
             user_id="user",
             flavor=flavor,
             pci_requests=[{"count": 1, "spec": [{"resource_class": devices}]}] if devices else [],
-            numa_topology={"cells": [{"vcpus": 1, "memory_mb": 1024}]} if cell else None,
+            numa_topology={"cells": [half_a_cell]} if cell else None,
         )
         self.cell.instances.create(instance)
         guest = Guest(instance.uuid, by_scheduler, flavor)
@@ -292,7 +299,7 @@ class World:
         del self.guests[guest.uuid]
 
     def terminate(self, guest):
-        host = self.hosts[self.instance(guest).host]
+        host = self.host(self.instance(guest).host)
         with self.changed(guest) as instance:
             instance.vm_state = "deleted"
         self.cell.instances.destroy(instance)
@@ -323,7 +330,7 @@ class World:
     def claim_move(self, guest, fails=False):
         """The destination's claim."""
         kind = guest.phase.removesuffix(" scheduled")
-        host = self.hosts[guest.dest]
+        host = self.host(guest.dest)
         instance, migration = self.instance(guest), self.migration(guest)
         tracker, given = host.tracker, guest.given
         try:
@@ -355,7 +362,7 @@ class World:
 
     def roll_back(self, guest):
         """A live migration fails, and the destination is told."""
-        host = self.hosts[guest.dest]
+        host = self.host(guest.dest)
         host.tracker.drop_move_claim(CONTEXT, self.instance(guest), host.name)
         self._give_up(guest, "failed")
 
@@ -382,7 +389,7 @@ class World:
         guest.phase = "resized"
 
     def confirm(self, guest):
-        source = self.hosts[guest.source]
+        source = self.host(guest.source)
         instance = self.instance(guest)
         source.tracker.drop_move_claim_at_source(CONTEXT, instance, self.migration(guest))
         self.drop_migrations(guest)
@@ -394,7 +401,7 @@ class World:
         """The destination's part."""
         with self.changed(guest) as instance:
             instance.task_state = "resize_reverting"
-        dest = self.hosts[guest.dest]
+        dest = self.host(guest.dest)
         dest.tracker.drop_move_claim_at_dest(CONTEXT, self.instance(guest), self.migration(guest))
         guest.phase, guest.holds = "reverted", {guest.source: [guest.flavor]}
 
@@ -427,12 +434,20 @@ class World:
     # What should hold
 
     def check(self):
-        """At any time: no device has two owners, and none is reported twice."""
+        """At any time: no device has two owners or is reported twice, and no cell is overfull."""
         owners = {}
         for guest in self.guests.values():
             for host, address in self._devices(guest):
                 other = owners.setdefault((host, address), guest.uuid)
                 assert other == guest.uuid, f"{address} of {host} has two owners"
+        used = Counter()
+        for guest in self.guests.values():
+            for host, _, topology in self._parts(guest):
+                if host is not None and topology is not None:
+                    for cell in topology["cells"]:
+                        used[host, cell["id"]] += cell["memory_mb"]
+        full = [cell for cell, memory in used.items() if memory > CELL_MEMORY]
+        assert not full, f"cells have too many instances: {full}"
         if self.settings.report_in_placement:
             for host in [host for host in self.hosts.values() if host.adapter.wrote]:
                 host.adapter.wrote = False
@@ -456,6 +471,20 @@ class World:
         }
         free = sum(pool["count"] for pool in node.pci_device_pools)
         assert free == len(DEVICES) - len(taken), f"free devices of {host.name}"
+        if self.settings.allocation_writer == "tracker":
+            self._check_written(host)
+
+    def _check_written(self, host):
+        """The tracker wrote all of it, and both shares of who is moved within the node."""
+        for guest in self.guests.values():
+            should = Counter()
+            for flavor in guest.holds.get(host.name, ()):
+                should.update(resources_from_flavor(flavor))
+            whole = [a for at, a in self._devices(guest) if at == host.name and a in WHOLE_ONES]
+            if whole:
+                should["PCI_DEVICE"] = len(whole)
+            found = self.outsider.allocations(guest.uuid).get(host.uuid, {})
+            assert found == should, f"allocations of {guest.uuid} on {host.name}"
 
     def check_settled(self):
         """With nothing under way: placement, trackers and records agree with the flavors."""
@@ -486,18 +515,26 @@ class World:
         assert len(instance.pci_devices) == wanted, f"devices of {guest.uuid}"
         return parts
 
-    def _devices(self, guest):
-        """(host, address) of all that the instance has, by what its claims were given."""
+    def _parts(self, guest):
+        """(host, devices, topology) of each share, by what its claims were given."""
         instance = self.instance(guest)
         context = instance.migration_context
         moving = guest.phase.endswith("claimed") or guest.phase in ("resized", "resize switched")
         if moving and context is not None:
-            parts = [(guest.source, context.old_pci_devices), (guest.dest, context.new_pci_devices)]
-        elif guest.phase == "reverted":
-            parts = [(guest.source, instance.pci_devices)]
-        else:
-            parts = [(instance.host, instance.pci_devices)]
-        return {(host, device["address"]) for host, devices in parts for device in devices}
+            return [
+                (guest.source, context.old_pci_devices, context.old_numa_topology),
+                (guest.dest, context.new_pci_devices, context.new_numa_topology),
+            ]
+        where = guest.source if guest.phase == "reverted" else instance.host
+        return [(where, instance.pci_devices, instance.numa_topology)]
+
+    def _devices(self, guest):
+        """(host, address) of all the devices that the instance has."""
+        return {
+            (host, device["address"])
+            for host, devices, _ in self._parts(guest)
+            for device in devices
+        }
 
     def _tree(self, host):
         found = self.outsider.call("GET", f"/resource_providers?in_tree={host.uuid}")
@@ -521,5 +558,3 @@ _TASKS = {
     "live-migration": "migrating",
     "evacuation": "rebuilding",
 }
-
-__all__ = ["CONTEXT", "FLAVORS", "Guest", "Host", "Settings", "World", "suppress"]
