@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.pool import NullPool, StaticPool
 
 #: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {
@@ -17,6 +17,10 @@ PREFERRED_DRIVERS = {
 
 #: seconds that connecting may take, as with MySQL's driver; PostgreSQL's would wait for minutes
 _LONGEST_CONNECT = 10
+#: seconds that a server may say nothing before it is given up: a request asks twice within 30
+_LONGEST_SILENCE = 14
+#: seconds that a statement of a write waits for a lock: a request waits three times within 30
+LONGEST_LOCK = 9
 
 #: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
 MYSQL = ("mysql", "mariadb")
@@ -27,21 +31,39 @@ DEADLOCK = "deadlock"
 DISCONNECT = "disconnect"
 UNREACHABLE = "unreachable"
 NOT_READY = "cluster_not_ready"
-OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY})
+#: stopped by a time limit of the database's, or by its administrator
+CANCELED = "canceled"
+#: a node of a cluster couldn't commit what it had accepted
+COMMIT_FAILED = "commit_failed"
+OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY, CANCELED, COMMIT_FAILED})
 _POSTGRESQL_FAILURES = {
     "40001": "serialization",
     "40P01": DEADLOCK,
     "55P03": "lock_timeout",
+    "57014": CANCELED,
     "57P01": DISCONNECT,
     "57P02": DISCONNECT,
+    "57P03": UNREACHABLE,
+    # idle for longer than the server likes
+    "25P03": DISCONNECT,
+    "57P05": DISCONNECT,
+    # a pooler gave the session another server connection: prepared statements met, or are gone
+    "26000": "prepared_statement",
+    "42P05": "prepared_statement",
 }
+#: class 08: connection exceptions, among them all that PgBouncer itself refuses
+_POSTGRESQL_CONNECTION = "08"
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
     1213: DEADLOCK,
     1020: "serialization",
     1047: NOT_READY,
     1053: DISCONNECT,
+    1180: COMMIT_FAILED,
+    1317: CANCELED,
     1927: DISCONNECT,
+    1969: CANCELED,
+    3024: CANCELED,
     3572: "lock_timeout",
 }
 #: the server can't be reached (yet), or has no room
@@ -53,7 +75,15 @@ _POSTGRESQL_STATES = (
     "recovery mode",
     "too many clients",
     "slots are",
+    # PgBouncer's
+    "cannot connect to server",
+    "server login",
+    "server_login_retry",
+    "query_wait_timeout",
+    "no more connections allowed",
 )
+#: no common collation for a column and a value, two, three or many of them; no such character
+_MYSQL_NO_SUCH_CHARACTER = frozenset({1267, 1270, 1271, 1366, 3854, 3988})
 #: broken unique and foreign keys, by what the drivers call them
 _BROKEN_KEYS = {
     "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
@@ -105,18 +135,51 @@ def read_url(connection: str, parameters: str = "") -> sa.URL:
     return url
 
 
-def prepare(url: sa.URL, settings: Any) -> tuple[sa.URL, dict[str, Any]]:
-    """The URL with its driver, and the engine options for it.
+def prepare(
+    url: sa.URL, settings: Any, patient: bool = False
+) -> tuple[sa.URL, dict[str, Any], float | None]:
+    """The URL with its driver, the engine options for it, and how long PostgreSQL may be silent.
 
-    Raises DriverMissing saying which package to install or which scheme to write.
+    `connect_timeout` and `read_timeout` in the URL say otherwise, in seconds; 0 is without end.
+    Raises DriverMissing saying which package to install or which scheme to write, and
+    DatabaseUnusable for time limits that are no numbers.
+
+    :param patient: without time limits, once connected, and without a pool
     """
     backend = url.get_backend_name()
     if backend == "sqlite":
-        return url, _sqlite_options(url, settings)
-    options = _pool_options(settings)
-    if backend == "postgresql" and "connect_timeout" not in url.query:
-        options["connect_args"] = {"connect_timeout": _LONGEST_CONNECT}
-    return _with_driver(url, backend), options
+        return url, _sqlite_options(url, settings), None
+    options: dict[str, Any] = {"poolclass": NullPool} if patient else _pool_options(settings)
+    url = _with_driver(url, backend)
+    driver = url.get_driver_name()
+    arguments: dict[str, Any] = {}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = _LONGEST_CONNECT
+    silence: float | None = None
+    if driver in ("pymysql", "mysqldb"):
+        for limit in ("read_timeout", "write_timeout"):
+            seconds = _seconds(url, limit)
+            url = url.difference_update_query([limit])
+            if seconds and not patient:
+                arguments[limit] = seconds
+    elif driver == "psycopg":
+        silence = None if patient else _seconds(url, "read_timeout") or None
+        url = url.difference_update_query(["read_timeout"])
+        # transactions begin when we say so, and what is alone needs none
+        arguments["autocommit"] = True
+        # a pooler may give the next transaction another session, which knows no statement of this
+        # one's, or another under the same name
+        arguments["prepare_threshold"] = None
+        # spares each new connection a question
+        options["use_native_hstore"] = False
+    return url, options | {"connect_args": arguments}, silence
+
+
+def _seconds(url: sa.URL, name: str) -> int:
+    given = url.query.get(name, str(_LONGEST_SILENCE))
+    if not isinstance(given, str) or not given.isdecimal():
+        raise DatabaseUnusable(f"{name} in the database URL is no number of seconds.")
+    return int(given)
 
 
 def _with_driver(url: sa.URL, backend: str) -> sa.URL:
@@ -149,7 +212,7 @@ def _sqlite_options(url: sa.URL, settings: Any) -> dict[str, Any]:
     if url.database in (None, "", ":memory:"):
         # one connection is the whole database: threads must share it
         return {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
-    return _pool_options(settings) | {"connect_args": {"timeout": 30}}
+    return _pool_options(settings) | {"connect_args": {"timeout": LONGEST_LOCK}}
 
 
 def _pool_options(settings: Any) -> dict[str, Any]:
@@ -220,10 +283,26 @@ def failure_of(error: DBAPIError) -> str | None:
     if number is not None:
         return _MYSQL_FAILURES.get(number)
     if state is not None:
+        if state.startswith(_POSTGRESQL_CONNECTION):
+            return DISCONNECT
         return _POSTGRESQL_FAILURES.get(state)
+    if getattr(origin, "sqlite_errorname", None) == "SQLITE_INTERRUPT":
+        return CANCELED
     if "database is locked" in str(origin) or "database table is locked" in str(origin):
         return "locked"
     return None
+
+
+def is_not_storable(error: DBAPIError) -> bool:
+    """Whether a value, not the statement, is one that the database can't store or compare with."""
+    # MySQL compares no text with a column whose character set lacks some of it
+    return isinstance(error, DataError) or number_of(error.orig) in _MYSQL_NO_SUCH_CHARACTER
+
+
+def words_of(origin: BaseException | None) -> str:
+    """What a driver says happened, in one line, without the statement that PostgreSQL quotes."""
+    primary = getattr(getattr(origin, "diag", None), "message_primary", None)
+    return " ".join(str(primary or origin).split())
 
 
 def is_too_large(error: DBAPIError) -> bool:

@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from placement.errors import DatabaseUnavailable, PlacementError, StorageFull
-from placement.storage.dialects import failure_of, number_of, state_of
+from placement.storage.dialects import failure_of, number_of, state_of, words_of
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _MYSQL_OUT_OF_SERVICE = frozenset({1037, 1040, 1041, 1053, 1152, 1203, 1290, 179
 def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
     """The refusal for a failure that only the database's operator can mend; None for others.
 
-    The failure is logged in the driver's words, which name neither passwords nor values.
+    The failure is logged in the driver's words, as far as they quote neither statements nor values.
     """
     refusal: PlacementError | None = None
     if isinstance(error, PoolExhausted):
@@ -35,7 +35,7 @@ def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
         refusal = DatabaseUnavailable()
     if refusal is not None:
         reason = error.orig if isinstance(error, DBAPIError) else error
-        LOG.error("Answers %d: %s", refusal.status, " ".join(str(reason).split()))
+        LOG.error("Answers %d: %s", refusal.status, words_of(reason))
     return refusal
 
 

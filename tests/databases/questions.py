@@ -13,7 +13,7 @@ from placement.storage.engine import DatabaseSettings
 @contextlib.contextmanager
 def connected(url: str) -> Iterator[sa.Connection]:
     """A connection that nobody else uses."""
-    prepared, _ = prepare(read_url(url), DatabaseSettings(url))
+    prepared = prepare(read_url(url), DatabaseSettings(url))[0]
     engine = sa.create_engine(prepared, poolclass=NullPool)
     with engine.connect() as connection:
         yield connection

@@ -37,8 +37,8 @@ def make(client: Client) -> None:
 def claim(client: Client, chance: random.Random, number: int) -> Iterator[int]:
     """A new consumer takes something of a parent and of its child, and gives it back."""
     consumer = numbered("c", number)
-    held = {uuid: {"VCPU": 1} for uuid in chance.sample([ROOT, MIDDLE, LEAF], 2)}
-    yield _hold(client, consumer, held)
+    wanted = {uuid: {"VCPU": 1} for uuid in chance.sample([ROOT, MIDDLE, LEAF], 2)}
+    yield _hold(client, consumer, wanted)
     yield client.delete(f"/allocations/{consumer}").status
 
 
@@ -48,7 +48,7 @@ def claim_together(client: Client, chance: random.Random, number: int) -> Iterat
     for consumer in chance.sample([numbered("f", n) for n in range(3)], 2):
         uuid = chance.choice([ROOT, MIDDLE, LEAF])
         now = client.get(f"/allocations/{consumer}").body
-        body[consumer] = _held(now.get("consumer_generation"), {uuid: {"CUSTOM_THING": 1}})
+        body[consumer] = held(now.get("consumer_generation"), {uuid: {"CUSTOM_THING": 1}})
     yield client.post("/allocations", body).status
 
 
@@ -106,8 +106,8 @@ def reshape(client: Client, chance: random.Random, number: int) -> Iterator[int]
     for uuid in (LEAF, MIDDLE):
         now = client.get(f"/resource_providers/{uuid}/inventories").body
         stocks[uuid] = stock(now["resource_provider_generation"], **CLASSES)
-    held = {ROOT: {"VCPU": 1}, LEAF: {"CUSTOM_THING": 1}}
-    allocations = {numbered("a", number): _held(None, held)}
+    wanted = {ROOT: {"VCPU": 1}, LEAF: {"CUSTOM_THING": 1}}
+    allocations = {numbered("a", number): held(None, wanted)}
     yield client.post("/reshaper", {"inventories": stocks, "allocations": allocations}).status
 
 
@@ -154,13 +154,14 @@ def deadlocks(url: str) -> int:
     return int(ask(url, _DEADLOCKS[url.partition(":")[0]])[0][0])
 
 
-def _hold(client: Client, consumer: str, held: dict) -> int:
-    return client.put(f"/allocations/{consumer}", _held(None, held)).status
+def _hold(client: Client, consumer: str, wanted: dict) -> int:
+    return client.put(f"/allocations/{consumer}", held(None, wanted)).status
 
 
-def _held(generation: int | None, held: dict) -> dict:
+def held(generation: int | None, wanted: dict) -> dict:
+    """What a consumer is to hold, as the newest version wants it."""
     return {
-        "allocations": {uuid: {"resources": given} for uuid, given in held.items()},
+        "allocations": {uuid: {"resources": given} for uuid, given in wanted.items()},
         "project_id": "p",
         "user_id": "u",
         "consumer_generation": generation,

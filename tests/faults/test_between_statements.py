@@ -35,7 +35,7 @@ def before_statement(service, number, act):
     left = [number]
 
     def count(connection, cursor, statement, parameters, context, executemany):
-        if not statement.startswith("SET TRANSACTION"):
+        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
             left[0] -= 1
             if left[0] == 0:
                 act()

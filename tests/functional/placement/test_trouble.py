@@ -1,15 +1,33 @@
 """Trouble that no caller is to blame for (rest-api.md 1.12, DESIGN D3)."""
 
 import contextlib
+import re
 import sqlite3
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    StatementError,
+)
 
 from placement.storage import engine
 from tests.functional.placement.cloud import NEW, ROOT, fill, holding
+
+
+class Canceled(Exception):
+    """A driver's error, with the attributes drivers give theirs."""
+
+    def __init__(self, *arguments, **attributes):
+        super().__init__(*arguments)
+        vars(self).update(attributes)
 
 
 @contextlib.contextmanager
@@ -88,6 +106,78 @@ def test_an_unexpected_error_is_logged_with_its_traceback(troubled, caplog):
         answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
     assert "Traceback" in caplog.text
     assert "Traceback" not in answer.text
+
+
+SAID = 'near "SELECT s3cr3t FROM hidden": syntax error'
+DATABASE_ERRORS = {
+    kind.__name__: kind("SELECT s3cr3t FROM hidden", {"name": "s3cr3t"}, sqlite3.Error(SAID))
+    for kind in (
+        DatabaseError,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        NotSupportedError,
+        OperationalError,
+        ProgrammingError,
+    )
+} | {"sqlite3.Error": sqlite3.Error(SAID), "raised from one": KeyError("a name")}
+DATABASE_ERRORS["StatementError"] = StatementError(SAID, "SELECT s3cr3t", {}, ValueError(SAID))
+DATABASE_ERRORS["raised from one"].__cause__ = DATABASE_ERRORS["OperationalError"]
+REQUESTS = {
+    "a read": lambda service: service.get(f"/resource_providers/{ROOT}/inventories"),
+    "a search": lambda service: service.get("/allocation_candidates?resources=VCPU:1"),
+    "a write": lambda service: service.put(f"/resource_providers/{ROOT}", {"name": "s3cr3t"}),
+}
+
+
+@pytest.mark.parametrize("error", DATABASE_ERRORS.values(), ids=DATABASE_ERRORS)
+@pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
+def test_no_error_of_the_database_shows_a_statement_or_its_values(
+    troubled, caplog, error, request_of
+):
+    with trouble(100, error, "FROM resource_providers"):
+        answer = request_of(troubled)
+    told = answer.text + caplog.text
+    assert answer.status_code == 500
+    assert not {"SELECT", "FROM", "hidden", "s3cr3t"} & set(re.findall(r"\w+", told)), told
+    assert type(error).__name__ in caplog.text
+    assert "fault.py" in caplog.text
+
+
+def test_a_table_that_is_gone_shows_no_statement_either(troubled, caplog):
+    with troubled.database.engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE resource_provider_traits"))
+    answer = troubled.get(f"/resource_providers/{ROOT}/traits")
+    assert answer.status_code == 500
+    assert "SELECT" not in answer.text + caplog.text
+
+
+CANCELED = {
+    "sqlite": Canceled("interrupted", sqlite_errorname="SQLITE_INTERRUPT"),
+    "postgresql": Canceled("canceling statement due to statement timeout", sqlstate="57014"),
+    "mariadb": Canceled(1969, "Query execution was interrupted (max_statement_time exceeded)"),
+    "mysql": Canceled(3024, "Query execution was interrupted, maximum time exceeded"),
+}
+
+
+@pytest.mark.parametrize("origin", CANCELED.values(), ids=CANCELED)
+@pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
+def test_a_statement_that_the_database_stops_again_and_again_is_unavailable(
+    troubled, origin, request_of
+):
+    before = troubled.tables()
+    error = OperationalError("SELECT s3cr3t FROM hidden", {}, origin)
+    with trouble(100, error, "FROM resource_providers"):
+        answer = request_of(troubled)
+    assert (answer.status_code, troubled.tables()) == (503, before)
+    assert "The database is not available. Nothing was changed." in answer.text
+
+
+def test_a_statement_that_the_database_stops_once_is_not_noticed(filled):
+    error = OperationalError("SELECT 1", {}, CANCELED["postgresql"])
+    with trouble(1, error, LAST_STATEMENT):
+        answer = filled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
+    assert answer.status_code == 204
 
 
 def test_an_unexpected_error_in_a_write_leaves_nothing(troubled):

@@ -105,8 +105,9 @@ def test_a_write_pauses_a_bounded_random_time_between_its_tries(database, pauses
     assert all(0 <= pause <= LONGEST_PAUSE for pause in pauses)
 
 
-def test_after_its_patience_a_write_is_not_tried_again(tmp_path):
-    times = iter([0.0, PATIENCE - 1, PATIENCE])
+def test_no_try_is_begun_that_would_outlast_its_patience_as_the_longest_before(tmp_path):
+    third = PATIENCE / 3
+    times = iter([0.0, third, 2 * third + 1])
     impatient = Database(
         DatabaseSettings(f"sqlite:///{tmp_path}/n.db"),
         pause=lambda seconds: None,
@@ -120,6 +121,45 @@ def test_after_its_patience_a_write_is_not_tried_again(tmp_path):
     with pytest.raises(ConcurrentUpdate):
         impatient.write(locked)
     assert impatient.retries["locked"] == 1
+
+
+#: a node of a Galera cluster that was frozen, when it goes on; the driver's COMMIT is no statement
+FROZEN = OperationalError(None, None, Exception(1180, "Got error 5 during COMMIT"))
+
+
+def failing_commits(database, times):
+    left = iter([FROZEN] * times)
+
+    def commit(connection):
+        failure = next(left, None)
+        if failure is not None:
+            raise failure
+
+    event.listen(database.engine, "commit", commit)
+
+
+def test_a_commit_that_a_node_of_a_cluster_refuses_is_run_again(database):
+    failing_commits(database, 2)
+    assert database.write(failing(0, None)) == 1
+    assert (numbers(database), dict(database.retries)) == ([1], {"commit_failed": 2})
+
+
+def test_commits_refused_again_and_again_leave_nobody_certain(database):
+    failing_commits(database, TRIES)
+    with pytest.raises(OutcomeUnknown):
+        database.write(failing(0, None))
+
+
+def test_what_follows_a_refused_commit_is_as_uncertain(database):
+    failing_commits(database, 1)
+    errors = iter([None] + [LOCKED] * TRIES)
+
+    def operation(connection):
+        if error := next(errors):
+            raise error
+
+    with pytest.raises(OutcomeUnknown):
+        database.write(operation)
 
 
 @pytest.mark.parametrize("error", [BROKEN, TraitInUse(name="T"), KeyError("x")])

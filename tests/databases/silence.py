@@ -1,0 +1,88 @@
+"""Between a service and its database: a listener that can stop answering without hanging up."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+
+class Between:
+    """Passes on what both sides say, until it is told to be silent.
+
+    :param socket_path: the socket of the server
+    """
+
+    def __init__(self, socket_path: str) -> None:
+        self._server = socket_path
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._speaks = threading.Event()
+        self._speaks.set()
+        self._sockets: list[socket.socket] = []
+        #: open, so that nobody learns of the end
+        self._dead: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """While this lasts, connections are accepted and nothing is answered, on old ones either.
+
+        Afterwards the old ones are as dead as before.
+        """
+        self._speaks.clear()
+        old = list(self._sockets)
+        try:
+            yield
+        finally:
+            # what waits for an answer there never gets one
+            for each in old:
+                self._sockets.remove(each)
+            self._dead += old
+            self._speaks.set()
+
+    def close(self) -> None:
+        for each in [self._listener, *self._sockets, *self._dead]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = self._listener.accept()[0]
+                self._sockets.append(client)
+                threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        self._speaks.wait()
+        server = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError):
+            server.connect(self._server)
+            self._sockets.append(server)
+            threading.Thread(target=self._pass, args=(client, server), daemon=True).start()
+            self._pass(server, client)
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if source not in self._sockets or not self._speaks.is_set():
+                    return
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@contextlib.contextmanager
+def between(url: str) -> Iterator[tuple[Between, str]]:
+    """One in front of a private server, and the URL of the same database by way of it."""
+    kind, _, rest = url.partition("://")
+    account, _, name = rest.partition("?")[0].partition("/")
+    folder = url.partition("host=")[2].partition("&")[0]
+    path = f"{folder}/.s.PGSQL.5432"
+    if kind == "mysql":
+        path = url.partition("unix_socket=")[2].partition("&")[0]
+    found = Between(path)
+    try:
+        user = account.partition("@")[0]
+        yield found, f"{kind}://{user}@127.0.0.1:{found.port}/{name}"
+    finally:
+        found.close()
