@@ -8,12 +8,12 @@ from typing import Any
 
 import prettytable
 from oslo_config import cfg
-from oslo_log import log as oslo_log
 
 from placement import config
 from placement.cli import online_migrations
 from placement.cli.failure import told
 from placement.cli.version import VERSION
+from placement.config import logs
 from placement.storage import schema
 from placement.storage.engine import Database, DatabaseSettings
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1 if not given else 0
         # standard output is for what was asked for
         conf.set_default("use_stderr", True)
-        oslo_log.setup(conf, config.PROJECT)
+        logs.set_up(conf, config.PROJECT)
         if not conf.debug:
             # scripts of operators read both outputs
             logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -9,16 +9,16 @@ import ipaddress
 import os
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 from oslo_config import cfg
-from oslo_log import log as oslo_log
 
 from placement import config
 from placement.app import open_database
 from placement.cli.failure import FAILED, told
+from placement.config import logs
 from placement.http.environ import WSGIApplication
 from placement.wsgi import load
 
@@ -64,7 +64,7 @@ class Server(BaseApplication):
         Raises Refused, which ends the server, if the new configuration must not be served here.
         """
         self.conf.reload_config_files()
-        oslo_log.setup(self.conf, config.PROJECT)
+        logs.set_up(self.conf, config.PROJECT)
         refusal = why_not_serve(self.arguments, self.conf)
         if refusal is not None:
             raise Refused(refusal)
@@ -79,13 +79,19 @@ def parser() -> argparse.ArgumentParser:
         prog="placement-api", description="Serve the placement API.", allow_abbrev=False
     )
     options.add_argument("--host", default="127.0.0.1", help="address to serve on")
-    options.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to serve on")
+    options.add_argument(
+        "--port", type=number(int, 1, 65_535), default=DEFAULT_PORT, help="port to serve on"
+    )
     options.add_argument("--unix-socket", metavar="PATH", help="serve on a socket file instead")
-    options.add_argument("--workers", type=int, default=1, help="worker processes")
-    options.add_argument("--threads", type=int, default=4, help="threads of a worker")
+    options.add_argument(
+        "--workers", type=number(int, 1, 1_000), default=1, help="worker processes"
+    )
+    options.add_argument(
+        "--threads", type=number(int, 1, 1_000), default=4, help="threads of a worker"
+    )
     options.add_argument(
         "--client-timeout",
-        type=float,
+        type=number(float, 0.1, 86_400),
         default=60,
         metavar="SECONDS",
         help="how long a client may take to send a request, and to go on reading its answer",
@@ -101,6 +107,23 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+def number(kind: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
+    """The type of an option that has a range; argparse tells who breaks it and exits with 2."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(least) - 1
+        # what is no number at all, `nan`, is in no range either
+        if not least <= value <= most:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what} from {least} to {most}")
+        return value
+
+    return read
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop. Answers the exit code: 0, 1 can't start, 2 bad usage."""
     arguments = parser().parse_args(argv)
@@ -110,10 +133,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if refusal is not None:
             print(f"placement-api: {refusal}", file=sys.stderr)
             return FAILED
-        oslo_log.setup(conf, config.PROJECT)
+        logs.set_up(conf, config.PROJECT)
         # find out about an unusable database before there are workers that would die of it;
         # they must not inherit its connections
         open_database(conf).close()
+    # the master says nothing there any more
+    logs.let_go()
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
     Server(arguments, conf).run()

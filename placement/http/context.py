@@ -5,6 +5,7 @@ from typing import Any
 
 from oslo_context import context as oslo_context
 
+from placement.config.logs import escaped
 from placement.http.environ import CONTEXT, Environ, WSGIApplication
 from placement.http.error_body import unauthorized
 
@@ -28,6 +29,13 @@ class RequestContext(oslo_context.RequestContext):
             auth_token=None,
             service_token=None,
         )
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """What log formats may show of the caller, who may have chosen it."""
+        return {
+            name: escaped(value) if isinstance(value, str) else value
+            for name, value in super().get_logging_values().items()
+        }
 
 
 class Identification:

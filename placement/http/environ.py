@@ -15,11 +15,20 @@ VERSION = "placement.version"
 STATEMENTS = "placement.statements"
 
 
+#: what a logged path has as it is: all that is printed but a blank, a quote and a percent sign
+_PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+
+
 def path_with_query(environ: Environ) -> str:
-    """The request's URL as it is logged: mount point, path and query."""
-    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    """The request's URL as it is logged: mount point, path and query.
+
+    Nothing in it can end the line or its own part of the line.
+    """
+    path = quote(
+        environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), _PLAIN, "latin-1", "replace"
+    )
     query = environ.get("QUERY_STRING")
-    return f"{path}?{query}" if query else path
+    return f"{path}?{quote(query, _PLAIN + '%', 'latin-1', 'replace')}" if query else path
 
 
 def absolute_url(environ: Environ, path: str) -> str:

@@ -7,6 +7,7 @@ a line for it, too; that is a seventh of what a small request takes, so it has t
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,6 +24,8 @@ from placement.http.environ import (
 )
 from placement.storage.engine import Database
 
+#: as OpenStack's services make them
+_REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 LOG = logging.getLogger("placement.requestlog")
 COST_LOG = logging.getLogger("placement.requestcost")
 
@@ -42,7 +45,7 @@ class RequestLog:
         if environ.get("HTTP_ACCEPT", "*/*") in ("", "*/*"):
             environ["HTTP_ACCEPT"] = "application/json"
         context = RequestContext(
-            global_request_id=environ.get("HTTP_X_OPENSTACK_REQUEST_ID"),
+            global_request_id=_request_id(environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")),
         )
         environ[CONTEXT] = context
         if LOG.isEnabledFor(logging.DEBUG):
@@ -97,6 +100,11 @@ class RequestLog:
                 cost,
                 extra=facts,
             )
+
+
+def _request_id(told: str) -> str | None:
+    """What a caller says is the id of its own request, if it is one."""
+    return told if _REQUEST_ID.fullmatch(told) else None
 
 
 class StatementCount:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 
 from oslo_config import cfg
-from oslo_log import log as oslo_log
 from werkzeug.middleware.profiler import ProfilerMiddleware
 
 from placement import config
 from placement.app import create_app
+from placement.config import logs
 from placement.http.environ import WSGIApplication
 
 LOG = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 def init_application() -> WSGIApplication:
     """The service from environment and files alone, with its logging set up."""
     conf = config.load(files=config.files_for_wsgi())
-    oslo_log.setup(conf, config.PROJECT)
+    logs.set_up(conf, config.PROJECT)
     return load(conf)
 
 

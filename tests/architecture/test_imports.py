@@ -21,7 +21,15 @@ MAY_IMPORT = {
     "schemas": {"domain"},
     "policies": {"errors"},
     # the call object hands handlers what they work with
-    "http": {"errors", "microversions", "policies", "schemas", "storage.engine", "candidates"},
+    "http": {
+        "candidates",
+        "config.logs",
+        "errors",
+        "microversions",
+        "policies",
+        "schemas",
+        "storage.engine",
+    },
     "handlers": {
         "candidates",
         "domain",
