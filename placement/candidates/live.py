@@ -1,16 +1,21 @@
 """The snapshot a process works with, always as new as the database (DESIGN D4)."""
 
+import dataclasses
 import gc
 import logging
-import threading
+import os
 import time
 from collections.abc import Callable
 
-from placement.candidates import loading
-from placement.candidates.fingerprint import alike, fingerprint
+from sqlalchemy.exc import DBAPIError
+
+from placement.candidates import audits, loading
+from placement.candidates.audits import AuditTimes
+from placement.candidates.comparison import differences
+from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.errors import PlacementError
-from placement.storage import changes, snapshot_reads
+from placement.storage import changes
 from placement.storage.changes import Cursor
 from placement.storage.engine import Connection, Database
 
@@ -19,22 +24,31 @@ LOG = logging.getLogger(__name__)
 _MOST_DEAD, _FEW = 0.25, 1000
 #: providers from which on a snapshot is spared the garbage collector
 _LARGE = 5000
-#: how often an audit is begun again because something was written meanwhile
-_AUDIT_TRIES = 10
 
 
-def in_background(task: Callable[[], None]) -> None:
-    """Run beside the requests; a process that ends doesn't wait for it."""
-    threading.Thread(target=task, name="snapshot-audit", daemon=True).start()
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Held:
+    """A snapshot, and how far in the change feed it is.
+
+    :param load: which of the process's loads it comes from
+    """
+
+    snapshot: Snapshot
+    cursor: Cursor
+    load: int
 
 
 class LiveSnapshot:
     """Answers `current()` with everything that was committed before it was asked.
 
-    :param audit_interval: seconds between comparisons with the tables, to catch writers that
-        bypass the change feed; 0: never
+    Searches ask the database side by side. One at a time takes in what is new, for all who asked
+    before it began.
+
+    :param audit_interval: seconds; what a search answers from was compared with the tables no
+        longer ago, to catch writers that bypass the change feed; 0: never compared
     :param clock: seconds that never go back
-    :param run: how an audit is run; the search that finds it due doesn't wait for it
+    :param watch: has `audit_in_background` called well within each interval from then on, until
+        that answers False; searches that come too late for it audit themselves
     """
 
     def __init__(
@@ -42,107 +56,150 @@ class LiveSnapshot:
         database: Database,
         audit_interval: float = 0,
         clock: Callable[[], float] = time.monotonic,
-        run: Callable[[Callable[[], None]], None] = in_background,
+        watch: Callable[["LiveSnapshot", float], None] = audits.watch,
     ) -> None:
         self._database = database
-        self._audit_interval = audit_interval
-        self._clock = clock
-        self._run = run
-        self._turn = threading.Lock()
-        self._snapshot: Snapshot | None = None
-        self._cursor = Cursor(0)
-        self._audited = 0.0
-        #: why the next search loads everything, if it does
-        self._cause = "first use"
+        self._times = AuditTimes(audit_interval, clock)
+        self._watch = watch
+        self._held: _Held | None = None
+        #: the load whose snapshots aren't to be used, and why; None: there is none
+        self._distrusted: tuple[int, str] | None = None
         #: how often everything was loaded, by cause
         self.loads: dict[str, int] = {}
+        self._begin_in_process()
+
+    def _begin_in_process(self) -> None:
+        """Threads don't come along to a child process, nor do they give locks back there."""
+        self._process = os.getpid()
+        self._refreshing: SharedWork[_Held] = SharedWork()
+        self._auditing: SharedWork[None] = SharedWork()
+        self._is_watched = False
 
     def current(self) -> Snapshot:
-        """The cloud as of now. Costs one small statement if nothing happened."""
-        with self._turn:
-            snapshot = self._snapshot
-            if snapshot is None or changes.has_news(self._database, self._cursor):
-                snapshot = self._database.read(self._refresh)
-            due = self._audit_is_due()
-        if due:
-            self._run(self._audit)
-        return snapshot
+        """The cloud as of now. Costs one small statement if nothing happened.
 
-    def _refresh(self, connection: Connection) -> Snapshot:
-        now = self._clock()
-        known = self._snapshot
+        Raises DatabaseUnavailable when that can't be said in time.
+        """
+        if os.getpid() != self._process:
+            self._begin_in_process()
+        self._see_to_audits()
+        held = self._held
+        if (
+            held is None
+            or self._cause_for_distrust(held) is not None
+            or changes.has_news(self._database, held.cursor)
+        ):
+            held = self._refreshing.outcome(self._refresh)
+        return held.snapshot
+
+    def _cause_for_distrust(self, held: _Held) -> str | None:
+        distrusted = self._distrusted
+        return distrusted[1] if distrusted is not None and distrusted[0] == held.load else None
+
+    def _distrust(self, held: _Held, cause: str) -> None:
+        """Have everything loaded anew before the next answer."""
+        self._distrusted = (held.load, cause)
+
+    def _refresh(self) -> _Held:
+        begun = self._times.now()
+        known = self._held
+        held = self._database.read(lambda connection: self._advanced(connection, known))
+        if known is None or held.load != known.load:
+            self._times.renewed(begun)
+            if held.snapshot.size >= _LARGE:
+                # millions of lasting objects, which the garbage collector needn't visit again
+                gc.freeze()
+        self._held = held
+        return held
+
+    def _advanced(self, connection: Connection, known: _Held | None) -> _Held:
         if known is None:
-            return self._load(connection, now, self._cause)
-        news = changes.read(connection, self._cursor, now)
-        if news is None:
-            return self._load(connection, now, "fell off the feed")
-        if news.kinds:
-            # should this fail with half of the news taken in, all is loaded anew next time
-            self._snapshot, self._cause = None, "failure"
-            known = loading.advance(connection, known, news.kinds)
-        if self._is_worn_out(known):
-            return self._load(connection, now, "many deletions")
-        self._snapshot, self._cursor = known, news.cursor
-        return known
+            return self._load(connection, 1, "first use")
+        cause = self._cause_for_distrust(known)
+        if cause is None:
+            news = changes.read(connection, known.cursor)
+            if news is None:
+                cause = "fell off the feed"
+            else:
+                try:
+                    snapshot = _with_news(connection, known.snapshot, news)
+                except DBAPIError:
+                    raise
+                except Exception:
+                    # whatever the news are, the next search gets on without them
+                    self._distrust(known, "failure")
+                    raise
+                if not _is_worn_out(snapshot):
+                    return _Held(snapshot, news.cursor, known.load)
+                cause = "many deletions"
+        return self._load(connection, known.load + 1, cause)
 
-    def _load(self, connection: Connection, now: float, cause: str) -> Snapshot:
-        self._cursor = changes.start(connection, now)
-        self._snapshot = loading.load(connection)
-        if self._snapshot.size >= _LARGE:
-            # millions of lasting objects, which the garbage collector needn't visit again
-            gc.freeze()
-        self._audited = now
+    def _load(self, connection: Connection, number: int, cause: str) -> _Held:
+        held = _Held(loading.load(connection), changes.start(connection), number)
         self.loads[cause] = self.loads.get(cause, 0) + 1
-        return self._snapshot
+        return held
 
-    def _is_worn_out(self, snapshot: Snapshot) -> bool:
-        dead = snapshot.size - len(snapshot.register.slot_of_id)
-        return dead > max(_FEW, snapshot.size * _MOST_DEAD)
+    def _see_to_audits(self) -> None:
+        """Audit now if that was not done in time, and have it done in time from now on."""
+        times = self._times
+        if not times.interval:
+            return
+        times.wanted()
+        held = self._held
+        if held is not None and times.is_overdue:
+            try:
+                self._auditing.outcome(self._audit, may_have_begun=True)
+            except PlacementError:
+                raise
+            except Exception:
+                LOG.exception("The audit of the snapshot failed")
+                self._distrust(held, "audit failed")
+        if not self._is_watched:
+            self._is_watched = True
+            self._watch(self, times.interval)
 
-    def _audit_is_due(self) -> bool:
-        now = self._clock()
-        if not self._audit_interval or now - self._audited < self._audit_interval:
+    def audit_in_background(self) -> bool:
+        """Audit; False when nobody searches any more. Failures are logged: nobody waits for it."""
+        if self._times.is_quiet:
+            self._is_watched = False
             return False
-        self._audited = now
-        return True
-
-    def _audit(self) -> None:
-        """Compare; nobody waits for it, so nobody else could tell of a failure."""
         try:
-            self._reload_if_bypassed()
+            self._auditing.outcome(self._audit, may_have_begun=True)
         except PlacementError as unavailable:
             LOG.warning("The audit of the snapshot is put off: %s", unavailable)
         except Exception:
             LOG.exception("The audit of the snapshot failed")
+        return True
 
-    def _reload_if_bypassed(self) -> None:
-        """Have everything loaded anew if the tables aren't what the change feed made of them."""
-        for _ in range(_AUDIT_TRIES):
-            with self._turn:
-                snapshot, cursor = self._snapshot, self._cursor
-            if snapshot is None:
-                return
-            same = self._compare(snapshot, cursor)
-            if same is False:
-                LOG.warning("The tables changed behind the change feed; all is loaded again")
-                with self._turn:
-                    self._snapshot, self._cause = None, "audit"
-            if same is not None:
-                return
-            self.current()
+    def _audit(self) -> None:
+        """Have everything loaded anew if the tables aren't what the change feed makes of them."""
+        begun = self._times.now()
+        held = self._held
+        if held is None:
+            return
+        found = self._database.read(lambda connection: _compare(connection, held))
+        if found:
+            LOG.warning(
+                "The tables changed behind the change feed (%s); all is loaded again",
+                ", ".join(found),
+            )
+            self._distrust(held, "audit")
+        self._times.renewed(begun)
 
-    def _compare(self, snapshot: Snapshot, cursor: Cursor) -> bool | None:
-        """Whether the tables say what the snapshot does; None if they have moved on since."""
 
-        def ask(connection: Connection) -> snapshot_reads.Fingerprint | bool | None:
-            news = changes.read(connection, cursor, self._clock())
-            if news is None or news.kinds:
-                return None
-            if changes.newest_id(connection) < cursor.newest:
-                return False
-            return snapshot_reads.fingerprint(connection)
+def _with_news(connection: Connection, known: Snapshot, news: changes.News) -> Snapshot:
+    return loading.advance(connection, known, news.kinds) if news.kinds else known
 
-        answer = self._database.read(ask)
-        if answer is None or isinstance(answer, bool):
-            return answer
-        return alike(fingerprint(snapshot), answer)
+
+def _is_worn_out(snapshot: Snapshot) -> bool:
+    dead = snapshot.size - len(snapshot.register.slot_of_id)
+    return dead > max(_FEW, snapshot.size * _MOST_DEAD)
+
+
+def _compare(connection: Connection, held: _Held) -> list[str]:
+    """What differs, if anything; what is new meanwhile is taken in first, for this comparison."""
+    news = changes.read(connection, held.cursor)
+    if news is None:
+        # a search finds that out as well, and loads all
+        return []
+    return differences(connection, _with_news(connection, held.snapshot, news))

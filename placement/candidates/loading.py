@@ -22,9 +22,7 @@ _TOO_MANY, _FEW = 0.2, 1000
 def load(connection: Connection) -> Snapshot:
     """The whole cloud."""
     rows = reads.providers(connection)
-    register = Register([], [], {}, {})
-    for provider_id, uuid, _, _ in rows:
-        register.add(provider_id, uuid)
+    register = Register.of([(row[0], row[1]) for row in rows])
     slot_of, size = register.slot_of_id, len(rows)
     parent = [-1 if row[2] is None else slot_of.get(row[2], -1) for row in rows]
     root = [slot_of.get(row[3], slot) for slot, row in enumerate(rows)]
@@ -219,15 +217,14 @@ def _with_providers(
         if slot is not None and register.uuids[slot] != row[1]:
             # SQLite gives the id of the newest provider again once that is deleted
             return load(connection)
-    for provider_id in sorted(now.rows):
-        if provider_id not in register.slot_of_id:
-            register.add(provider_id, now.rows[provider_id][1])
+    new = [(i, now.rows[i][1]) for i in sorted(now.rows) if i not in register.slot_of_id]
+    gone = [i for i in ids if i in register.slot_of_id and i not in now.rows]
+    if new or gone:
+        register = register.changed(new, gone)
     slots = {i: register.slot_of_id[i] for i in ids if i in register.slot_of_id}
+    slots |= {i: old.register.slot_of_id[i] for i in gone}
     size = len(register.ids)
-    forest = _moved(old, now, slots, size)
-    for provider_id in slots:
-        if provider_id not in now.rows:
-            _forget(register, provider_id)
+    forest = _moved(old.forest, now, register.slot_of_id, slots, size)
     new_aggregates = {
         key for keys in now.aggregates.values() for key in keys if key not in old.in_aggregate
     }
@@ -250,6 +247,7 @@ def _with_providers(
             kin |= roots
     return dataclasses.replace(
         old,
+        register=register,
         forest=forest,
         aggregate_ids=aggregate_ids,
         columns=columns,
@@ -263,16 +261,13 @@ def _with_providers(
     )
 
 
-def _forget(register: Register, provider_id: int) -> None:
-    slot = register.slot_of_id.pop(provider_id)
-    register.ids[slot] = 0
-    if register.slot_of_uuid.get(register.uuids[slot]) == slot:
-        del register.slot_of_uuid[register.uuids[slot]]
-
-
-def _moved(old: Snapshot, now: _Changed, slots: Mapping[int, int], size: int) -> Forest:
-    slot_of = old.register.slot_of_id
-    forest = old.forest
+def _moved(
+    forest: Forest,
+    now: _Changed,
+    slot_of: Mapping[int, int],
+    slots: Mapping[int, int],
+    size: int,
+) -> Forest:
     kin: dict[int, tuple[int, int] | None] = {}
     for provider_id, slot in slots.items():
         row = now.rows.get(provider_id)
@@ -280,7 +275,7 @@ def _moved(old: Snapshot, now: _Changed, slots: Mapping[int, int], size: int) ->
         if row is not None:
             parent = -1 if row[2] is None else slot_of.get(row[2], -1)
             place = (parent, slot_of.get(row[3], slot))
-        known = slot < old.size
+        known = slot < forest.size
         before = (int(forest.parent[slot]), int(forest.root[slot])) if known else None
         if before is None or place != before:
             kin[slot] = place

@@ -177,7 +177,7 @@ class _Candidates:
         row = _NO_UUID.join(pieces) + SEPARATOR
         table = np.empty((len(family), len(row)), np.uint8)
         table[:] = np.frombuffer(row, np.uint8)
-        uuids, at = self._register.uuid_table.rows(), 0
+        uuids, at = self._register.uuid_table.rows, 0
         for piece, place in zip(pieces, template.fillers, strict=False):
             at += len(piece)
             table[:, at : at + LENGTH] = uuids[family.members[:, place]]

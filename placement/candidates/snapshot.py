@@ -1,7 +1,7 @@
 """The columnar view of the cloud that searches work on (DESIGN D4)."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,29 +37,54 @@ class Names:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Register:
-    """Which provider has which slot. Grows in place: a snapshot ignores slots beyond its size.
+    """Which provider has which slot. A change gives a new one; slots are never given again.
 
     :param ids: by slot; 0 for slots whose provider was deleted
     :param uuid_table: the same uuids once more, as rows of bytes
     """
 
-    ids: list[int]
-    uuids: list[str]
-    slot_of_id: dict[int, int]
-    slot_of_uuid: dict[str, int]
-    uuid_table: UuidTable = dataclasses.field(default_factory=UuidTable)
+    ids: Sequence[int]
+    uuids: Sequence[str]
+    slot_of_id: Mapping[int, int]
+    slot_of_uuid: Mapping[str, int]
+    uuid_table: UuidTable
 
-    def add(self, provider_id: int, uuid: str) -> int:
-        """Give a provider the next slot."""
-        slot = len(self.ids)
-        self.ids.append(provider_id)
-        self.uuids.append(uuid)
-        self.uuid_table.append(uuid)
-        self.slot_of_id[provider_id] = slot
-        self.slot_of_uuid[uuid] = slot
-        return slot
+    @classmethod
+    def of(cls, providers: Sequence[tuple[int, str]]) -> "Register":
+        """From ids and uuids in the order of their slots."""
+        uuids = [uuid for _, uuid in providers]
+        return cls(
+            [provider_id for provider_id, _ in providers],
+            uuids,
+            {provider_id: slot for slot, (provider_id, _) in enumerate(providers)},
+            {uuid: slot for slot, uuid in enumerate(uuids)},
+            UuidTable.of(uuids),
+        )
+
+    def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
+        """With more providers, which get the next slots, and without those of some ids."""
+        ids, slot_of_id, slot_of_uuid = (
+            list(self.ids),
+            dict(self.slot_of_id),
+            dict(self.slot_of_uuid),
+        )
+        for provider_id in removed:
+            slot = slot_of_id.pop(provider_id)
+            ids[slot] = 0
+            if slot_of_uuid.get(self.uuids[slot]) == slot:
+                del slot_of_uuid[self.uuids[slot]]
+        for slot, (provider_id, uuid) in enumerate(added, len(ids)):
+            slot_of_id[provider_id] = slot_of_uuid[uuid] = slot
+        uuids = [uuid for _, uuid in added]
+        return Register(
+            ids + [provider_id for provider_id, _ in added],
+            [*self.uuids, *uuids],
+            slot_of_id,
+            slot_of_uuid,
+            self.uuid_table.with_more(uuids),
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -103,10 +128,7 @@ class Snapshot:
 
     def slot(self, uuid: str) -> int | None:
         """The slot of a provider, or None if there is no such provider."""
-        slot = self.register.slot_of_uuid.get(uuid)
-        if slot is None or slot >= self.size or not self.forest.alive[slot]:
-            return None
-        return slot
+        return self.register.slot_of_uuid.get(uuid)
 
     def has_trait(self, trait_ids: Iterable[int]) -> Mask:
         """Which providers have at least one of the traits."""

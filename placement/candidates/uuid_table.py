@@ -1,38 +1,36 @@
 """The uuids of providers as rows of bytes, for texts that are made a table at a time."""
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 #: how long a uuid is in its usual spelling
 LENGTH = 36
-_FIRST_ROOM = 256
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class UuidTable:
-    """Grows at its end only.
+    """Uuids by slot.
 
-    :ivar even: whether all are of the usual length; the others' rows are worth nothing
+    :param rows: a row of `LENGTH` bytes each
+    :param even: whether all are of the usual length; the others' rows are worth nothing
     """
 
-    def __init__(self) -> None:
-        self._rows = np.zeros((_FIRST_ROOM, LENGTH), np.uint8)
-        self._count = 0
-        self.even = True
+    rows: npt.NDArray[np.uint8]
+    even: bool = True
 
-    def append(self, uuid: str) -> None:
-        """Add the next one."""
-        if self._count == len(self._rows):
-            # a new array: whoever reads the old one goes on undisturbed
-            grown = np.zeros((2 * self._count, LENGTH), np.uint8)
-            grown[: self._count] = self._rows
-            self._rows = grown
-        text = uuid.encode()
-        if len(text) == LENGTH:
-            self._rows[self._count] = np.frombuffer(text, np.uint8)
-        else:
-            self.even = False
-        self._count += 1
+    @classmethod
+    def of(cls, uuids: Sequence[str]) -> "UuidTable":
+        """From uuids in the order of their slots."""
+        texts = [uuid.encode() for uuid in uuids]
+        even = all(len(text) == LENGTH for text in texts)
+        if not even:
+            texts = [text[:LENGTH].ljust(LENGTH) for text in texts]
+        return cls(np.frombuffer(b"".join(texts), np.uint8).reshape(-1, LENGTH), even)
 
-    def rows(self) -> npt.NDArray[np.uint8]:
-        """By slot; there may be more rows than uuids."""
-        return self._rows
+    def with_more(self, uuids: Sequence[str]) -> "UuidTable":
+        """With the uuids of the next slots."""
+        more = UuidTable.of(uuids)
+        return UuidTable(np.concatenate([self.rows, more.rows]), self.even and more.even)

@@ -13,8 +13,9 @@ OPTIONS = [
         "snapshot_audit_interval",
         default=60,
         min=0,
-        help="Seconds after which a search for allocation candidates compares the process's "
-        "picture of the cloud with the tables, to notice writers that aren't Berth; 0: never.",
+        help="Seconds: what a search for allocation candidates is answered from was compared with "
+        "the tables no longer ago, to notice writers that aren't Berth. Workers compare beside the "
+        "requests, and before an answer where that comes too late; 0: never.",
     ),
     cfg.FloatOpt(
         "search_time_limit",

@@ -1,30 +1,34 @@
 """The change feed: which providers each write touched (DESIGN D4).
 
 Written inside the operation's own transaction, so that whoever reads the feed after a commit knows
-of everything that commit did. Ids are given at insert, not at commit: a reader may see row 7 before
-row 6, and a row 6 that never comes (rolled back, or a cluster that counts in steps). A `Cursor`
-remembers such gaps and looks for them again until they are older than any write may be.
+of everything that commit did. A reader's `Cursor` says how far it has read in each lane. Within a
+lane, places are given in commit order (see `placement.storage.lanes`): a row that isn't there yet
+is none that comes later, however long a commit takes, and whatever ids the database gives.
+
+Reading checks that the rows follow what was read before, one by one and by the mark of the write
+before. Where they don't – trimmed, restored, failed over to a copy without the last writes –, the
+reader is told to read all tables again.
 """
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage import lanes
+from placement.storage.engine import Connection, Database
+from placement.storage.lanes import NO_LANE
 from placement.storage.question import Question
-from placement.storage.tables import provider_changes
+from placement.storage.tables import change_lanes, provider_changes, utcnow
 
-#: how many rows of the feed are kept, and how often the rest is dropped
+#: how many rows of the feed are kept, and after how many in one lane the rest is dropped
 KEPT = 100_000
 TRIM_EVERY = 1_000
-#: seconds after which a missing row is taken never to come: no write takes as long
-LONGEST_WRITE = 60.0
-#: how many rows below the newest a new reader searches for gaps
-GAP_WINDOW = 1_000
-#: up to so many gaps are asked for by id; beyond, everything from the first gap on is read again
-MAX_NAMED_GAPS = 200
+#: so many lanes, ids, or rows without a lane are named or taken in by one statement
+_AT_ONCE = 500
 
 
 class Kind(enum.IntFlag):
@@ -39,7 +43,7 @@ class Kind(enum.IntFlag):
     NAMES = 64  # a resource class or a trait came, went or was renamed; no provider is named
 
 
-_INSERT = sa.insert(provider_changes)
+_INSERT = sa.insert(provider_changes).inline()
 #: in rows that name no provider
 NO_PROVIDER = 0
 
@@ -54,33 +58,68 @@ def record_names(connection: Connection) -> None:
     record(connection, [NO_PROVIDER], Kind.NAMES)
 
 
-def record_each(connection: Connection, kinds: dict[int, Kind]) -> None:
-    """Append one row per provider, each with its own kind of change."""
+def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
+    """Append one row per provider, each with its own kind of change.
+
+    To be called near the end of the transaction, which has its lane for itself from here on.
+    """
     if not kinds:
         return
+    stretch = lanes.take(connection, len(kinds))
+    now = utcnow()
     rows = [
-        {"resource_provider_id": provider_id, "kind": int(kind)}
-        for provider_id, kind in kinds.items()
+        {
+            "created_at": now,
+            "resource_provider_id": provider_id,
+            "kind": int(kind),
+            "lane": stretch.lane,
+            "position": position,
+            "before": stretch.before,
+        }
+        for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]
-    first, *more = rows
-    last = inserted_id(connection.execute(_INSERT, first))
-    if more:
-        connection.execute(_INSERT, more)
+    connection.execute(_INSERT, rows[0] if len(rows) == 1 else rows)
     # the many rows of one write may step over the multiple, so the whole stretch is looked at
-    if last // TRIM_EVERY != (last + len(rows)) // TRIM_EVERY:
-        connection.execute(sa.delete(provider_changes).where(provider_changes.c.id <= last - KEPT))
+    if (stretch.first - 1) // TRIM_EVERY != (stretch.first - 1 + len(rows)) // TRIM_EVERY:
+        _trim(connection, 2 * max(TRIM_EVERY, len(rows)))
+
+
+def _trim(connection: Connection, most: int) -> None:
+    """Drop the oldest rows, at most so many, but keep the newest `KEPT`.
+
+    Counted, as ids may come in steps or jump. Rows that another transaction has are left alone:
+    nobody waits here.
+    """
+    ids = provider_changes.c.id
+    oldest_kept = connection.execute(
+        sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1)
+    ).scalar()
+    if oldest_kept is None:
+        return
+    old = sa.select(ids).where(ids < oldest_kept, ids > 0).order_by(ids).limit(most)
+    found = connection.execute(old.with_for_update(skip_locked=True)).scalars().all()
+    for part in _parts(found):
+        connection.execute(sa.delete(provider_changes).where(ids.in_(part)))
+
+
+def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
+    return [items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cursor:
     """How far a reader has read.
 
-    :param newest: the greatest id it has seen
-    :param gaps: ids below `newest` it hasn't seen, with the time when it noticed
+    :param lanes: by lane, the last position and the mark of the write that took it
     """
 
-    newest: int
-    gaps: dict[int, float] = dataclasses.field(default_factory=dict)
+    lanes: Mapping[int, tuple[int, int]] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def totals(self) -> tuple[int, int, int]:
+        """How many lanes there are, the sum of their positions, and of their marks."""
+        states = self.lanes.values()
+        return (len(states), sum(state[0] for state in states), sum(state[1] for state in states))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,87 +130,117 @@ class News:
     cursor: Cursor
 
 
-_COLUMNS = (
-    provider_changes.c.id,
-    provider_changes.c.resource_provider_id,
-    provider_changes.c.kind,
+_LANES = sa.select(change_lanes.c.id, change_lanes.c.position, change_lanes.c.mark)
+_WITHOUT_LANE = provider_changes.c.lane == sa.literal_column(str(NO_LANE), sa.BigInteger)
+#: one row, however many lanes there are
+_SUMS: tuple[sa.ColumnElement[Any], ...] = (
+    sa.func.count(change_lanes.c.id),
+    sa.func.sum(change_lanes.c.position),
+    sa.func.sum(change_lanes.c.mark),
 )
-_AFTER = (
-    sa.select(*_COLUMNS)
-    .where(provider_changes.c.id > sa.bindparam("after"))
-    .order_by(provider_changes.c.id)
-)
-_AFTER_OR_GAPS = (
-    sa.select(*_COLUMNS)
-    .where(
-        sa.or_(
-            provider_changes.c.id > sa.bindparam("after"),
-            provider_changes.c.id.in_(sa.bindparam("gaps", expanding=True)),
-        )
-    )
-    .order_by(provider_changes.c.id)
-)
-_BOUNDS = sa.select(sa.func.min(provider_changes.c.id), sa.func.max(provider_changes.c.id))
-_NEWEST = Question(sa.select(sa.func.max(provider_changes.c.id)))
-_IDS_AFTER = sa.select(provider_changes.c.id).where(provider_changes.c.id > sa.bindparam("after"))
+_TOTALS = Question(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
 
 
-def start(connection: Connection, now: float) -> Cursor:
-    """Where a reader stands that reads all tables in this very transaction.
-
-    Writes that took their ids but aren't committed yet show as gaps.
-    """
-    newest = connection.execute(_BOUNDS).one()[1] or 0
-    first = max(0, newest - GAP_WINDOW)
-    seen = set(connection.execute(_IDS_AFTER, {"after": first}).scalars())
-    missing = (i for i in range(first + 1, newest) if i not in seen)
-    return Cursor(newest, dict.fromkeys(missing, now))
+def start(connection: Connection) -> Cursor:
+    """Where a reader stands that reads all tables in this very transaction."""
+    return Cursor({lane: (position, mark) for lane, position, mark in connection.execute(_LANES)})
 
 
-def read(connection: Connection, cursor: Cursor, now: float) -> News | None:
-    """What happened since; None if the feed doesn't reach to the cursor, or not back to it.
-
-    :param now: the reader's clock, in seconds
-    """
-    gaps = cursor.gaps
-    if not gaps:
-        rows = connection.execute(_AFTER, {"after": cursor.newest}).all()
-        if not rows:
-            # a database that was restored, or whose last writes a failover lost, has gone back
-            return News({}, cursor) if newest_id(connection) >= cursor.newest else None
-    elif len(gaps) > MAX_NAMED_GAPS:
-        found = connection.execute(_AFTER, {"after": min(gaps) - 1})
-        rows = [row for row in found if row[0] > cursor.newest or row[0] in gaps]
-    else:
-        rows = connection.execute(
-            _AFTER_OR_GAPS, {"after": cursor.newest, "gaps": list(gaps)}
-        ).all()
-    seen = {row[0] for row in rows}
-    newest = max(cursor.newest, max(seen, default=0))
-    if newest > cursor.newest and cursor.newest + 1 not in seen:
-        oldest = connection.execute(_BOUNDS).one()[0]
-        if oldest is None or oldest > cursor.newest + 1:
-            return None
-    open_gaps = {
-        i: noticed
-        for i, noticed in gaps.items()
-        if i not in seen and now - noticed <= LONGEST_WRITE
+def read(connection: Connection, cursor: Cursor) -> News | None:
+    """What happened since; None if the feed doesn't continue what the cursor has seen."""
+    now = start(connection)
+    if any(
+        lane not in now.lanes or now.lanes[lane][0] < position
+        for lane, (position, _) in cursor.lanes.items()
+    ):
+        return None
+    moved = {
+        lane: cursor.lanes.get(lane, (0, 0))
+        for lane, state in now.lanes.items()
+        if cursor.lanes.get(lane) != state
     }
-    open_gaps |= {i: now for i in range(cursor.newest + 1, newest) if i not in seen}
+    owed = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
+    if owed > 2 * KEPT:
+        return None
     kinds: dict[int, Kind] = {}
-    for _, provider_id, kind in rows:
+    follows = dict(moved)
+    for lane, position, before, provider_id, kind in _rows_after(connection, moved):
         kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
-    return News(kinds, Cursor(newest, open_gaps))
+        if lane == NO_LANE:
+            continue
+        last, mark = follows[lane]
+        if position != last + 1 or (last == moved[lane][0] and before != mark):
+            return None
+        follows[lane] = (position, mark)
+    if any(
+        follows[lane][0] != now.lanes[lane][0] or now.lanes[lane][0] == position
+        for lane, (position, _) in moved.items()
+    ):
+        # rows are missing, or another write took the place that the reader saw taken last
+        return None
+    return News(kinds, now)
+
+
+def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:
+    """(lane, position, mark before, provider id, kind) after these positions, in order.
+
+    With them come the rows that have no lane yet: what they tell of is in the tables.
+    """
+    columns = provider_changes.c
+    found: list[Any] = []
+    seen = [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
+    for part in _parts(seen):
+        places = [
+            sa.and_(columns.lane == lane, columns.position > position) for lane, position in part
+        ]
+        found += connection.execute(
+            sa.select(
+                columns.lane,
+                columns.position,
+                columns.before,
+                columns.resource_provider_id,
+                columns.kind,
+            )
+            .where(sa.or_(*places))
+            .order_by(columns.lane, columns.position)
+        ).all()
+    return found
 
 
 def has_news(database: Database, cursor: Cursor) -> bool:
-    """Whether a reader should read on: cheaper than to read, if there is nothing to be read."""
-    if cursor.gaps:
-        return True
-    ((newest,),) = database.ask(_NEWEST)
-    return (newest or 0) != cursor.newest
+    """Whether a reader should read on: one small statement, if there is nothing to be read.
+
+    Raises what `Database.read` does. Rows without a lane get one here: until they have it, no
+    reader knows which of them it has seen.
+    """
+    ((without_lane, *totals),) = database.ask(_TOTALS)
+    if not without_lane:
+        return tuple(int(total or 0) for total in totals) != cursor.totals
+    while database.write(adopt) == _AT_ONCE:
+        pass
+    return True
 
 
-def newest_id(connection: Connection) -> int:
-    """The greatest id in the feed, 0 if it is empty."""
-    return connection.execute(_BOUNDS).one()[1] or 0
+def adopt(connection: Connection) -> int:
+    """Append again, in a lane, what workers of an earlier version appended; says how many it saw.
+
+    Their rows are told from this transaction's commit on, to readers of either version.
+    """
+    ids = provider_changes.c.id
+    among = sa.select(ids).where(_WITHOUT_LANE, ids > 0).order_by(ids).limit(_AT_ONCE)
+    seen = connection.execute(among).scalars().all()
+    # by id: a search by lane would wait for writes that aren't committed yet. What another reader
+    # is adopting is waited for, as it must be told before this one answers
+    rows = connection.execute(
+        sa.select(ids, provider_changes.c.resource_provider_id, provider_changes.c.kind)
+        .where(ids.in_(seen), _WITHOUT_LANE)
+        .order_by(ids)
+        .with_for_update()
+    ).all()
+    kinds: dict[int, Kind] = {}
+    for _, provider_id, kind in rows:
+        kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
+    record_each(connection, kinds)
+    if rows:
+        connection.execute(sa.delete(provider_changes).where(ids.in_([row[0] for row in rows])))
+    return len(seen)

@@ -13,6 +13,7 @@ import os
 import pathlib
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -190,7 +191,7 @@ def _set_up_sqlite(engine: sa.Engine, settings: DatabaseSettings) -> None:
         )
 
 
-#: set in the `info` of connections to a node of a Galera cluster
+#: in the `info` of connections to a node of a Galera cluster: a number, not 0, made from its name
 CLUSTER = "cluster"
 #: before which statements a node of a Galera cluster waits for the others: SELECT and BEGIN, UPDATE
 #: and DELETE, INSERT, SHOW
@@ -210,9 +211,10 @@ def _set_up_mysql(engine: sa.Engine, settings: DatabaseSettings, patient: bool) 
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             for limit in () if patient else ("innodb_lock_wait_timeout", "lock_wait_timeout"):
                 cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
-            cursor.execute("SHOW VARIABLES LIKE 'wsrep_on'")
-            if any(value == "ON" for _, value in cursor.fetchall()):
-                record.info[CLUSTER] = True
+            cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'wsrep_node_name')")
+            variables = dict(cursor.fetchall())
+            if variables.get("wsrep_on") == "ON":
+                record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
                 # each transaction begins with all that was committed on any node of the cluster
                 cursor.execute(f"SET SESSION wsrep_sync_wait = {_GALERA_WAITS}")
 

@@ -49,6 +49,10 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
         raise DatabaseUnusable(
             "The database hasn't the schema of this service: run placement-manage db sync."
         )
+    elif schema.is_behind(database):
+        raise DatabaseUnusable(
+            "The database has the schema of an earlier version: run placement-manage db sync."
+        )
     if store_standard_names:
         schema.sync_standard_names(database)
 

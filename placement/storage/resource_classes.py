@@ -129,8 +129,8 @@ def delete(connection: Connection, class_id: int) -> None:
     connection.execute(sa.delete(resource_classes).where(resource_classes.c.id == class_id))
 
 
-def sync(connection: Connection) -> None:
-    """Store the standard classes that are missing, with their index as id."""
+def sync(connection: Connection) -> bool:
+    """Store the standard classes that are missing, by their index; says whether there were any."""
     there = set(connection.execute(sa.select(resource_classes.c.name)).scalars())
     missing = [
         {"id": index, "name": name, "created_at": utcnow()}
@@ -139,3 +139,4 @@ def sync(connection: Connection) -> None:
     ]
     if missing:
         connection.execute(sa.insert(resource_classes), missing)
+    return bool(missing)

@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DBAPIError
 
-from placement.storage import resource_classes, traits
+from placement.storage import changes, resource_classes, traits
 from placement.storage.dialects import DatabaseUnusable, schema_lock
 from placement.storage.engine import Connection, Database
 from placement.storage.tables import (
@@ -20,6 +21,7 @@ from placement.storage.tables import (
     REFERENCE_REVISIONS,
     REFERENCE_TABLES,
     metadata,
+    provider_changes,
     reference_version,
 )
 
@@ -84,6 +86,13 @@ def version(database: Database) -> str | None:
         return _version(connection)
 
 
+def is_behind(database: Database) -> bool:
+    """Whether the schema is one of an earlier version of this service."""
+    known = ScriptDirectory.from_config(alembic_config())
+    earlier = {script.revision for script in known.walk_revisions()} - {known.get_current_head()}
+    return version(database) in earlier
+
+
 def _version(connection: Connection) -> str | None:
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     return context.get_current_revision()
@@ -111,8 +120,13 @@ def stamp(database: Database, revision: str) -> None:
 
 def sync_standard_names(database: Database) -> None:
     """Store the standard resource classes and traits that are missing (rest-api.md 6.3)."""
-    database.write(resource_classes.sync)
-    database.write(traits.sync)
+    database.write(_sync_names)
+
+
+def _sync_names(connection: Connection) -> None:
+    found = [resource_classes.sync(connection), traits.sync(connection)]
+    if any(found):
+        changes.record_names(connection)
 
 
 def differences(connection: Connection) -> list[str]:
@@ -214,7 +228,8 @@ def create_missing(connection: Connection) -> None:
     inspector = sa.inspect(connection)
     there = set(inspector.get_table_names())
     for table in metadata.sorted_tables:
-        if table.name in there:
+        # the change feed's own history sees to its columns and their index
+        if table.name in there and table is not provider_changes:
             for index in _missing_indexes(table, inspector):
                 index.create(connection)
     metadata.create_all(connection)

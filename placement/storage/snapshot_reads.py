@@ -3,13 +3,12 @@
 One statement per table and set of providers, never one per provider. `ids` None means all.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.storage.engine import Connection
-from placement.storage.ratios import exact
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -26,6 +25,8 @@ IDS_PER_STATEMENT = 1000
 
 Ids = Sequence[int] | None
 Rows = list[tuple[Any, ...]]
+#: how many rows are had at once of those that are only looked through
+_BATCH = 4096
 
 
 def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Select]:
@@ -35,14 +36,14 @@ def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Sele
 
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
-_PROVIDERS = _by(
+PROVIDERS = _by(
     resource_providers.c.id,
     resource_providers.c.id,
     resource_providers.c.uuid,
     resource_providers.c.parent_provider_id,
     _ROOT,
 )
-_INVENTORIES = _by(
+STOCKS = _by(
     inventories.c.resource_provider_id,
     inventories.c.resource_provider_id,
     inventories.c.resource_class_id,
@@ -54,16 +55,21 @@ _INVENTORIES = _by(
     inventories.c.allocation_ratio,
 )
 _SLOT = (allocations.c.resource_provider_id, allocations.c.resource_class_id)
-_USAGES = tuple(
+USAGES = tuple(
     question.group_by(*_SLOT)
-    for question in _by(allocations.c.resource_provider_id, *_SLOT, sa.func.sum(allocations.c.used))
+    for question in _by(
+        allocations.c.resource_provider_id,
+        *_SLOT,
+        # a sum is a decimal number to some drivers, which takes them long
+        sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
+    )
 )
-_TRAITS = _by(
+PROVIDER_TRAITS = _by(
     resource_provider_traits.c.resource_provider_id,
     resource_provider_traits.c.resource_provider_id,
     resource_provider_traits.c.trait_id,
 )
-_AGGREGATES = _by(
+MEMBERSHIPS = _by(
     resource_provider_aggregates.c.resource_provider_id,
     resource_provider_aggregates.c.resource_provider_id,
     resource_provider_aggregates.c.aggregate_id,
@@ -85,29 +91,34 @@ def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> l
     return found
 
 
+def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[Sequence[Any]]:
+    """All rows of a question, some thousand at a time: who wants them can let others go on."""
+    yield from connection.execute(questions[0]).partitions(_BATCH)
+
+
 def providers(connection: Connection, ids: Ids = None) -> Rows:
     """(id, uuid, parent id or None, root id), by id."""
-    return sorted(_rows(connection, _PROVIDERS, ids), key=lambda row: row[0])
+    return sorted(_rows(connection, PROVIDERS, ids), key=lambda row: row[0])
 
 
 def stocks(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio)."""
-    return _rows(connection, _INVENTORIES, ids)
+    return _rows(connection, STOCKS, ids)
 
 
 def usages(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, class, what is taken of it); where nothing is taken there is no row."""
-    return _rows(connection, _USAGES, ids)
+    return _rows(connection, USAGES, ids)
 
 
 def provider_traits(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, trait), by ids."""
-    return _rows(connection, _TRAITS, ids)
+    return _rows(connection, PROVIDER_TRAITS, ids)
 
 
 def memberships(connection: Connection, ids: Ids = None) -> Rows:
     """(provider, aggregate), by ids."""
-    return _rows(connection, _AGGREGATES, ids)
+    return _rows(connection, MEMBERSHIPS, ids)
 
 
 def aggregate_uuids(connection: Connection, ids: Collection[int] | None = None) -> dict[int, str]:
@@ -124,80 +135,3 @@ def class_names(connection: Connection) -> dict[int, str]:
 def trait_names(connection: Connection) -> dict[int, str]:
     """The name of every trait."""
     return {key: name for key, name in connection.execute(_TRAIT_NAMES)}
-
-
-#: makes sums depend on which provider a value belongs to
-WEIGHT_MODULUS = 1009
-
-
-def _wide(number: sa.ColumnElement | sa.Column) -> sa.ColumnElement:
-    """A product of two 32-bit integers doesn't fit 32 bits, which PostgreSQL minds."""
-    return sa.cast(number, sa.BigInteger)
-
-
-def _weighed(provider: sa.Column, value: sa.ColumnElement | sa.Column) -> sa.ColumnElement:
-    weight = provider % WEIGHT_MODULUS + 1
-    return sa.func.coalesce(sa.func.sum(_wide(weight) * value), 0)
-
-
-_FINGERPRINT = (
-    sa.select(
-        sa.func.count(),
-        _weighed(resource_providers.c.id, resource_providers.c.id),
-        _weighed(
-            resource_providers.c.id, sa.func.coalesce(resource_providers.c.parent_provider_id, 0)
-        ),
-        _weighed(resource_providers.c.id, _ROOT),
-    ),
-    sa.select(
-        sa.func.count(),
-        _weighed(
-            inventories.c.resource_provider_id,
-            _wide(inventories.c.total)
-            - inventories.c.reserved
-            + 3 * inventories.c.resource_class_id,
-        ),
-        _weighed(
-            inventories.c.resource_provider_id,
-            inventories.c.min_unit
-            + 3 * _wide(inventories.c.max_unit)
-            + 5 * _wide(inventories.c.step_size),
-        ),
-        sa.func.coalesce(sa.func.sum(exact(inventories.c.allocation_ratio)), 0.0),
-    ),
-    sa.select(
-        _weighed(allocations.c.resource_provider_id, allocations.c.used),
-        sa.func.coalesce(
-            sa.func.sum(_wide(allocations.c.used) * (1 + allocations.c.resource_class_id)), 0
-        ),
-    ),
-    sa.select(
-        sa.func.count(),
-        _weighed(
-            resource_provider_traits.c.resource_provider_id, resource_provider_traits.c.trait_id
-        ),
-    ),
-    sa.select(
-        sa.func.count(),
-        _weighed(
-            resource_provider_aggregates.c.resource_provider_id,
-            resource_provider_aggregates.c.aggregate_id,
-        ),
-    ),
-    sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(resource_classes.c.id), 0)),
-    sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(traits.c.id), 0)),
-)
-
-Fingerprint = tuple[tuple[float, ...], ...]
-
-
-def fingerprint(connection: Connection) -> Fingerprint:
-    """Sums over the tables that change when anything a snapshot holds changes.
-
-    `Snapshot.fingerprint` computes the same numbers. Two tables may by bad luck have the same
-    sums; the audit that compares them is a net under the change feed, not the way to keep fresh.
-    """
-    return tuple(
-        tuple(float(number) for number in connection.execute(question).one())
-        for question in _FINGERPRINT
-    )

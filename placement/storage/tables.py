@@ -193,19 +193,38 @@ reference_version = sa.Table(
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
-#: one row for each provider that a write changed, appended by that write (DESIGN D4)
+_BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def _big(name: str, **options: object) -> sa.Column:
+    return sa.Column(name, sa.BigInteger, nullable=False, **options)  # type: ignore[arg-type]
+
+
+#: one row for each provider that a write changed, appended by that write (DESIGN D4). Workers of an
+#: earlier version leave out what has a default
 provider_changes = sa.Table(
     "berth_provider_changes",
     metadata,
-    sa.Column(
-        "id",
-        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=True,
-    ),
+    sa.Column("id", _BIG, primary_key=True, autoincrement=True),
     sa.Column("created_at", sa.DateTime, nullable=False, default=utcnow),
     sa.Column("resource_provider_id", sa.Integer, nullable=False),
     sa.Column("kind", sa.SmallInteger, nullable=False),
+    _big("lane", server_default=sa.text("0")),
+    _big("position", server_default=sa.text("0")),
+    _big("before", server_default=sa.text("0")),
+    sa.Index("berth_provider_changes_lane_position_idx", "lane", "position"),
     sqlite_autoincrement=True,
+    mysql_engine="InnoDB",
+)
+
+#: how far each lane of the change feed has come; see `placement.storage.lanes`
+change_lanes = sa.Table(
+    "berth_change_lanes",
+    metadata,
+    _big("home", primary_key=True, autoincrement=False),
+    _big("id", primary_key=True, autoincrement=False),
+    _big("position"),
+    _big("mark"),
+    _big("before"),
     mysql_engine="InnoDB",
 )

@@ -104,11 +104,12 @@ def dissociate(
     return connection.execute(statement).rowcount
 
 
-def sync(connection: Connection) -> None:
-    """Store the standard traits that are missing."""
+def sync(connection: Connection) -> bool:
+    """Store the standard traits that are missing; says whether there were any."""
     standard = traits.c.name.notlike(f"{CUSTOM_PREFIX.replace('_', '^_')}%", escape="^")
     there = set(connection.execute(sa.select(traits.c.name).where(standard)).scalars())
     missing = [name for name in os_traits.get_traits() if name not in there]
     if missing:
         rows = [{"name": name, "created_at": utcnow()} for name in missing]
         connection.execute(sa.insert(traits), rows)
+    return bool(missing)

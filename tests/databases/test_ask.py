@@ -86,8 +86,7 @@ def test_the_service_s_own_questions_are_asked_like_that(opened):
     database = opened()
     schema.sync(database)
     with not_seen(database):
-        assert not changes.has_news(database, Cursor(0))
-        assert changes.has_news(database, Cursor(1))
+        assert changes.has_news(database, Cursor())
         with pytest.raises(ProviderNotFound):
             providers.shown(database, "00000000-0000-4000-8000-000000000000")
 

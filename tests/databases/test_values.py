@@ -1,9 +1,9 @@
 """What databases mind and SQLite does not: lengths, ranges, characters, the precision of ratios."""
 
 import pytest
+from placement.candidates.fingerprint import alike, fingerprint
 
 from placement.candidates import loading
-from placement.candidates.fingerprint import alike, fingerprint
 from placement.storage import snapshot_reads
 from placement.storage.engine import Database, DatabaseSettings
 from tests.functional.placement.cloud import HOLDER, ROOT, expect, holding, numbered, stock

@@ -5,7 +5,9 @@ import dataclasses
 import io
 import sqlite3
 
+from placement.storage import changes
 from placement.storage.changes import NO_PROVIDER, Kind
+from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES
 from tests.functional.placement import cloud
 from tests.functional.placement.service import Service
@@ -61,7 +63,9 @@ class FuzzedService:
 
     def __init__(self, folder, **options):
         path = folder / "placement.db"
-        service = Service(f"sqlite:///{path}", **options)
+        url = f"sqlite:///{path}"
+        self._database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+        service = Service(url, **options)
         cloud.fill(service)
         self.app = service.app
         self._watcher = sqlite3.connect(path, isolation_level=None)
@@ -122,12 +126,8 @@ class FuzzedService:
         kinds = dict.fromkeys((one for (one,) in gone), Kind.DELETED)
         kinds |= {one: ALL_OF_IT for (one,) in watcher.execute(providers.format("seed"))}
         kinds[NO_PROVIDER] = Kind.NAMES
-        watcher.executemany(
-            "INSERT INTO main.berth_provider_changes (created_at, resource_provider_id, kind)"
-            " VALUES (CURRENT_TIMESTAMP, ?, ?)",
-            [(one, int(kind)) for one, kind in kinds.items()],
-        )
         watcher.execute("COMMIT")
+        self._database.write(lambda connection: changes.record_each(connection, kinds))
         self._rows = self.rows()
         self._version = self._data_version()
 

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 
 from placement.candidates import loading
-from placement.candidates.fingerprint import alike, fingerprint
-from placement.storage import changes, snapshot_reads, tables
+from placement.candidates.comparison import differences
+from placement.storage import changes, tables
 from placement.storage.changes import Kind
 
 HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
@@ -54,14 +54,17 @@ def assert_fresh(live, database):
     snapshot = live.current()
     anew = database.read(loading.load)
     assert picture(snapshot) == picture(anew)
-    assert alike(fingerprint(snapshot), database.read(snapshot_reads.fingerprint))
+    assert database.read(lambda connection: differences(connection, snapshot)) == []
 
 
-def record(database, provider_id, row_id=None, kind=Kind.USAGE):
-    """A feed row as another writer's commit makes it appear, maybe late."""
+def record(database, provider_id, kind=Kind.USAGE):
+    """A row of the feed, as a write appends it."""
+    database.write(lambda connection: changes.record(connection, [provider_id], kind))
+
+
+def record_as_before_lanes(database, provider_id, kind=Kind.USAGE):
+    """A row of the feed, as a worker of an earlier version appends it."""
     values = {"resource_provider_id": provider_id, "kind": int(kind)}
-    if row_id is not None:
-        values["id"] = row_id
     database.write(lambda c: c.execute(sa.insert(tables.provider_changes).values(values)))
 
 
@@ -74,7 +77,3 @@ def use(database, amount):
 def used(live):
     column = live.current().columns[0]
     return int(column.used[0])
-
-
-def newest(database):
-    return database.read(changes.newest_id)

@@ -1,5 +1,7 @@
 """A service, its database, and the snapshot of a process beside it."""
 
+import contextlib
+
 import pytest
 
 from placement.candidates.live import LiveSnapshot
@@ -34,8 +36,20 @@ def cloud(service):
 
 
 @pytest.fixture
-def database(service, url):
-    return Database(DatabaseSettings(url, sqlite_synchronous=False))
+def new_connections(service, url):
+    """Makes a database object of its own, as another process has it."""
+    with contextlib.ExitStack() as stack:
+
+        def opened():
+            database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+            return stack.enter_context(contextlib.closing(database))
+
+        yield opened
+
+
+@pytest.fixture
+def database(new_connections):
+    return new_connections()
 
 
 @pytest.fixture

@@ -99,23 +99,20 @@ def test_texts_of_any_order_keep_it(write):
     assert Texts.unwritten(SIZE).each([500, 1, 500], write) == [b"500.1", b"1.1", b"500.1"]
 
 
-def test_a_table_of_uuids_grows_without_touching_rows_somebody_reads():
-    table = UuidTable()
-    for number in range(256):
-        table.append(f"{number:036}")
-    before = table.rows()
+def test_a_table_of_uuids_that_grows_leaves_the_old_one_as_it_was():
+    old = UuidTable.of([f"{number:036}" for number in range(256)])
 
-    table.append("x" * LENGTH)
+    new = old.with_more(["x" * LENGTH])
 
-    assert before.shape[0] == 256
-    assert table.rows()[255].tobytes() == f"{255:036}".encode()
-    assert table.rows()[256].tobytes() == b"x" * LENGTH
-    assert table.even
+    assert old.rows.shape == (256, LENGTH)
+    assert new.rows[255].tobytes() == f"{255:036}".encode()
+    assert new.rows[256].tobytes() == b"x" * LENGTH
+    assert new.even
 
 
 def test_a_table_says_when_a_uuid_has_another_length():
-    table = UuidTable()
+    usual = UuidTable.of(["x" * LENGTH])
 
-    table.append("short")
-
-    assert not table.even
+    assert not usual.with_more(["short"]).even
+    assert not UuidTable.of(["x" * (LENGTH + 1)]).with_more(["x" * LENGTH]).even
+    assert usual.with_more([]).even

@@ -8,6 +8,7 @@ from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import (
     REFERENCE_HEAD,
     REFERENCE_TABLES,
+    change_lanes,
     metadata,
     provider_changes,
     reference_version,
@@ -43,7 +44,7 @@ def tables(database):
     return set(sa.inspect(database.engine).get_table_names())
 
 
-OURS = {provider_changes.name, schema.VERSION_TABLE}
+OURS = {change_lanes.name, provider_changes.name, schema.VERSION_TABLE}
 
 
 def test_an_empty_database_has_no_differences(database):
@@ -78,7 +79,7 @@ def test_an_untouched_database_has_no_revision(database):
 
 def test_our_own_history_has_its_own_revision(database):
     schema.sync(database)
-    assert schema.version(database) == "0001"
+    assert schema.version(database) == "0002"
 
 
 def test_the_reference_s_database_has_no_differences(database):
@@ -94,7 +95,10 @@ def test_the_reference_s_database_is_taken_over_with_its_tables_as_they_are(data
     with database.engine.connect() as connection:
         after = master(connection)
     assert {name: after[name] for name in before} == before
-    assert {row for row in after if not row.startswith(("sqlite_", "ix_"))} - set(before) == OURS
+    assert {row for row in after if not row.startswith(("sqlite_", "ix_"))} - set(before) == {
+        *OURS,
+        "berth_provider_changes_lane_position_idx",
+    }
 
 
 def master(connection):

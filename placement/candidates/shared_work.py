@@ -1,0 +1,79 @@
+"""Work of one thread at a time whose outcome all have who waited for it."""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from placement.errors import DatabaseUnavailable
+from placement.storage.engine import PATIENCE
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Outcome(Generic[T]):
+    """How the work ended, the last time.
+
+    :param value: what came of it, in a tuple; None if it failed
+    :param away: whether it failed as the database couldn't be reached
+    """
+
+    number: int
+    value: tuple[T] | None = None
+    away: bool = False
+
+
+class SharedWork(Generic[T]):
+    """Does something once for all who asked before it began.
+
+    An outage is shared, too: who waited while the database couldn't be reached is told so when
+    that is found out, and doesn't find it out once more for itself, after all others.
+
+    :param patience: seconds after which nobody waits any longer
+    """
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._changed = threading.Condition()
+        self._begun = 0
+        self._running = False
+        self._last: _Outcome[T] = _Outcome(0)
+
+    def outcome(self, work: Callable[[], T], may_have_begun: bool = False) -> T:
+        """Do the work, or have what another thread makes of it.
+
+        Raises what the work does, and DatabaseUnavailable when it was waited for too long.
+
+        :param may_have_begun: whether work will do that was begun before this was called
+        """
+        with self._changed:
+            under_way = self._begun
+            wanted = under_way if may_have_begun and self._running else under_way + 1
+            end = time.monotonic() + self._patience
+            while self._running:
+                if not self._changed.wait(end - time.monotonic()):
+                    raise DatabaseUnavailable()
+                last = self._last
+                if last.away and last.number >= under_way:
+                    raise DatabaseUnavailable()
+                if last.value is not None and last.number >= wanted:
+                    return last.value[0]
+            self._running = True
+            self._begun += 1
+        return self._do(work)
+
+    def _do(self, work: Callable[[], T]) -> T:
+        outcome: _Outcome[T] = _Outcome(self._begun)
+        try:
+            value = work()
+            outcome = _Outcome(self._begun, (value,))
+        except DatabaseUnavailable:
+            outcome = _Outcome(self._begun, away=True)
+            raise
+        finally:
+            with self._changed:
+                self._running, self._last = False, outcome
+                self._changed.notify_all()
+        return value
