@@ -294,11 +294,16 @@ def test_a_write_is_one_transaction_and_nothing_is_read_after_it(case, service):
     assert found.index(COMMIT) == len(found) - 1
 
 
-def test_a_boot_takes_eleven_statements(service):
-    """One class of statements each: what is there, what may be, what is new, what moved."""
+def test_a_boot_takes_eleven_statements(service, database_kind):
+    """One class of statements each: what is there, what may be, what is new, what moved.
+
+    MariaDB's UPDATE says nothing of the row it changes, so the lane of the feed is asked for first.
+    """
     request_ = new_allocations(service, 1)
     expect(service.put("/allocations/" + numbered("c", 99), {**request_[2]}), 204)
-    assert len([sql for sql in ran(service, request_) if sql != COMMIT]) == 11
+    assert len([sql for sql in ran(service, request_) if sql != COMMIT]) == (
+        12 if database_kind == "mariadb" else 11
+    )
 
 
 #: tables that grow with the cloud
