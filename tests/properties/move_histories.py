@@ -11,6 +11,8 @@ STEPS = {
     "build": 6,
     "build fails": 1,
     "terminate": 3,
+    "shelve": 1,
+    "unshelve": 3,
     "start resize": 8,
     "start live migration": 4,
     "start evacuation": 1,
@@ -105,6 +107,14 @@ class _Player:
     def _terminate(self, chance):
         if guests := self._guests("active"):
             self.world.terminate(chance.choice(guests))
+
+    def _shelve(self, chance):
+        if guests := self._guests("active"):
+            self.world.shelve(chance.choice(guests))
+
+    def _unshelve(self, chance):
+        if guests := self._guests("shelved"):
+            self.world.unshelve(chance.choice(guests), self._host(chance))
 
     def _start_resize(self, chance):
         if guests := self._guests("active"):

@@ -7,14 +7,12 @@ held where is noted along the way and never asked of the tracker.
 
 import json
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException, ConnectFailure
-from keystoneauth1.session import Session
-from keystoneauth1.token_endpoint import Token
 
 from compute import config, exceptions
 from compute.cell_database.memory import MemoryCellDatabase
@@ -83,15 +81,18 @@ class EquippedDriver(FakeDriver):
 class FlakyAdapter(Adapter):
     """Reaches placement as `trouble` says: not at all, or so that answers to writes are lost."""
 
-    trouble = None
-    #: whether something was written since somebody looked
-    wrote = False
+    def __init__(self, sound):
+        super().__init__(session=None)
+        self.sound = sound
+        self.trouble = None
+        #: whether something was written since somebody looked
+        self.wrote = False
 
     def request(self, url, method, **kwargs):
         if self.trouble == PLACEMENT_IS_AWAY:
             raise ConnectFailure("placement is away")
         self.wrote |= method != "GET"
-        answer = super().request(url, method, **kwargs)
+        answer = self.sound.request(url, method, **kwargs)
         if self.trouble == ANSWERS_ARE_LOST and method != "GET":
             raise ConnectFailure("the answer is lost")
         return answer
@@ -103,6 +104,7 @@ class Settings:
 
     allocation_writer: str
     report_in_placement: bool = False
+    shared_storage: bool = False
 
 
 @dataclass
@@ -122,6 +124,8 @@ class Guest:
     source: str | None = None
     dest: str | None = None
     moves_to: Flavor | None = None
+    given: dict | None = None
+    wants_cells: dict | None = None
 
 
 class Host:
@@ -135,6 +139,7 @@ class Host:
             ("compute", "allocation_writer"): world.settings.allocation_writer,
             ("compute", "provider_config_location"): str(folder / "none"),
             ("pci", "report_in_placement"): world.settings.report_in_placement,
+            ("berth", "instances_on_shared_storage"): world.settings.shared_storage,
         }
         self.conf = config.load(files=[], environ={}, overrides=overrides)
         self.folder = folder
@@ -152,7 +157,7 @@ class Host:
 
     def start(self):
         """Start the service anew: all that it remembered is gone."""
-        self.adapter = self.world.new_adapter(FlakyAdapter)
+        self.adapter = FlakyAdapter(self.world.new_adapter())
         self.adapter.trouble = self.trouble
         client = SchedulerReportClient(self.adapter, self.conf, sleep=lambda seconds: None)
         driver = EquippedDriver(NoopVirtAPI(), self.conf)
@@ -181,17 +186,17 @@ class Host:
 class World:
     """The hosts, their cell, and the guests.
 
-    :param http: a requests session that reaches placement under `url`
+    :param new_adapter: makes adapters that reach placement
 
     `hosts` are by their first letters, a to c; their names are found nowhere else.
     """
 
-    def __init__(self, http, url, settings, folder):
-        self.http, self.url, self.settings = http, url, settings
+    def __init__(self, new_adapter, settings, folder):
+        self.new_adapter, self.settings = new_adapter, settings
         self.cell = MemoryCellDatabase()
-        self.outsider = Outsider(self.new_adapter(Adapter))
+        self.outsider = Outsider(new_adapter())
         self.conductor = SchedulerReportClient(
-            self.new_adapter(Adapter), config.load(files=[], environ={}), sleep=lambda seconds: None
+            new_adapter(), config.load(files=[], environ={}), sleep=lambda seconds: None
         )
         self.guests = {}
         self.hosts = {}
@@ -200,18 +205,25 @@ class World:
             self.cell.services.create(Service(host=name))
             (folder / name).mkdir(parents=True)
             self.hosts[letter] = Host(name, self, folder / name)
+        self.pool = self._share_storage() if settings.shared_storage else None
+
+    def _share_storage(self):
+        """Give all hosts one pool of disk, and have them find it."""
+        aggregate = str(uuid4())
+        pool = self.outsider.provider(
+            inventory={"DISK_GB": {"total": 1000}},
+            traits=["MISC_SHARES_VIA_AGGREGATE"],
+            aggregates=[aggregate],
+        )
+        for host in self.hosts.values():
+            self.outsider.set_aggregates(host.uuid, [aggregate])
+            host.tracker.reset()
+            host.update()
+        return pool
 
     def host(self, name):
         """The host of this name."""
         return next(host for host in self.hosts.values() if host.name == name)
-
-    def new_adapter(self, kind):
-        return kind(
-            Session(auth=Token(self.url, "admin"), session=self.http),
-            service_type="placement",
-            raise_exc=False,
-            additional_headers={"x-roles": "admin,service"},
-        )
 
     # Records
 
@@ -262,16 +274,16 @@ class World:
 
     def create(self, flavor, devices=None, cell=False, by_scheduler=False):
         """A new instance that is nowhere yet."""
-        half_a_cell = {"vcpus": 1, "memory_mb": CELL_MEMORY // 2}
+        half_a_cell = {"cells": [{"vcpus": 1, "memory_mb": CELL_MEMORY // 2}]}
         instance = Instance(
             project_id="project",
             user_id="user",
             flavor=flavor,
             pci_requests=[{"count": 1, "spec": [{"resource_class": devices}]}] if devices else [],
-            numa_topology={"cells": [half_a_cell]} if cell else None,
+            numa_topology=half_a_cell if cell else None,
         )
         self.cell.instances.create(instance)
-        guest = Guest(instance.uuid, by_scheduler, flavor)
+        guest = Guest(instance.uuid, by_scheduler, flavor, wants_cells=instance.numa_topology)
         self.guests[guest.uuid] = guest
         return guest
 
@@ -307,6 +319,40 @@ class World:
         if guest.by_scheduler:
             self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
         del self.guests[guest.uuid]
+
+    def shelve(self, guest):
+        """The instance gives up its host."""
+        host = self.host(self.instance(guest).host)
+        with self.changed(guest) as instance:
+            instance.vm_state = "shelved_offloaded"
+        host.tracker.update_usage(CONTEXT, instance, host.name)
+        with suppress(exceptions.AllocationDeleteFailed, ClientException):
+            host.tracker.delete_allocation_for_shelve_offloaded_instance(CONTEXT, instance)
+        if guest.by_scheduler:
+            self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
+        with self.changed(guest) as instance:
+            instance.host = instance.node = None
+            instance.numa_topology = guest.wants_cells
+            instance.pci_devices = []
+        guest.phase, guest.holds = "shelved", {}
+
+    def unshelve(self, guest, host):
+        """It gets another, or stays as it is."""
+        with self.changed(guest) as instance:
+            instance.task_state = "spawning"
+        given = self.schedule(guest, host, guest.flavor)
+        instance = self.instance(guest)
+        try:
+            host.tracker.instance_claim(CONTEXT, instance, host.name, given)
+        except _REFUSALS:
+            if guest.by_scheduler:
+                self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
+            with self.changed(guest) as instance:
+                instance.task_state = None
+            return
+        instance.vm_state, instance.task_state = "active", None
+        self.cell.instances.save(instance)
+        guest.phase, guest.holds = "active", {host.name: [guest.flavor]}
 
     # Moves
 
@@ -480,6 +526,8 @@ class World:
             should = Counter()
             for flavor in guest.holds.get(host.name, ()):
                 should.update(resources_from_flavor(flavor))
+            if self.pool:
+                del should["DISK_GB"]
             whole = [a for at, a in self._devices(guest) if at == host.name and a in WHOLE_ONES]
             if whole:
                 should["PCI_DEVICE"] = len(whole)
@@ -492,7 +540,7 @@ class World:
             self.check_host(host)
         should = {guest.uuid: self._should_hold(guest) for guest in self.guests.values()}
         for host in self.hosts.values():
-            for uuid, name in self._tree(host).items():
+            for uuid, name in [*self._tree(host).items(), *_named(self.pool)]:
                 found = self.outsider.call("GET", f"/resource_providers/{uuid}/allocations")
                 holders = {c: part["resources"] for c, part in found["allocations"].items()}
                 expected = {c: parts[name] for c, parts in should.items() if name in parts}
@@ -505,13 +553,16 @@ class World:
         whole = sum(device["dev_type"] == "type-PCI" for device in instance.pci_devices)
         if whole and self.settings.allocation_writer == "tracker":
             amounts["PCI_DEVICE"] = whole
-        parts = {instance.host: amounts}
+        parts = {instance.host: amounts} if instance.host else {}
+        if self.pool and parts:
+            parts[self.pool] = {"DISK_GB": amounts.pop("DISK_GB")}
         if self.settings.report_in_placement:
             for device in instance.pci_devices:
                 top = device.get("parent_addr", device["address"])
                 part = parts.setdefault(f"{instance.host}_{top.upper()}", {})
                 part[device["resource_class"]] = part.get(device["resource_class"], 0) + 1
         wanted = sum(request["count"] for request in instance.pci_requests)
+        wanted *= bool(parts)
         assert len(instance.pci_devices) == wanted, f"devices of {guest.uuid}"
         return parts
 
@@ -546,6 +597,10 @@ class World:
             for uuid, name in self._tree(host).items()
             if uuid != host.uuid
         }
+
+
+def _named(pool):
+    return [(pool, pool)] if pool else []
 
 
 class _SpawnFailed(Exception):

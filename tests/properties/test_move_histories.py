@@ -8,51 +8,48 @@ import os
 
 import pytest
 
-from placement.direct import PlacementDirect
+from tests.functional.cloud import Service
+from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.move_histories import history, play, shortest
 from tests.properties.moving_hosts import Settings, World
 
-HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", "3"))
+HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_MOVE_SEED", "1"))
-STEPS = 60
+STEPS = 50
 
 
 @pytest.fixture(scope="module")
-def placement(tmp_path_factory):
-    """A service in this process: a session, and the URL to reach it under."""
+def new_adapter(tmp_path_factory):
+    """Makes adapters for a service in this process."""
     folder = tmp_path_factory.mktemp("placement")
-    service = PlacementDirect.configured(
-        files=[],
-        environ=False,
-        overrides={
-            ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
-            ("placement_database", "sync_on_startup"): True,
-            ("placement_database", "sqlite_synchronous"): False,
-        },
-    )
-    with service as client:
-        yield client.session.session, client.get_endpoint()
+    service = Service(f"sqlite:///{folder}/placement.db")
+    return lambda: DirectAdapter(service.app)
 
 
-@pytest.mark.parametrize("devices_in_placement", [False, True])
-@pytest.mark.parametrize("writer", ["scheduler", "auto", "tracker"])
-def test_histories_settle_as_the_flavors_say(placement, tmp_path, writer, devices_in_placement):
-    settings = Settings(writer, devices_in_placement)
+KINDS = [
+    Settings(writer, report_in_placement)
+    for writer in ("scheduler", "auto", "tracker")
+    for report_in_placement in (False, True)
+] + [Settings("tracker", shared_storage=True)]
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=str)
+def test_histories_settle_as_the_flavors_say(new_adapter, tmp_path, settings):
     folders = (tmp_path / str(number) for number in itertools.count())
 
     def fails(steps):
         try:
-            play(steps, World(*placement, settings, next(folders)))
+            play(steps, World(new_adapter, settings, next(folders)))
         except Exception as wrong:
             return wrong
         return None
 
     for seed in range(SEED, SEED + HISTORIES):
         steps = history(seed, STEPS)
-        if fails(steps):
+        if wrong := fails(steps):
             few = shortest(steps, fails)
-            wrong = fails(few)
-            wrong.add_note(f"seed {seed}, the shortest history:")
+            wrong = fails(few) or wrong
+            wrong.add_note(f"{settings}, seed {seed}, the shortest history:")
             for step in few:
                 wrong.add_note(f"    {step}")
             raise wrong

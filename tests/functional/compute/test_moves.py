@@ -21,11 +21,11 @@ WRITERS = ("scheduler", "auto", "tracker")
 
 
 @pytest.fixture
-def new_world(placement_http, tmp_path):
+def new_world(new_adapter, tmp_path):
     """Makes three hosts of a cell, configured as told."""
 
     def new(writer, report_in_placement=False):
-        return World(*placement_http, Settings(writer, report_in_placement), tmp_path)
+        return World(new_adapter, Settings(writer, report_in_placement), tmp_path)
 
     return new
 
