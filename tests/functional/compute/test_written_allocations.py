@@ -286,6 +286,38 @@ def test_a_claim_placement_has_no_room_for_is_refused_and_leaves_nothing(running
     assert running.cell.instances.by_uuid(instance.uuid).host is None
 
 
+def test_what_its_other_host_writes_at_the_same_moment_stays_beside_ours(running, outsider):
+    other = outsider.provider(inventory={"VCPU": {"total": 8}})
+    instance = an_instance(running)
+
+    def others_come_first(method, url):
+        if method == "PUT" and url == f"/allocations/{instance.uuid}":
+            running.adapter.before = None
+            outsider.allocate({other: {"VCPU": 2}}, instance.uuid)
+
+    running.adapter.before = others_come_first
+    claim(running, instance)
+    assert outsider.allocations(instance.uuid) == {running.uuid: WHOLE, other: {"VCPU": 2}}
+
+
+def test_a_removal_that_met_another_writer_is_made_up_for(running, outsider):
+    other = outsider.provider(inventory={"VCPU": {"total": 8}})
+    instance = an_instance(running)
+    aborted = running.manager.rt.instance_claim(admin_context(), instance, running.name)
+
+    def others_come_first(method, url):
+        if method == "PUT" and url == f"/allocations/{instance.uuid}":
+            running.adapter.before = None
+            outsider.allocate({running.uuid: WHOLE, other: {"VCPU": 2}}, instance.uuid)
+
+    running.adapter.before = others_come_first
+    aborted.abort()
+    met = outsider.allocations(instance.uuid)
+    running.update()
+    assert met == {running.uuid: WHOLE, other: {"VCPU": 2}}
+    assert outsider.allocations(instance.uuid) == {other: {"VCPU": 2}}
+
+
 class TestAuto:
     @pytest.fixture(autouse=True)
     def auto(self, host):

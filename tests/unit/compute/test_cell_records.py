@@ -136,6 +136,12 @@ class TestMigrations:
         broken = self.move(cell, "error")
         assert cell.migrations.in_progress_and_error("host1", "node1") == [broken]
 
+    def test_unsettled_are_those_and_the_reverted_ones(self, cell):
+        for status in ("confirmed", "failed", "completed", "cancelled", "done"):
+            self.move(cell, status)
+        left = [self.move(cell, status) for status in ("reverted", "error", "finished")]
+        assert cell.migrations.unsettled("host1", "node1") == left
+
     def test_finished_evacuations_are_found_at_their_source(self, cell):
         gone = self.move(cell, "done", migration_type="evacuation")
         self.move(cell, "accepted", migration_type="evacuation")
@@ -163,6 +169,17 @@ class TestMigrations:
     def test_saving_what_was_never_created_is_refused(self, cell):
         with pytest.raises(exceptions.ObjectActionError):
             cell.migrations.save(Migration(instance_uuid="i"))
+
+
+class TestOwnAllocations:
+    def test_they_are_kept_by_node_until_they_are_discarded(self, cell):
+        own = cell.own_allocations
+        for consumer, node in (("a", "n"), ("b", "n"), ("a", "m"), ("a", "n")):
+            own.add(consumer, node)
+        kept = own.of_node("n")
+        own.discard("a", "n")
+        own.discard("unknown", "n")
+        assert (kept, own.of_node("n"), own.of_node("m")) == ({"a", "b"}, {"b"}, {"a"})
 
 
 class TestAggregatesAndMappings:
@@ -204,10 +221,11 @@ class TestMark:
             lambda: cell.services.create(Service("host1")),
             lambda: cell.compute_nodes.create(node),
             lambda: cell.migrations.create(Migration("i")),
+            lambda: cell.own_allocations.add("i", "u"),
         ):
             change()
             marks.append(cell.mark())
-        assert len(set(marks)) == 7
+        assert len(set(marks)) == 8
 
 
 class TestFile:
@@ -223,6 +241,19 @@ class TestFile:
         cell = sqlite.open_in(str(tmp_path))
         cell.instances.create(an_instance())
         assert cell.services.by_host("host1").disabled
+        cell.close()
+
+    def test_a_file_of_the_first_revision_is_upgraded(self, tmp_path):
+        cell = sqlite.open_in(str(tmp_path))
+        cell.instances.create(an_instance())
+        cell.close()
+        with sqlite3.connect(tmp_path / sqlite.FILE_NAME) as connection:
+            connection.execute("DROP TABLE own_allocations")
+            connection.execute("DROP INDEX migrations_instance")
+            connection.execute(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0001'")
+        cell = sqlite.open_in(str(tmp_path))
+        cell.own_allocations.add("consumer", "node")
+        assert len(cell.instances.by_host("host1")) == 1
         cell.close()
 
     def test_the_schema_of_the_history_is_the_one_in_use(self, tmp_path):
