@@ -203,7 +203,9 @@ class Board:
                 if not options:
                     continue
                 named = number if number in tops else -1
-                classes[options, local.hits, local.tree, named].append(number)
+                # trees matter only where a candidate must not use two providers of one
+                tree = 0 if self._shape.nested else local.tree
+                classes[options, local.hits, tree, named].append(number)
             self._classes = list(classes.values())
             self._class_numbers = [0] * len(self._locals)
             for which, members in enumerate(self._classes):

@@ -63,7 +63,8 @@ class Budget:
         self._ask_at = now + _ASK_EVERY
         #: steps until the next look at the clock
         self._steps = _STEPS
-        self._kept = 0
+        #: bytes kept so far
+        self.kept = 0
         self._memories = _MOST_REMEMBERED
 
     def spend(self, steps: int = 1) -> None:
@@ -83,15 +84,18 @@ class Budget:
             if self._client_left():
                 raise Abandoned
 
-    def keep(self, size: int) -> None:
-        """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory."""
+    def keep(self, size: int, problem: Any = None) -> None:
+        """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory.
+
+        :param problem: what they are kept for
+        """
         if not self.has_room_for(size):
-            raise OutOfMemory
-        self._kept += size
+            raise OutOfMemory(problem)
+        self.kept += size
 
     def has_room_for(self, size: int) -> bool:
         """Whether as many bytes more may be kept."""
-        return self.size is None or self._kept + size <= self.size
+        return self.size is None or self.kept + size <= self.size
 
     def remember(self) -> bool:
         """Whether one state more may be remembered; if so, it is counted."""

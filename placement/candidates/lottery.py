@@ -82,8 +82,9 @@ class _Count:
         """The solution of that number, in an order that is always the same."""
         board, missing = self._board, self._board.nothing_hit
         for depth in range(board.size):
+            alike: dict[object, int] = {}
             for local in bits(board.open(depth)):
-                count = self._behind(depth, local, missing)
+                count = self._as_behind(alike, depth, local, missing)
                 if number < count:
                     break
                 number -= count
@@ -111,14 +112,20 @@ class _Count:
         total = 0
         alike: dict[object, int] = {}
         for local in bits(board.open(depth)):
-            # equal providers in equal condition lead to equally many
-            condition = board.condition(local)
-            count = alike.get(condition) if condition is not None else None
-            if count is None:
-                count = alike[condition] = self._behind(depth, local, missing)
-            total += count
+            total += self._as_behind(alike, depth, local, missing)
         self._counted[key] = total
         return total
+
+    def _as_behind(self, alike: dict[object, int], depth: int, local: int, missing: int) -> int:
+        """What `_behind` says; equal providers in equal condition lead to equally many.
+
+        :param alike: what is known of those at this depth
+        """
+        condition = self._board.condition(local)
+        count = alike.get(condition) if condition is not None else None
+        if count is None:
+            count = alike[condition] = self._behind(depth, local, missing)
+        return count
 
     def _behind(self, depth: int, local: int, missing: int) -> int:
         """How many begin with what is taken and the local for the variable at `depth`."""

@@ -210,7 +210,7 @@ class _Stream:
             used = tuple(slots[local] for local in solution)
             self._budget.spend()
             if used not in self._seen:
-                self._budget.keep(_BATCH)
+                self._budget.keep(_BATCH, family.solved)
                 self._seen.add(used)
                 new.append(number)
         if new:
@@ -233,7 +233,7 @@ def _limited(
     finished = True
     try:
         if most is None and request.limit is None:
-            _check_size(stream.families(), budget, size)
+            _check_size(stream, budget, size)
         taking.run()
     except (OutOfTime, OutOfMemory) as ended:
         if request.limit is None or not len(taking):
@@ -275,17 +275,20 @@ def _text_size(shape: Shape) -> int:
     return _TEXT + _GROUP_TEXT * len(shape.variables) + _CLASS_TEXT * classes
 
 
-def _check_size(families: Iterable[Family], budget: Budget, size: int) -> None:
+def _check_size(stream: _Stream, budget: Budget, size: int) -> None:
     """Raise OutOfMemory if a count shows that there are more candidates than can be kept."""
     total, allowance = 0, Allowance(_COUNTED)
-    for family in families:
+    for family in stream.families():
         solved = family.solved
-        if budget.has_room_for(solved.combinations() * len(family) * size):
+        # what one tree has, another may have as well; but no tree has a candidate twice
+        trees = 1 if stream.repeats else len(family)
+        if budget.has_room_for(solved.combinations() * trees * size):
             continue
         try:
-            total += solved.count(allowance) * len(family)
+            count = solved.count(allowance) * trees
         except TooManyToCount:
             return
+        total = max(total, count) if stream.repeats else total + count
         if not budget.has_room_for(total * size):
             raise OutOfMemory(solved, total)
 
@@ -321,7 +324,7 @@ class _First:
     def run(self) -> None:
         """Take them. What is taken stays, should the budget end it."""
         for batch in _first(self._stream, self._most):
-            self._budget.keep(_BATCH + self._size * len(batch))
+            self._budget.keep(_BATCH + self._size * len(batch), batch.family.solved)
             self._batches.append(batch)
 
     def batches(self) -> list[Batch]:

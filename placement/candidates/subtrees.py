@@ -160,9 +160,31 @@ class Parts:
         if self._hopeless and self._state(tops) in self._hopeless:
             return False
         self._budget.spend(50)
-        return all(self._can_serve(members, top, options) for members, top in tops) and self._apart(
-            [mask for mask, apart in zip(options, self._exclusive, strict=True) if apart]
+        if not all(self._can_serve(members, top, options) for members, top in tops):
+            return False
+        fixed = self._on_top(options, tops)
+        return fixed is not None and self._apart(
+            [mask for mask, apart in zip(fixed, self._exclusive, strict=True) if apart]
         )
+
+    def _on_top(self, options: list[int], tops: list[Top]) -> list[int] | None:
+        """The options less those that keep a variable from the one top that needs it.
+
+        None if the tops can't all have a variable each: a variable is on one local only.
+        """
+        able: dict[int, set[int]] = {}
+        for members, top in tops:
+            here = {index for index in members if options[index] >> top & 1}
+            known = able.setdefault(top, here)
+            # a top that no two variables may have needs one that is in all of its constraints
+            able[top] = known & here if self._shape.isolate else known | here
+        if not self._apart([sum(1 << index for index in here) for here in able.values()]):
+            return None
+        fixed = list(options)
+        for top, here in able.items():
+            if len(here) == 1:
+                fixed[min(here)] &= 1 << top
+        return fixed if all(fixed) else None
 
     def _state(self, tops: list[Top]) -> object:
         """What the rest of the search depends on, equal subtrees being told apart no more."""
@@ -189,7 +211,11 @@ class _Symmetry:
         # descendants first
         self._order = sorted(range(len(locals_)), key=lambda n: locals_[n].below.bit_count())
         self._parents = _parents(self._order, locals_)
-        self._looks = [(local.options, local.hits, local.tree, local.rooms) for local in locals_]
+        # trees matter only where a candidate must not use two providers of one
+        self._looks = [
+            (local.options, local.hits, 0 if shape.nested else local.tree, local.rooms)
+            for local in locals_
+        ]
         self._labels = _labels(shape)
         self._codes: dict[object, int] = {}
 

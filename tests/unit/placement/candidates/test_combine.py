@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.candidates.combine import solutions
-from placement.candidates.lottery import Lottery
+from placement.candidates.lottery import Lottery, is_solution
+from placement.candidates.outlook import bits
 from placement.candidates.problem import Local, Shape, Variable
+from placement.candidates.subtrees import options_of
 
 VF = 1
 
@@ -60,15 +62,15 @@ def problems(draw):
         if parents[n] >= 0:
             below[parents[n]] |= below[n]
     locals_ = [
-        Local(draw(st.integers(0, 3)), 0, below[n], -1, (draw(st.integers(0, 4)),))
+        Local(draw(st.integers(0, 3)), 0, below[n], -1, (draw(st.integers(0, 7)),))
         for n in range(count)
     ]
-    groups = draw(st.lists(st.integers(0, 1), min_size=2, max_size=4))
-    amounts = [draw(st.integers(1, 2)) for _ in groups]
+    groups = draw(st.lists(st.integers(0, 1), min_size=2, max_size=5))
+    amounts = [draw(st.integers(1, 4)) for _ in groups]
     subtrees = tuple(
         draw(
             st.lists(
-                st.frozensets(st.integers(0, len(groups) - 1), min_size=2), max_size=2, unique=True
+                st.frozensets(st.integers(0, len(groups) - 1), min_size=2), max_size=3, unique=True
             )
         )
     )
@@ -93,6 +95,17 @@ def test_a_lottery_has_every_solution_under_one_number(problem):
 
     assert len(drawn) == len(set(drawn))
     assert set(drawn) == by_trying_all(*problem)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problem=problems())
+def test_a_choice_of_options_is_valid_by_the_definition_or_not_at_all(problem):
+    shape, locals_ = problem
+    options = [list(bits(mask)) for mask in options_of(shape, locals_)]
+
+    valid = {choice for choice in itertools.product(*options) if is_solution(*problem, choice)}
+
+    assert valid == by_trying_all(*problem)
 
 
 @pytest.mark.parametrize("isolate", [False, True])

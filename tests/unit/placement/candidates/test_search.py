@@ -1,14 +1,23 @@
 """The chain over a snapshot: interleaving, caps, random samples."""
 
 import collections
+import itertools
 
 import pytest
 
+from placement.candidates import sampling
+from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import search
+from placement.errors import SearchUnfinished
 from tests.unit.placement.candidates.snapshots import child, host
 
 CLASS = "SRIOV_NET_VF"
+
+
+def looks(count):
+    """A budget of so many looks at the clock."""
+    return Budget(count, clock=itertools.count().__next__)
 
 
 def request(count=2, limit=None, **more):
@@ -84,6 +93,46 @@ def test_the_same_seed_chooses_the_same(clouds):
     assert first == second
 
 
+#: how a sample is drawn: by number, blindly, by searches in a random order
+WAYS = {
+    "counted": {},
+    "blindly": {"_STATES": 0, "_STATES_EACH": 0},
+    "searched": {"_STATES": 0, "_STATES_EACH": 0, "_MISSES": 0, "_MISSES_EACH": 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("limit", [1, 5, 11, 12, 13])
+def test_a_sample_has_as_many_candidates_as_are_asked_for_however_it_is_drawn(
+    clouds, monkeypatch, way, limit
+):
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(sampling, name, value)
+
+    found = chosen(
+        search(clouds.snapshot(two_trees()), request(limit=limit), Generation(seed="req-1"))
+    )
+
+    assert len(found) == len(set(found)) == min(limit, 12)
+
+
+@pytest.mark.parametrize("way", ["blindly", "searched"])
+def test_every_candidate_has_its_chance_however_it_is_drawn(clouds, monkeypatch, way):
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(sampling, name, value)
+    snapshot = clouds.snapshot(two_trees())
+
+    seen = collections.Counter(
+        candidate
+        for number in range(600)
+        for candidate in chosen(search(snapshot, request(limit=1), Generation(seed=str(number))))
+    )
+
+    assert len(seen) == 12
+    assert max(seen.values()) < 100
+    assert min(seen.values()) > 25
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_every_candidate_is_chosen_about_as_often(clouds, count):
     snapshot = clouds.snapshot(two_trees() | {"c": host(**{CLASS: 9})})
@@ -143,3 +192,50 @@ def test_a_few_hosts_are_found_without_looking_at_all(
     capped = chosen(search(snapshot, CandidateRequest(groups), Generation(limit, depth_first)))
 
     assert limited == capped == everything[:limit]
+
+
+@pytest.mark.parametrize("seed", [None, "req-1"])
+def test_a_search_that_is_ended_answers_what_it_has_found_if_there_is_a_limit(clouds, seed):
+    snapshot = clouds.snapshot(two_trees(children=12))
+
+    found = search(snapshot, request(6, limit=10**6), Generation(seed=seed), budget=looks(count=20))
+
+    assert not found.finished
+    assert len(set(chosen(found))) == len(found) > 0
+
+
+@pytest.mark.parametrize("generation", [Generation(), Generation(seed="req-1"), Generation(10**6)])
+def test_without_a_limit_it_answers_nothing(clouds, generation):
+    snapshot = clouds.snapshot(two_trees(children=12))
+
+    with pytest.raises(SearchUnfinished):
+        search(snapshot, request(6), generation, budget=looks(count=20))
+
+
+@pytest.mark.parametrize("seed", [None, "req-1"])
+def test_nothing_is_never_said_to_be_there_unless_it_is_proven(clouds, seed):
+    snapshot = clouds.snapshot(two_trees())
+
+    with pytest.raises(SearchUnfinished):
+        search(snapshot, request(limit=1), Generation(seed=seed), budget=looks(count=1))
+
+
+def test_what_a_search_keeps_grows_with_its_limit_alone(clouds):
+    few, many = Budget(), Budget()
+    snapshot = clouds.snapshot(two_trees(children=40))
+    search(snapshot, request(2, limit=100), budget=few)
+
+    search(snapshot, request(20, limit=100), budget=many)
+
+    assert 0 < few.kept < many.kept < 20 * few.kept
+
+
+def test_candidates_that_several_trees_have_do_not_count_twice_against_the_bound(clouds):
+    sharing = ["MISC_SHARES_VIA_AGGREGATE"]
+    providers = {f"h{n}": (None, {"VCPU": 1}, [], ["x"]) for n in range(50)}
+    providers |= {f"s{n}": (None, {"DISK_GB": 9}, sharing, ["x"]) for n in range(5)}
+    groups = tuple(Group(str(n), {"DISK_GB": 1}) for n in range(2))
+
+    found = search(clouds.snapshot(providers), CandidateRequest(groups), budget=Budget(size=60_000))
+
+    assert len(found) == 25

@@ -1,0 +1,75 @@
+"""The budget of a search: time, memory, and whether anybody waits."""
+
+import itertools
+
+import pytest
+
+from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
+
+
+class Clock:
+    """Seconds that go on when told."""
+
+    def __init__(self):
+        self.now, self.asked = 100.0, 0
+
+    def __call__(self):
+        self.asked += 1
+        return self.now
+
+
+def test_time_is_over_when_it_is_over():
+    clock = Clock()
+    budget = Budget(10, clock=clock)
+    clock.now += 9.9
+    budget.look()
+    clock.now += 0.1
+
+    with pytest.raises(OutOfTime):
+        budget.look()
+
+
+def test_without_a_bound_it_is_never_over():
+    clock = Clock()
+    budget = Budget(clock=clock)
+    clock.now += 10**9
+
+    budget.look()
+    budget.keep(10**18)
+
+
+def test_steps_look_at_the_clock_now_and_then():
+    clock = Clock()
+    budget = Budget(10, clock=clock)
+
+    for _ in range(20_000):
+        budget.spend()
+
+    assert clock.asked == 11
+
+
+def test_the_client_is_asked_for_ten_times_a_second_at_most():
+    clock, asked = Clock(), []
+    budget = Budget(client_left=lambda: bool(asked.append(clock.now)), clock=clock)
+
+    for _ in range(100):
+        clock.now += 0.01
+        budget.look()
+
+    assert 8 <= len(asked) <= 10
+
+
+def test_a_client_that_left_ends_the_search():
+    budget = Budget(client_left=lambda: True, clock=itertools.count().__next__)
+
+    with pytest.raises(Abandoned):
+        budget.look()
+
+
+def test_memory_is_kept_up_to_the_bound():
+    budget = Budget(size=100)
+    budget.keep(60)
+    budget.keep(40)
+
+    with pytest.raises(OutOfMemory):
+        budget.keep(1)
