@@ -33,6 +33,7 @@ from compute.manage.rehearsal import RehearsalClient
 from compute.manage.stand_in import StandIn
 from compute.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
+from compute.resource_tracker.patience import Patience
 from virt.driver import ComputeDriver, DriverLoadError, load_driver
 
 FAILED = 1
@@ -119,7 +120,12 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
             placement_access.opened(conf, config_arguments, way, read_only=asked.dry_run)
         )
         client_class = RehearsalClient if asked.dry_run else SchedulerReportClient
-        migrator = Migrator(lambda: client_class(adapter, conf), stand_in.tracker, asked.sync)
+        migrator = Migrator(
+            lambda: client_class(adapter, conf),
+            stand_in.tracker,
+            asked.sync,
+            Patience.configured(conf),
+        )
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
         return _show(asked, conf, nodes, reports, WhoIsWho(cell))

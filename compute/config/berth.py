@@ -53,6 +53,15 @@ OPTIONS = [
         help="How many nodes of this host are updated at the same time. The driver is then asked "
         "for several nodes at once.",
     ),
+    cfg.IntOpt(
+        "conflict_retry_time",
+        default=60,
+        min=0,
+        help="For how many seconds the update of a node, or its reshape, is tried again while "
+        "others keep changing the same resource providers. Tries after the fourth come after "
+        "pauses of random length. 0: four tries, without any pause. By default as long as it takes "
+        "until the next regular update.",
+    ),
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",

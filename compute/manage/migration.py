@@ -10,6 +10,7 @@ import enum
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from compute import exceptions
@@ -23,7 +24,7 @@ from compute.provider_tree import ProviderSubTree
 from compute.report import SchedulerReportClient
 from compute.report.tree_sync import AddProvider, Reshape, Step
 from compute.resource_tracker import ResourceTracker
-from compute.resource_tracker.driver_tree import until_undisturbed
+from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.reporting import WantedProviders
 from compute.resource_tracker.reshape import Reshaped
 
@@ -89,30 +90,34 @@ class Migrator:
         to write
     :param new_tracker: makes the tracker of a node's service, which works with the client
     :param sync: also flush what differs without a reshape, as the service would
+    :param patience: how long to go on while others change the node's providers
     """
 
     new_client: Callable[[], SchedulerReportClient]
     new_tracker: Callable[[ComputeNode, SchedulerReportClient], ResourceTracker]
     sync: bool = False
+    patience: Patience = field(default_factory=lambda: Patience(0))
 
     def migrate(self, node: ComputeNode) -> NodeReport:
         """Bring one node up to date. What fails is in the report; nothing is raised."""
-        return self._reported(node, self._migrate)
+        # One client for all tries: it needs to read again only what others changed meanwhile.
+        client = cache(self.new_client)
+        return self._reported(node, lambda: self._migrate(node, client()))
 
     def rehearse(self, node: ComputeNode) -> NodeReport:
         """Tell what `migrate` would do. `new_client` must make RehearsalClients."""
-        return self._reported(node, self._rehearse)
+        return self._reported(node, lambda: self._rehearse(node))
 
-    def _reported(self, node: ComputeNode, work: Callable[[ComputeNode], NodeReport]) -> NodeReport:
+    def _reported(self, node: ComputeNode, work: Callable[[], NodeReport]) -> NodeReport:
         try:
-            return until_undisturbed(lambda: work(node), node.hypervisor_hostname)
+            return self.patience.until_undisturbed(work, node.hypervisor_hostname)
         except Exception as error:
             # Whatever it is, the other nodes are worth a try.
             LOG.exception("Node %s could not be migrated", node.hypervisor_hostname)
             return NodeReport(node.hypervisor_hostname, node.uuid, Result.FAILED, error=error)
 
-    def _migrate(self, node: ComputeNode) -> NodeReport:
-        work = self._begun(node, self.new_client())
+    def _migrate(self, node: ComputeNode, client: SchedulerReportClient) -> NodeReport:
+        work = self._begun(node, client)
         if work.wanted.reshaped is None and not self.sync:
             return work.compared(Result.UNCHANGED)
         pending = bool(work.plan())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from typing import Any, NamedTuple
 
@@ -43,14 +44,21 @@ class Allocations(Properties):
         Raises ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
         unreachable.
         """
+        return ProviderAllocInfo(self._allocations_of(context, uuid, version=None))
+
+    def _allocations_of(
+        self, context: Any, uuid: str, version: str | None
+    ) -> dict[str, dict[str, Any]]:
         response = self.get(
-            f"/resource_providers/{uuid}/allocations", global_request_id=global_id(context)
+            f"/resource_providers/{uuid}/allocations",
+            version=version,
+            global_request_id=global_id(context),
         )
         if not response:
             raise exceptions.ResourceProviderAllocationRetrievalFailed(
                 rp_uuid=uuid, error=response.text
             )
-        return ProviderAllocInfo(response.json()["allocations"])
+        return response.json()["allocations"]
 
     def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
         """All of the consumer's allocations, as placement shows them at 1.28.
@@ -97,16 +105,22 @@ class Allocations(Properties):
         ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
         ClientException if placement is unreachable.
         """
-        consumers: set[str] = set()
+        # After a conflict most consumers are as they were, which their generations tell.
+        version = CONSUMER_GENERATION_VERSION if self._recollection.knows_consumers else None
+        consumers: dict[str, int | None] = {}
         for uuid in self._provider_tree.get_provider_uuids(nodename):
-            found = self.get_allocations_for_resource_provider(context, uuid)
-            consumers.update(found.allocations)
+            found = self._allocations_of(context, uuid, version)
+            for consumer, held in found.items():
+                consumers[consumer] = held.get("consumer_generation")
         allocations = {}
-        for consumer in sorted(consumers):
-            body = self.get_allocs_for_consumer(context, consumer)
+        for consumer, generation in sorted(consumers.items()):
+            body = self._recollection.consumer(consumer, generation)
+            if body is None:
+                body = self.get_allocs_for_consumer(context, consumer)
             # One that lost its allocations since has no project any more, and nothing to move.
             if body["allocations"]:
                 allocations[consumer] = body
+        self._gathered.update(copy.deepcopy(allocations))
         return allocations
 
     # Writing

@@ -14,11 +14,13 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from oslo_config import cfg
 
 from compute.exceptions import ResourceProviderUpdateConflict
 from compute.provider_tree import ProviderTree
+from compute.report.recollection import Recollection
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +31,9 @@ class ProviderCache:
     _conf: cfg.ConfigOpts
     _provider_tree: ProviderTree
     _association_refresh_time: dict[str, float]
+    _recollection: Recollection
+    #: consumer → allocations, as they were read for the reshape that is going on
+    _gathered: dict[str, dict[str, Any]]
     #: how often something was forgotten
     _forgotten = 0
 
@@ -52,6 +57,23 @@ class ProviderCache:
         self._forgotten += 1
         self._provider_tree = ProviderTree()
         self._association_refresh_time = {}
+        self._recollection = Recollection()
+        self._gathered = {}
+
+    def forget_after_conflict(self) -> None:
+        """Forget everything, but recollect it for what turns out not to have changed since."""
+        whole = set(self._association_refresh_time)
+        recollection = Recollection.of(self._provider_tree, whole, self._gathered)
+        self.clear_provider_cache()
+        self._recollection = recollection
+
+    def settled(self) -> None:
+        """Drop what was kept for another try: there is nothing left to do.
+
+        Another thread that is about to try again just reads more.
+        """
+        self._gathered = {}
+        self._recollection = Recollection()
 
     def _clear_provider_cache_for_tree(self, uuid: str) -> None:
         """Forget the whole tree that `uuid` belongs to, if it is known; keep the other trees."""

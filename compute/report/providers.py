@@ -242,6 +242,8 @@ class Providers(Transport, ProviderCache):
         """
         if not force and not self._associations_stale(uuid):
             return
+        # Until it is read whole it is of no age, to other threads as well.
+        self._association_refresh_time.pop(uuid, None)
         for _ in range(ATTEMPTS):
             generations = self._refresh_own(context, uuid)
             if len(generations) == 1:
@@ -284,6 +286,8 @@ class Providers(Transport, ProviderCache):
                 self._provider_tree.new_root(row["name"], row["uuid"], row["generation"])
             except ValueError:
                 bare = False  # it is known already
+            if bare and self._recollect(context, row["uuid"], refresh_sharing=False):
+                continue
             self._refresh_associations(
                 context, row["uuid"], force=force or bare, refresh_sharing=False
             )
@@ -321,7 +325,21 @@ class Providers(Transport, ProviderCache):
             # They are bare now: none may pass for fresh if the next reads fail.
             self._association_refresh_time.pop(member, None)
         for member in members:
-            self._refresh_associations(context, member, force=True)
+            if not self._recollect(context, member):
+                self._refresh_associations(context, member, force=True)
+        return True
+
+    def _recollect(self, context: Any, uuid: str, refresh_sharing: bool = True) -> bool:
+        """Fill in what was read before a conflict, if the provider hasn't changed since."""
+        known = self._recollection.provider(uuid, self._provider_tree.data(uuid).generation)
+        if known is None:
+            return False
+        self._provider_tree.update_inventory(uuid, known.inventory)
+        self._provider_tree.update_aggregates(uuid, known.aggregates)
+        self._provider_tree.update_traits(uuid, known.traits)
+        if refresh_sharing:
+            self._refresh_sharing_providers(context, uuid, known.aggregates, force=True)
+        self._associations_read(uuid)
         return True
 
     def _create_and_cache(

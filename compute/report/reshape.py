@@ -6,13 +6,16 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import os_traits
+
 from compute import exceptions
-from compute.provider_tree import ProviderData, ProviderTree
+from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
 from compute.report.properties import Properties
 from compute.report.transport import CONCURRENT_UPDATE, error_code, global_id, reached
 
 LOG = logging.getLogger(__name__)
 
+SHARES = os_traits.MISC_SHARES_VIA_AGGREGATE
 RESHAPER_VERSION = "1.30"
 
 Inventories = dict[str, dict[str, Any]]
@@ -38,20 +41,37 @@ def wanted_data(known: ProviderTree, wanted: ProviderTree, uuid: str) -> Provide
 def reshape_inventories(
     known: ProviderTree, wanted: ProviderTree, removed: Iterable[str]
 ) -> Inventories:
-    """The `inventories` of the request: every provider of `wanted`, at the generation it has there.
+    """The `inventories` of the request: providers of `wanted`, at the generation they have there.
 
-    Sharing providers and unchanged ones are listed too. Those that will be deleted afterwards, if
-    they are still there, are emptied by the same transaction, so that nothing can be placed on them
-    in between.
+    Unchanged ones are listed too, but for sharing providers: these change with every allocation of
+    every host that uses them, and a reshape that names them loses against all of these. Who gets
+    something of one is checked against its capacity all the same. Those that will be deleted
+    afterwards, if they are still there, are emptied by the same transaction, so that nothing can be
+    placed on them in between.
     """
     inventories = {}
     for uuid in wanted.get_provider_uuids():
         wants = wanted_data(known, wanted, uuid)
+        if _is_only_shared(known, wanted, wants):
+            continue
         inventories[uuid] = _record(wants.inventory, wants.generation)
     for uuid in removed:
         if known.exists(uuid):
             inventories[uuid] = _record({}, known.data(uuid).generation)
     return inventories
+
+
+def _is_only_shared(known: ProviderTree, wanted: ProviderTree, wants: ProviderData) -> bool:
+    """Whether it is a sharing provider beside the node's own tree, with the inventory it has."""
+    uuid = wants.uuid
+    own_root = wanted.scope_rp_uuid if isinstance(wanted, ProviderSubTree) else None
+    return (
+        wanted.get_provider_uuids_in_tree(uuid) == [uuid]
+        and uuid != own_root
+        and known.exists(uuid)
+        and SHARES in wants.traits & known.data(uuid).traits
+        and not known.has_inventory_changed(uuid, wants.inventory)
+    )
 
 
 def _record(inventory: Mapping[str, Any], generation: int | None) -> dict[str, Any]:
@@ -84,7 +104,7 @@ def reshape(
         return
     if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
         LOG.info("Another writer was quicker than the reshape: %s", response.text)
-        client.clear_provider_cache()
+        client.forget_after_conflict()
         raise exceptions.PlacementReshapeConflict(error=response.text)
     LOG.error("Failed to reshape: %s %s", response.status_code, response.text)
     raise exceptions.ReshapeFailed(error=response.text)

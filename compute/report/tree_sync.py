@@ -336,6 +336,7 @@ def sync(
         _apply(client, context, *rereads)
     _apply(client, context, *removals)
     _apply(client, context, *plan_properties(client._provider_tree, wanted))
+    client.settled()
 
 
 def apply(client: Properties, context: Any, steps: Iterable[Step]) -> None:

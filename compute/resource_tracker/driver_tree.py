@@ -1,12 +1,10 @@
 """What the driver makes of a node's tree, at a start-up and in the commands that play one.
 
-Both go the same way here: ask the driver, let it reshape if it must, and start over when others
-changed the providers meanwhile (compute.md §4.6, §7.1).
+Both go the same way here: ask the driver, and let it reshape if it must (compute.md §4.6, §7.1).
 """
 
 import logging
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from oslo_config import cfg
 
@@ -19,11 +17,6 @@ from compute.resource_tracker import root_inventory
 from compute.resource_tracker.reshape import Reshaped, reshaped_allocations
 
 LOG = logging.getLogger(__name__)
-
-# How often a node's update is tried while others change the same providers.
-ATTEMPTS = 4
-
-_R = TypeVar("_R")
 
 
 def edit_tree(
@@ -49,24 +42,6 @@ def edit_tree(
         LOG.info("Node %s needs its inventory and allocations reshaped", nodename)
         return reshaped_allocations(driver, reportclient, context, tree, nodename)
     return None
-
-
-def until_undisturbed(attempt: Callable[[], _R], nodename: str) -> _R:
-    """Do it again when others changed the node's providers meanwhile, four times in all.
-
-    Raises the conflict of the last attempt: ResourceProviderUpdateConflict or
-    PlacementReshapeConflict.
-    """
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return attempt()
-        except (
-            exceptions.ResourceProviderUpdateConflict,
-            exceptions.PlacementReshapeConflict,
-        ) as conflict:
-            # The usual way: each allocation changes the generation of its providers.
-            LOG.debug("Updating %s again: %s", nodename, conflict)
-    return attempt()
 
 
 def _ask_driver(driver: Any, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode) -> None:

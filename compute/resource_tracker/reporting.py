@@ -11,9 +11,10 @@ from compute.compute_node import ComputeNode
 from compute.context import RequestContext
 from compute.instance_resources import PCI_DEVICE
 from compute.provider_tree import ProviderSubTree, ProviderTree
-from compute.resource_tracker.driver_tree import edit_tree, until_undisturbed
+from compute.resource_tracker.driver_tree import edit_tree
 from compute.resource_tracker.node_records import NodeRecords
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
+from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.provider_additions import ProviderAdditions
 from compute.resource_tracker.reshape import Allocations, Reshaped
 from compute.service_record import Service
@@ -64,7 +65,9 @@ class Reporting(NodeRecords):
         self, context: RequestContext, node: ComputeNode, startup: bool
     ) -> None:
         """Report the node, and start over when others changed its providers meanwhile."""
-        until_undisturbed(lambda: self._report(context, node, startup), node.hypervisor_hostname)
+        Patience.configured(self.conf).until_undisturbed(
+            lambda: self._report(context, node, startup), node.hypervisor_hostname
+        )
 
     def _report(self, context: RequestContext, node: ComputeNode, startup: bool) -> None:
         self.flush(context, self._wanted(context, node, startup))

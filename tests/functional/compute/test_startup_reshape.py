@@ -331,6 +331,7 @@ class TestConflicts:
     def test_r10_a_reshape_that_others_outrun_four_times_ends_the_service(
         self, flat_host, outsider
     ):
+        flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         with pytest.raises(exceptions.ReshapeFailed):
             flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 4))
         assert flat_host.reshapes() == 4
@@ -338,9 +339,17 @@ class TestConflicts:
         children = set(tree_of(outsider, flat_host).values()) - {flat_host.uuid}
         assert [outsider.totals(child) for child in children] == [{}, {}]
 
+    def test_r10_with_time_left_a_reshape_that_others_outran_many_times_gets_through(
+        self, flat_host, outsider
+    ):
+        flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 9))
+        assert flat_host.reshapes() == 10
+        assert outsider.totals(flat_host.uuid).keys() == {"DISK_GB"}
+
     def test_r11_an_update_that_others_always_outrun_is_given_up_and_logged(
         self, flat_host, outsider, caplog
     ):
+        flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         flat_host.start()
         inventories = "/resource_providers/{}/inventories"
         self.racing(outsider, inventories, 4)(flat_host)
@@ -353,6 +362,7 @@ class TestConflicts:
         assert "Error updating resources" in caplog.text
 
     def test_r11_and_the_next_update_works(self, flat_host, outsider):
+        flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         flat_host.start()
         self.racing(outsider, "/resource_providers/{}/inventories", 4)(flat_host)
         flat_host.driver.vcpus = 20

@@ -217,7 +217,7 @@ def test_a_reshape_that_placement_didnt_confirm_has_failed(make, status, text):
 
 def test_every_public_method_that_asks_placement_is_looked_at():
     quiet = {"apply", "plan", "clear_provider_cache", "invalidate_resource_provider"}
-    verbs = {"get", "post", "put", "delete", "working_with"}
+    verbs = {"get", "post", "put", "delete", "working_with"} | {"settled", "forget_after_conflict"}
     public = {name for name in dir(SchedulerReportClient) if not name.startswith("_")}
     with open(__file__, encoding="utf-8") as file:
         text = file.read()
