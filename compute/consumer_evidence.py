@@ -12,7 +12,7 @@ from compute.migration_record import Migration
 _BATCH = 1000
 
 
-class Records:
+class RecordedEvidence:
     """Asks the records of a host, anew each time.
 
     `driver_manages_instances` says whether the instances of the host's nodes are in the records.
@@ -47,18 +47,27 @@ class Records:
         }
         others = [consumer for consumer in consumers if consumer not in instances]
         migrations = {migration.uuid: migration for migration in cell.migrations.by_uuids(others)}
+        moved = {
+            instance.uuid: instance
+            for instance in cell.instances.by_uuids(
+                (migration.instance_uuid for migration in migrations.values()), include_deleted=True
+            )
+        }
         moves: dict[str, list[Migration]] = {}
-        for migration in cell.migrations.of_instances(instances):
-            moves.setdefault(migration.instance_uuid, []).append(migration)
+        for move in cell.migrations.of_instances(instances):
+            moves.setdefault(move.instance_uuid, []).append(move)
         know_instances = bool(instances) or self.know_instances()
-        return {
-            consumer: Evidence(
+
+        def evidence(consumer: str) -> Evidence:
+            migration = migrations.get(consumer)
+            return Evidence(
                 self._host,
                 instances.get(consumer),
-                migrations.get(consumer),
+                migration,
+                None if migration is None else moved.get(migration.instance_uuid),
                 moves.get(consumer, ()),
                 records_know_instances=know_instances,
                 driver_manages_instances=self._driver_manages_instances,
             )
-            for consumer in consumers
-        }
+
+        return {consumer: evidence(consumer) for consumer in consumers}

@@ -88,6 +88,7 @@ class Evidence:
     :param host: the host whose records these are
     :param instance: the instance of the consumer's uuid, a deleted one included
     :param migration: the migration of the consumer's uuid, if it is no instance
+    :param moved: the instance of that migration
     :param moves: the migrations of the instance
     :param consumer_type: as placement has it; None before it was asked
     :param alone_here: it is certain that it holds nothing but of this host's providers and of
@@ -99,6 +100,7 @@ class Evidence:
     host: str
     instance: Instance | None = None
     migration: Migration | None = None
+    moved: Instance | None = None
     moves: Sequence[Migration] = ()
     consumer_type: str | None = None
     alone_here: bool = False
@@ -195,6 +197,10 @@ def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
 
 def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Verdict:
     if migration.status in ENDED:
+        if _is_unsettled(migration, evidence.moved):
+            return Verdict(
+                Kind.ON_ITS_WAY, f"the migration is {migration.status}, and its instance isn't back"
+            )
         over = Verdict(Kind.GONE, f"the migration is {migration.status}")
         return _if_proven(place, evidence, over, {migration.source_compute, migration.dest_compute})
     if _touches(place, migration):
@@ -206,6 +212,16 @@ def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Ver
         f"the migration is from {migration.source_node} to {migration.dest_node}",
     )
     return _if_proven(place, evidence, elsewhere)
+
+
+def _is_unsettled(migration: Migration, moved: Instance | None) -> bool:
+    """Whether what the migration holds may still have to be given back to its instance."""
+    return (
+        not migration.is_completed
+        and moved is not None
+        and not moved.deleted
+        and (moved.task_state is not None or is_moving(moved))
+    )
 
 
 def _unrecorded(place: Place, evidence: Evidence) -> Verdict:

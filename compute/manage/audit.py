@@ -13,7 +13,7 @@ import os_traits
 from compute import exceptions
 from compute.cell_database import CellDatabase
 from compute.compute_node import ComputeNode
-from compute.consumer_evidence import Records
+from compute.consumer_evidence import RecordedEvidence
 from compute.consumer_rules import (
     LEFTOVER,
     SETTLED,
@@ -105,7 +105,7 @@ class Auditor:
         self._context = context
         self._cell = cell
         self._host = host
-        self._records = Records(cell, host, driver_manages_instances)
+        self._records = RecordedEvidence(cell, host, driver_manages_instances)
         self._known: dict[str, _Provider] = {}
 
     def has_evidence(self) -> bool:

@@ -7,9 +7,13 @@ from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
 from compute.compute_node import ComputeNode
+from compute.consumer_evidence import RecordedEvidence
+from compute.consumer_rules import LEFTOVER, Kind
 from compute.context import RequestContext
 from compute.instances import Instance
 from compute.migration_record import Migration
+from compute.provider_tree import ProviderTree
+from compute.resource_tracker.consumer_audit import ConsumerAudit
 from compute.resource_tracker.reporting import TRACKER
 from compute.resource_tracker.usage import UsageTracking
 
@@ -43,12 +47,15 @@ class AllocationAudit(UsageTracking):
         migrations: list[Migration],
         instance_by_uuid: dict[str, Instance],
     ) -> set[str] | None:
-        """Remove allocations of instances that no longer need them.
+        """Remove what instances hold here that no longer need it.
 
         Returns the consumers there are; None, after an error in the log, if they can't be read.
         """
         try:
-            consumers = self._consumers_of(context, node)
+            tree = self.reportclient.get_provider_subtree_and_ensure_root(
+                context, node.uuid, name=node.hypervisor_hostname, with_sharing=True
+            )
+            consumers = self._consumers_of(context, node, tree)
         except (
             exceptions.ResourceProviderAllocationRetrievalFailed,
             exceptions.ResourceProviderRetrievalFailed,
@@ -64,72 +71,27 @@ class AllocationAudit(UsageTracking):
             )
             return None
         kept = set(instance_by_uuid) | {migration.uuid for migration in migrations}
-        unclear = consumers - kept
-        found = self.cell.instances.by_uuids(unclear, include_deleted=True)
-        records = {instance.uuid: instance for instance in found}
-        for uuid in sorted(unclear):
-            self._judge(context, node, uuid, records.get(uuid))
-        return consumers
+        state = self._state(node.hypervisor_hostname)
+        writer = self.conf.compute.allocation_writer == TRACKER
+        ConsumerAudit(
+            self.reportclient,
+            context,
+            RecordedEvidence(self.cell, self.host, self.driver.manages_instances),
+            node,
+            tree,
+            # Else the scheduler's allocations may come before the record of their instance.
+            LEFTOVER if writer else {Kind.GONE},
+            state.told,
+        ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
+        return set(consumers)
 
-    def _consumers_of(self, context: RequestContext, node: ComputeNode) -> set[str]:
-        tree = self.reportclient.get_provider_subtree_and_ensure_root(
-            context, node.uuid, name=node.hypervisor_hostname, with_sharing=True
-        )
-        consumers: set[str] = set()
+    def _consumers_of(
+        self, context: RequestContext, node: ComputeNode, tree: ProviderTree
+    ) -> dict[str, set[str]]:
+        """Consumer → the node's providers that it holds something of."""
+        consumers: dict[str, set[str]] = {}
         for provider in tree.get_provider_uuids(node.uuid):
             found = self.reportclient.get_allocations_for_resource_provider(context, provider)
-            consumers.update(found.allocations)
+            for consumer in found.allocations:
+                consumers.setdefault(consumer, set()).add(provider)
         return consumers
-
-    def _judge(
-        self, context: RequestContext, node: ComputeNode, uuid: str, instance: Instance | None
-    ) -> None:
-        """Keep or remove what a consumer holds that is neither an instance here nor a migration."""
-        writer = self.conf.compute.allocation_writer == TRACKER
-        if instance is None:
-            if writer and self.cell.migrations.by_uuid(uuid) is None:
-                self._remove(context, node, uuid, elsewhere=False)
-            else:
-                LOG.info("Consumer %s isn't known (yet); its allocations stay", uuid)
-        elif instance.deleted and not instance.hidden:
-            self._remove(context, node, uuid, elsewhere=False)
-        elif not instance.host:
-            LOG.debug("Instance %s is on its way here", uuid)
-        elif (instance.host, instance.node) == (self.host, node.hypervisor_hostname):
-            level = logging.DEBUG if instance.task_state else logging.WARNING
-            LOG.log(level, "Instance %s is not tracked here; its allocations stay", uuid)
-        elif writer and not self._moves(uuid):
-            self._remove(context, node, uuid, elsewhere=True)
-        else:
-            LOG.warning(
-                "Instance %s is on host %s, yet has allocations on %s; they stay",
-                uuid,
-                instance.host,
-                node.hypervisor_hostname,
-            )
-
-    def _moves(self, uuid: str) -> bool:
-        return any(
-            migration.instance_uuid == uuid
-            for state in list(self._states.values())
-            for migration in state.records[1]
-        )
-
-    def _remove(
-        self, context: RequestContext, node: ComputeNode, uuid: str, elsewhere: bool
-    ) -> None:
-        """Remove what the consumer holds, or only what it holds here. A failure is logged."""
-        try:
-            if elsewhere:
-                self.reportclient.remove_provider_tree_from_instance_allocation(
-                    context, uuid, node.uuid
-                )
-            else:
-                self.reportclient.delete_allocation_for_instance(context, uuid)
-        except (
-            exceptions.AllocationDeleteFailed,
-            exceptions.ConsumerAllocationRetrievalFailed,
-            exceptions.ResourceProviderRetrievalFailed,
-            ClientException,
-        ) as failure:
-            LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)

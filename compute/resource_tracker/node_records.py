@@ -46,7 +46,8 @@ class NodeState:
 
     `instances` are those on it and `holdings` what is held of it, both by the instance's uuid.
     `own` are the consumers whose allocations here the tracker writes, `settled` what it last found
-    to be in placement. `mark` is that of the cell database when `records` were read.
+    to be in placement. `told` is what the audit last said of consumers that it left alone. `mark`
+    is that of the cell database when `records` were read.
     """
 
     instances: dict[str, Instance] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class NodeState:
     mark: Hashable = None
     records: Records = field(default_factory=Records)
     audited: tuple[Hashable, float] | None = None
+    told: dict[str, str] = field(default_factory=dict)
 
     @property
     def migrations(self) -> dict[str, Migration]:

@@ -207,6 +207,7 @@ def test_a9_what_was_deleted_while_the_service_was_down_is_cleaned_up(running, o
 
 
 def test_a9_so_is_a_consumer_nobody_knows(running, outsider):
+    claimed(running)
     stranger = outsider.allocate({running.uuid: {"VCPU": 1}})
     running.update()
     assert outsider.allocations(stranger) == {}

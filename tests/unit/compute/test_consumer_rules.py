@@ -125,6 +125,31 @@ TABLE = {
         replace(migration(status="confirmed"), alone_here=True),
         [G, N, N, N],
     ),
+    "a migration whose instance isn't back yet": (
+        replace(
+            migration(source="host1", status="reverted"),
+            moved=Instance(**AWAY | {"vm_state": "resized"}),
+        ),
+        [W] * 4,
+    ),
+    "a migration whose instance is worked on": (
+        replace(
+            migration(source="host1", status="failed"),
+            moved=Instance(**HERE, task_state="powering-on"),
+        ),
+        [W] * 4,
+    ),
+    "a migration whose instance is back": (
+        replace(migration(source="host1", status="reverted"), moved=Instance(**HERE)),
+        [G, N, N, N],
+    ),
+    "a migration whose instance moved for good": (
+        replace(
+            migration(source="host1", status="confirmed"),
+            moved=Instance(**AWAY, task_state="powering-on"),
+        ),
+        [G, N, N, N],
+    ),
     "unknown": (Evidence("host1"), [U, N, N, N]),
     "unknown and alone": (Evidence("host1", alone_here=True), [U, N, N, N]),
     "unknown to empty records": (Evidence("host1", records_know_instances=False), [N] * 4),
