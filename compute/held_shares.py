@@ -86,7 +86,10 @@ def holding(instance: Instance, migration: Migration | None, host: str, nodename
     if instance.deleted or instance.vm_state == instances.DELETED:
         return Holding(instance, (), migration)
     if migration is not None and is_under_way(instance, migration):
-        return claimed(instance, migration, host, nodename)
+        held = claimed(instance, migration, host, nodename)
+        if held.shares or (instance.host, instance.node) != here:
+            return held
+        # The migration is between other nodes, or doesn't say yet: the instance is believed.
     if migration is not None and is_reverting(instance, migration):
         old = _share(Side.OLD, _old_flavor(instance, migration), instance)
         return Holding(instance, (old,) if _source(migration) == here else (), migration)

@@ -211,12 +211,9 @@ class Claiming(WrittenAllocations):
     ) -> Migration:
         """Make the migration, or the one that was handed in, lead here."""
         if migration is None:
-            migration = Migration(
-                instance_uuid=instance.uuid,
-                migration_type=kind,
-                source_compute=instance.host,
-                source_node=instance.node,
-            )
+            migration = Migration(instance_uuid=instance.uuid, migration_type=kind)
+        if migration.source_compute is None:
+            migration.source_compute, migration.source_node = instance.host, instance.node
         migration.dest_compute = self.host
         migration.dest_node = node.hypervisor_hostname
         migration.dest_compute_id = node.id

@@ -153,7 +153,11 @@ class WrittenAllocations(AllocationAudit):
         The old share of a move is the migration's, if somebody gave it the allocations.
         """
         shares = list(held.shares)
-        if held.migration is not None and any(s.side is not Side.NEW for s in shares):
+        if (
+            held.migration is not None
+            and not held.migration.is_completed
+            and any(share.side is not Side.NEW for share in shares)
+        ):
             found = self.reportclient.get_allocs_for_consumer(context, held.migration.uuid)
             if not own_tree.isdisjoint(found["allocations"]):
                 shares = [share for share in shares if share.side is Side.NEW]

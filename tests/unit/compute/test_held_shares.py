@@ -113,6 +113,13 @@ def test_an_older_context_says_nothing_of_a_migration_that_is_not_claimed_yet():
     assert shares(instance, migration, DEST) == [(Side.NEW, 4, set())]
 
 
+def test_a_migration_that_does_not_say_from_where_leaves_the_instances_share_where_it_is():
+    instance, migration = moving()
+    migration.source_compute = migration.source_node = None
+    migration.dest_compute = migration.dest_node = None
+    assert shares(instance, migration, SOURCE) == [(Side.OWN, 2, {"old"})]
+
+
 def test_a_deleted_instance_holds_nothing():
     instance, migration = moving(vm_state="deleted")
     assert shares(instance, migration, SOURCE) == shares(instance, migration, DEST) == []

@@ -329,6 +329,15 @@ class TestMoveClaims:
         assert cell.instances.by_uuid(instance.uuid).migration_context.migration_id == known.id
         assert (instance.host, instance.new_flavor) == ("other", LARGE)
 
+    def test_within_a_node_both_sizes_are_claimed_whoever_made_the_migration(self, tracker, make):
+        instance = make(**HERE)
+        update(tracker)
+        migration = Migration(instance.uuid, migration_type="resize")
+        claim = tracker.resize_claim(CONTEXT, instance, LARGE, HOST, migration, None)
+        both = used(tracker)[0]
+        claim.abort()
+        assert (both, used(tracker)[0]) == (TINY.vcpus + LARGE.vcpus, TINY.vcpus)
+
     def test_aborting_it_gives_everything_back(self, tracker, make):
         instance = make(**THERE)
         tracker.resize_claim(CONTEXT, instance, LARGE, HOST, None, None).abort()
