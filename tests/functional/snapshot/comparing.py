@@ -27,24 +27,26 @@ def picture(snapshot):
                     record = [float(getattr(column, name)[at]) for name in fields]
                     dense = None if column.dense is None else int(column.dense[slot])
                     assert dense in (None, int(column.room[at]))
-                    stock[names.classes[class_id]] = (*record, int(column.used[at]))
+                    stock[names.classes.get(class_id, class_id)] = (*record, int(column.used[at]))
         parent = int(forest.parent[slot])
         root = int(forest.root[slot])
         shown[uuids[slot]] = {
             "parent": None if parent < 0 else uuids[parent],
             "root": uuids[root],
             "tree": slot in forest.members(root).tolist(),
-            "traits": {names.traits[key] for key in snapshot.traits_of[slot]},
+            "traits": {names.traits.get(key, key) for key in snapshot.traits_of[slot]},
             "has": {
-                names.traits[key] for key, s in snapshot.with_trait.items() if slot in s.slots()
+                names.traits.get(key, key)
+                for key, s in snapshot.with_trait.items()
+                if slot in s.slots()
             },
-            "aggregates": {aggregates[key] for key in snapshot.aggregates_of[slot]},
+            "aggregates": {aggregates.get(key, key) for key in snapshot.aggregates_of[slot]},
             "in": {
-                aggregates[key]
+                aggregates.get(key, key)
                 for key, s in snapshot.in_aggregate.items()
                 if s.mask(snapshot.size)[slot]
             },
-            "classes": {names.classes[key] for key in snapshot.classes_of[slot]},
+            "classes": {names.classes.get(key, key) for key in snapshot.classes_of[slot]},
             "stock": stock,
         }
     return shown, dict(names.classes), dict(names.traits)

@@ -1,0 +1,142 @@
+"""The change feed of a database that an earlier version made (DESIGN D2, D4)."""
+
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+
+from placement.candidates.live import LiveSnapshot
+from placement.storage import changes, opening, schema, tables
+from placement.storage.changes import Kind
+from placement.storage.dialects import DatabaseUnusable
+from placement.storage.engine import Database, DatabaseSettings
+
+FEED = tables.provider_changes
+NEW_COLUMNS = ("lane", "position", "before")
+INDEX = "berth_provider_changes_lane_position_idx"
+
+
+@pytest.fixture
+def database(database_url):
+    """At the schema of the earlier version, with two rows in its feed."""
+    with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
+        schema.sync(opened)
+        with opened.engine.begin() as connection:
+            go_back(connection)
+            append_as_before(connection)
+            append_as_before(connection)
+        yield opened
+
+
+def go_back(connection):
+    operations = Operations(MigrationContext.configure(connection))
+    operations.drop_index(INDEX, FEED.name)
+    for name in NEW_COLUMNS:
+        operations.drop_column(FEED.name, name)
+    operations.drop_table(tables.change_lanes.name)
+    connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0001'")
+
+
+def append_as_before(connection):
+    connection.exec_driver_sql(
+        f"INSERT INTO {FEED.name} (created_at, resource_provider_id, kind)"
+        " VALUES ('2026-01-01 00:00:00', 1, 4)"
+    )
+
+
+def lanes_of_rows(database):
+    return database.read(
+        lambda c: list(c.execute(sa.select(FEED.c.lane).order_by(FEED.c.id)).scalars())
+    )
+
+
+def provider(database, uuid="00000000-0000-4000-8000-00000000000a"):
+    def write(connection):
+        row = {"uuid": uuid, "name": uuid, "generation": 0}
+        connection.execute(sa.insert(tables.resource_providers), row)
+        ids = sa.select(tables.resource_providers.c.id)
+        changes.record(connection, connection.execute(ids).scalars().all(), Kind.ROW)
+
+    database.write(write)
+
+
+def test_what_was_in_the_feed_stays_and_is_no_news(database):
+    schema.sync(database)
+    assert schema.version(database) == "0002"
+    live = LiveSnapshot(database)
+    first = live.current()
+
+    assert live.current() is first
+    assert lanes_of_rows(database) == [-1, -1]
+
+
+def test_after_the_upgrade_each_write_is_seen(database):
+    schema.sync(database)
+    live = LiveSnapshot(database)
+    assert live.current().size == 0
+    provider(database)
+
+    assert live.current().size == 1
+    assert live.loads == {"first use": 1}
+
+
+def test_workers_of_the_earlier_version_go_on_and_are_heard(database):
+    schema.sync(database)
+    live = LiveSnapshot(database)
+    live.current()
+    with database.engine.begin() as connection:
+        row = {"uuid": "00000000-0000-4000-8000-00000000000b", "name": "b", "generation": 0}
+        connection.execute(sa.insert(tables.resource_providers), row)
+        append_as_before(connection)
+
+    assert live.current().size == 1
+    assert live.loads == {"first use": 1}
+    assert 0 not in lanes_of_rows(database)
+
+
+def test_an_upgrade_that_was_broken_off_goes_on(database):
+    with database.engine.begin() as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        column = sa.Column("lane", sa.BigInteger, nullable=False, server_default=sa.text("0"))
+        operations.add_column(FEED.name, column)
+    schema.sync(database)
+
+    provider(database)
+    assert LiveSnapshot(database).current().size == 1
+    with database.engine.connect() as connection:
+        found = sa.inspect(connection)
+        assert {column["name"] for column in found.get_columns(FEED.name)} >= set(NEW_COLUMNS)
+        assert INDEX in {index["name"] for index in found.get_indexes(FEED.name)}
+
+
+def test_a_service_that_may_not_upgrade_it_says_what_to_do(database):
+    with pytest.raises(DatabaseUnusable, match="earlier version: run placement-manage db sync"):
+        opening.make_ready(database, sync=False, store_standard_names=True)
+
+
+def test_upgraded_it_is_what_a_new_database_is(database, new_database):
+    schema.sync(database)
+    with contextlib.closing(Database(DatabaseSettings(new_database()))) as fresh:
+        schema.sync(fresh)
+        assert shape(database) == shape(fresh)
+
+
+def shape(database):
+    """What our tables' columns and indexes look like, wherever they stand."""
+    with database.engine.connect() as connection:
+        found = sa.inspect(connection)
+        return {
+            table.name: (
+                {
+                    (column["name"], str(column["type"]), column["nullable"])
+                    for column in found.get_columns(table.name)
+                },
+                {
+                    (index["name"], *index["column_names"])
+                    for index in found.get_indexes(table.name)
+                },
+            )
+            for table in (FEED, tables.change_lanes)
+        }
