@@ -1,0 +1,68 @@
+"""What a process pays to keep its picture of the cloud: loading, asking for news, auditing.
+
+    python -m benchmarks.snapshot_upkeep --work /tmp/benchmarks --sizes 1000 10000
+
+In this process, on the SQLite files of `benchmarks.candidates`: no HTTP, no other load.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.candidates import build, table
+from placement.candidates.live import LiveSnapshot
+from placement.storage import changes
+from placement.storage.changes import Kind
+from placement.storage.engine import Database, DatabaseSettings
+
+TITLES = ["hosts", "load ms", "search, no news µs", "search, one claim ms", "audit ms"]
+#: how often each is done; the middle is shown
+OFTEN, SELDOM = 2000, 5
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """How long a task takes."""
+    begin = time.perf_counter()
+    task()
+    return time.perf_counter() - begin
+
+
+def line(path: Path, hosts: int) -> list[str]:
+    """The figures of one cloud."""
+    database = Database(DatabaseSettings(f"sqlite:///{path}", sqlite_synchronous=False))
+    load = seconds(LiveSnapshot(database).current)
+    live = LiveSnapshot(database)
+    live.current()
+
+    def after_a_claim() -> float:
+        database.write(lambda connection: changes.record(connection, [1], Kind.USAGE))
+        return seconds(live.current)
+
+    quiet = [seconds(live.current) for _ in range(OFTEN)]
+    busy = [after_a_claim() for _ in range(OFTEN // 10)]
+    audits = [seconds(live.audit_in_background) for _ in range(SELDOM)]
+    database.close()
+    middle = statistics.median
+    return [
+        f"{hosts:,}",
+        f"{load * 1e3:.0f}",
+        f"{middle(quiet) * 1e6:.0f}",
+        f"{middle(busy) * 1e3:.2f}",
+        f"{middle(audits) * 1e3:.0f}",
+    ]
+
+
+def main() -> None:
+    """Measure what the command line asks for and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", type=Path, default=Path("/tmp/berth-benchmarks"))
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    given = parser.parse_args()
+    lines = [line(build(given.work, ("flat", size)), size) for size in given.sizes]
+    print(table(TITLES, lines))
+
+
+if __name__ == "__main__":
+    main()
