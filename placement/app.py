@@ -78,7 +78,8 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     """The application in its middleware, innermost first (rest-api.md 1.11)."""
     application = FaultWrapper(application)
     application = Identification(application)
-    application = authenticated(application, conf)
+    # and once more: authentication may fail unexpectedly, too
+    application = FaultWrapper(authenticated(application, conf))
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
     application = RequestLog(application, conf.berth.log_request_cost)

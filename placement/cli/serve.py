@@ -19,7 +19,8 @@ from placement import config
 from placement.app import open_database
 from placement.cli.failure import FAILED, told
 from placement.config import logs
-from placement.http.environ import WSGIApplication
+from placement.http.authentication import authenticated
+from placement.http.environ import Environ, WSGIApplication
 from placement.wsgi import load
 
 DEFAULT_PORT = 8778
@@ -134,8 +135,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"placement-api: {refusal}", file=sys.stderr)
             return FAILED
         logs.set_up(conf, config.PROJECT)
-        # find out about an unusable database before there are workers that would die of it;
-        # they must not inherit its connections
+        # find out about an identity service or a database that can't be used before there are
+        # workers that would die of it; they must not inherit its connections
+        authenticated(_nothing, conf)
         open_database(conf).close()
     # the master says nothing there any more
     logs.let_go()
@@ -143,6 +145,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
     Server(arguments, conf).run()
     return 0
+
+
+def _nothing(environ: Environ, start_response: Callable[..., object]) -> list[bytes]:
+    """An application that nobody asks."""
+    return []
 
 
 def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:

@@ -47,4 +47,12 @@ OPTIONS = [
         help="The longest body of a request, in bytes; a longer one is refused with 413. The "
         "default takes a reshape that moves some 100,000 consumers.",
     ),
+    cfg.IntOpt(
+        "token_validations",
+        default=2,
+        min=1,
+        help="With auth_strategy keystone, how many requests of a process may wait for keystone to "
+        "validate a token; fewer than it has threads. While keystone is slow, others that need it "
+        "are answered 503 at once, and those whose token is known go on.",
+    ),
 ]

@@ -5,7 +5,6 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement.http.context import OPEN_PATHS
 from placement.http.environ import Environ, WSGIApplication
 from placement.http.error_body import unauthorized
 
@@ -35,23 +34,11 @@ class NoAuth2:
         return self.application(environ, start_response)
 
 
-class Keystone:
-    """Has keystonemiddleware check the token, but not for the version document."""
-
-    def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
-        from keystonemiddleware import auth_token
-
-        self.application = application
-        self.checked = auth_token.AuthProtocol(application, {"oslo_config_config": conf})
-
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ.get("PATH_INFO", "") in OPEN_PATHS:
-            return self.application(environ, start_response)
-        return self.checked(environ, start_response)
-
-
 def authenticated(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """The application behind the configured authentication."""
+    """The application behind the configured authentication. Raises cfg.Error if it can't work."""
     if conf.api.auth_strategy == "noauth2":
         return NoAuth2(application, conf.berth.noauth2_admin_roles)
+    # a service without keystone needs nothing of it
+    from placement.http.keystone import Keystone
+
     return Keystone(application, conf)

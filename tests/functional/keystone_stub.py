@@ -40,6 +40,7 @@ class Keystone(ThreadingHTTPServer):
     """Issues tokens to the service itself and validates those in `tokens`.
 
     `asked` holds the tokens it was asked to validate. While `broken`, it answers everything 500.
+    Of tokens whose name begins with `stuck` it says nothing before it is stopped.
     """
 
     daemon_threads = True
@@ -49,6 +50,7 @@ class Keystone(ThreadingHTTPServer):
         self.tokens = {}
         self.asked = []
         self.broken = False
+        self._stopped = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self):
@@ -60,8 +62,13 @@ class Keystone(ThreadingHTTPServer):
 
     def stop(self):
         """Refuse connections from now on; doing it twice does no harm."""
+        self._stopped.set()
         self.shutdown()
         self.server_close()
+
+    def say_nothing(self):
+        """Keep whoever asks waiting."""
+        self._stopped.wait()
 
     def revoke(self, name):
         """Know the token no more, as keystone does of revoked ones."""
@@ -117,6 +124,8 @@ class _Answering(BaseHTTPRequestHandler):
     def _validate(self):
         subject = self.headers["X-Subject-Token"]
         self.server.asked.append(subject)
+        if subject.startswith("stuck"):
+            self.server.say_nothing()
         if self.headers["X-Auth-Token"] != "service":
             self._answer(401, {"error": {"code": 401, "message": "no", "title": "Unauthorized"}})
         elif subject in self.server.tokens:

@@ -1,0 +1,67 @@
+"""A slow keystone takes as many threads as it may, and no more."""
+
+import threading
+
+import pytest
+
+from placement.http.validations import SLOW, TooManyValidations, Validations
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_as_many_as_may_be_are_under_way(clock):
+    validations = Validations(2, clock)
+    with validations.one(), validations.one():
+        clock.now += SLOW
+        with pytest.raises(TooManyValidations), validations.one():
+            pass
+    with validations.one():
+        """There is room again."""
+
+
+def test_nobody_waits_behind_a_slow_one(clock):
+    validations = Validations(1, clock)
+    with validations.one():
+        clock.now += SLOW + 1
+    with validations.one(), pytest.raises(TooManyValidations), validations.one():
+        pass
+
+
+def test_when_keystone_is_quick_again_others_wait_again(clock):
+    validations = Validations(1, clock)
+    with validations.one():
+        clock.now += SLOW + 1
+    with validations.one():
+        """A quick one."""
+    first, done = validations.one(), threading.Event()
+
+    def another():
+        with validations.one():
+            done.set()
+
+    first.__enter__()
+    waiting = threading.Thread(target=another)
+    waiting.start()
+    assert not done.is_set()
+    first.__exit__(None, None, None)
+    assert done.wait(60)
+    waiting.join()
+
+
+def test_one_that_failed_is_under_way_no_more(clock):
+    validations = Validations(1, clock)
+    with pytest.raises(KeyError), validations.one():
+        raise KeyError
+    with validations.one():
+        """There is room."""
