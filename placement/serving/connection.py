@@ -26,6 +26,8 @@ class Connection(HTTPChannel):
     error_task_class = RefusalTask
     #: a request waits until the answer before it is read
     parked = False
+    #: the loop waits for what the client sends
+    is_read = False
     #: the answer is out, the rest of a refused request is thrown away
     lingering = False
     #: a request was refused before it was read to its end
@@ -120,7 +122,9 @@ class Connection(HTTPChannel):
         finally:
             self.waiting_since = time.monotonic()
             self._forget_sent()
-            self.server.look_again(self)
+            # mostly the answer is out and the loop waits for the next request already
+            if not self.is_read or self.writable():
+                self.server.look_again(self)
 
     def write_soon(self, data: Any) -> int:
         """Take a part of an answer, whether the client reads it or not."""

@@ -56,7 +56,10 @@ class Sockets(dict[int, Any]):
         if number not in self or self[number] is not socket:
             # closed meanwhile
             return
-        flags = _READ if socket.readable() else 0
+        # a thread that changes the answer to `readable` meanwhile finds this and has us ask again
+        socket.is_read = False
+        socket.is_read = bool(socket.readable())
+        flags = _READ if socket.is_read else 0
         if socket.writable() and not socket.accepting:
             flags |= select.EPOLLOUT
         before = self._waited_for.get(number)
