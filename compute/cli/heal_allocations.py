@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
@@ -41,11 +42,19 @@ exit codes:
     2  an instance's node has no record
     3  allocations can't be read or written, or placement can't be reached
     4  nothing was changed: nothing to do, or --dry-run
-    5  ports can't be read
+    5  ports can't be read: it ends there
     6  ports can't be updated; those that were are set back
-    7  ports can't be set back
+    7  ports can't be set back: it ends there
     8  an instance with virtual GPUs or a device profile: not supported
 """
+OF_SEVERAL = """
+An instance that can't be healed is told on stderr, and the run goes on with the others, whatever is
+written of those; of such failures the first in the order 3, 6, 2, 8 makes the exit code.
+"""
+#: which of several failures counts: the first of these
+ORDER = (NOT_WRITTEN, PORTS_NOT_WRITTEN, NO_NODE, UNSUPPORTED)
+#: after these nothing more is tried
+ENDING = (exceptions.UnableToQueryPorts, exceptions.UnableToRollbackPortUpdates)
 
 CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((exceptions.ComputeHostNotFound,), NO_NODE),
@@ -64,7 +73,9 @@ CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
             PlacementUnusable,
             exceptions.AllocationUpdateFailed,
             exceptions.ConsumerAllocationRetrievalFailed,
+            exceptions.ResourceProviderNotFound,
             exceptions.ResourceProviderRetrievalFailed,
+            exceptions.ResourceProviderAllocationRetrievalFailed,
             exceptions.PlacementAPIConnectFailure,
             ClientException,
         ),
@@ -75,7 +86,11 @@ FAILURES = tuple(kind for kinds, _ in CODES for kind in kinds)
 
 
 def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
-    """Create allocations that instances lack, and correct those of another project or user."""
+    """Create allocations that instances lack, and correct those of another project or user.
+
+    They are made where the node's providers have the classes: on its root, on NUMA cells below it,
+    or on a provider that shares with it.
+    """
     asked = _parser().parse_args(arguments)
     limit = _limit(asked)
     conf = load_configuration(config_arguments)
@@ -93,14 +108,18 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
                 return NOTHING_CHANGED
             client = SchedulerReportClient(adapter, conf)
             healer = Healer(client, admin_context(), cell, ports)
-            return _heal(asked, healer, instances, limit)
+            return _heal(asked, _Healing(healer, adapter), instances, limit)
     except FAILURES as error:
         say(PROGRAM, why(error))
-        return next(code for kinds, code in CODES if isinstance(error, kinds))
+        return _code(error)
+
+
+def _code(error: Exception) -> int:
+    return next(code for kinds, code in CODES if isinstance(error, kinds))
 
 
 def _parser() -> argparse.ArgumentParser:
-    options = parser("heal_allocations", heal_allocations.__doc__ or "", EXIT_CODES)
+    options = parser("heal_allocations", heal_allocations.__doc__ or "", EXIT_CODES, OF_SEVERAL)
     options.add_argument("--max-count", metavar="N", help="write at most so many instances")
     options.add_argument("--instance", metavar="UUID", help="this instance alone")
     options.add_argument("--cell", metavar="UUID", help="instances of this cell alone")
@@ -150,8 +169,31 @@ def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] 
     return sorted(instances, key=lambda instance: (instance.created_at, instance.id or 0))
 
 
+class _Healing:
+    """Heals instance by instance. One that can't be healed is told, and its code is remembered."""
+
+    def __init__(self, healer: Healer, adapter: Adapter) -> None:
+        self.healer = healer
+        self.codes: set[int] = set()
+        self._adapter = adapter
+
+    def heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
+        """Do what the instance needs; return whether anything was written.
+
+        Raises what leaves no hope for the others.
+        """
+        try:
+            return _heal_one(asked, self.healer, instance)
+        except FAILURES as error:
+            if isinstance(error, ENDING) or placement_access.why_unusable(self._adapter):
+                raise
+            self.codes.add(_code(error))
+            say(PROGRAM, f"instance {instance.uuid}: {why(error)}")
+            return False
+
+
 def _heal(
-    asked: argparse.Namespace, healer: Healer, instances: Sequence[Instance], limit: int | None
+    asked: argparse.Namespace, healing: _Healing, instances: Sequence[Instance], limit: int | None
 ) -> int:
     written = 0
     try:
@@ -161,7 +203,7 @@ def _heal(
                     print(f"Found {len(batch)} candidate instances.")
                 for instance in batch:
                     with finished_first():
-                        written += _heal_one(asked, healer, instance)
+                        written += healing.heal(asked, instance)
                     bar.advance()
                     if written == limit:
                         return MORE_LEFT
@@ -169,7 +211,8 @@ def _heal(
         # Also if something ended it: these are done.
         reached = "Max count reached. " if written == limit else ""
         print(f"{reached}Processed {written} instances.")
-    return OK if written else NOTHING_CHANGED
+    done = OK if written else NOTHING_CHANGED
+    return next((code for code in ORDER if code in healing.codes), done)
 
 
 def _batches(instances: Iterable[Instance]) -> Iterator[list[Instance]]:

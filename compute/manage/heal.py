@@ -17,6 +17,8 @@ from compute.cell_database import CellDatabase
 from compute.context import RequestContext
 from compute.instance_resources import resources_from_flavor
 from compute.instances import Instance
+from compute.manage.picture import read_sharing, read_tree
+from compute.manage.placing import Places, place
 from compute.manage.ports import Port, Ports
 from compute.report import SchedulerReportClient
 from compute.report.allocations import CONSUMER_GENERATION_VERSION
@@ -72,10 +74,13 @@ class Healer:
     def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
         """See what the instance needs. `force` means new allocations whatever it has.
 
+        What is new goes where the node's tree has the classes: see compute.manage.placing.
+
         Raises HealvGPUAllocationNotSupported, HealDeviceProfileAllocationNotSupported,
         ComputeHostNotFound without a record of its node, ConsumerAllocationRetrievalFailed,
-        UnableToQueryPorts, AllocationUpdateFailed if its ports' resources aren't found,
-        ResourceProviderRetrievalFailed, and ClientException.
+        UnableToQueryPorts, AllocationUpdateFailed if there is no place for its resources or its
+        ports', ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+        ResourceProviderAllocationRetrievalFailed, and ClientException.
         """
         if instance.task_state is not None:
             return Healing(instance, Step.IN_TRANSITION)
@@ -122,11 +127,18 @@ class Healer:
         }
         if force or not current["allocations"]:
             resources = resources_from_flavor(instance.flavor, instance.booted_from_volume)
-            body["allocations"] = {self._node_uuid(instance): {"resources": resources}}
+            body["allocations"] = self._placed(instance, resources)
             return (Step.UPDATE if current["allocations"] else Step.CREATE), body
         owner = (current.get("project_id"), current.get("user_id"))
         same = owner == (instance.project_id, instance.user_id)
         return (Step.NOTHING if same else Step.UPDATE), body
+
+    def _placed(self, instance: Instance, resources: Mapping[str, int]) -> Places:
+        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        root = tree[0]
+        return place(
+            instance, resources, tree, lambda: read_sharing(self._client, self._context, root)
+        )
 
     def _node_uuid(self, instance: Instance) -> str:
         node = self._cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")

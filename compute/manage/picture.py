@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+import os_traits
+
 from compute import exceptions
 from compute.context import RequestContext
 from compute.provider_tree import ProviderData, ProviderTree
@@ -113,11 +115,11 @@ def _is_uuid(text: str) -> bool:
 
 
 def all_providers(
-    client: SchedulerReportClient, context: RequestContext, query: str = ""
+    client: SchedulerReportClient, context: RequestContext, query: str = "", version: str = "1.14"
 ) -> list[dict[str, Any]]:
-    """The rows of `GET /resource_providers` at 1.14. Raises ResourceProviderRetrievalFailed."""
+    """The rows of `GET /resource_providers`. Raises ResourceProviderRetrievalFailed."""
     response = client.get(
-        f"/resource_providers{query}", version="1.14", global_request_id=context.global_id
+        f"/resource_providers{query}", version=version, global_request_id=context.global_id
     )
     if response.status_code != 200:
         raise exceptions.ResourceProviderRetrievalFailed(
@@ -146,6 +148,27 @@ def read_tree(
         ordered.append(row)
         waiting += reversed(children.get(row["uuid"], []))
     return [_read_provider(client, context, row) for row in ordered]
+
+
+def read_sharing(
+    client: SchedulerReportClient, context: RequestContext, root: ProviderPicture
+) -> list[ProviderPicture]:
+    """Read the providers that share with a root through its aggregates, sorted by name.
+
+    Raises what `read_tree` raises.
+    """
+    if not root.aggregates:
+        return []
+    rows = all_providers(
+        client,
+        context,
+        f"?member_of=in:{','.join(root.aggregates)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}",
+        version="1.18",
+    )
+    others = [row for row in rows if row["root_provider_uuid"] != root.uuid]
+    return [
+        _read_provider(client, context, row) for row in sorted(others, key=lambda row: row["name"])
+    ]
 
 
 def _read_provider(

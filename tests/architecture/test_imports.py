@@ -101,9 +101,14 @@ def test_compute_imports_nothing_of_placement_but_the_embedded_service(path: pat
 @pytest.mark.parametrize("path", list(modules("compute")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_compute_loads_drivers_by_name(path: pathlib.Path) -> None:
     drivers = {name for name in imports(path) if name.startswith("virt.")}
-    # And leaves: what providers are called (the compute service makes some for PCI devices), and
-    # how files are read.
-    leaves = ("virt.provider_names.", "virt.yaml_file.")
+    # And leaves: what providers are called (the compute service makes some for PCI devices), how
+    # files are read, and by which rule allocations find a place on cells.
+    leaves = (
+        "virt.provider_names.",
+        "virt.yaml_file.",
+        "virt.reshape.numa.",
+        "virt.reshape.relocate.",
+    )
     loaders = ("virt.driver.", "virt.virtapi.", "virt.capabilities.", *leaves)
     demonstration = "demo" in path.parts
     allowed = (*loaders, "virt.host.") if demonstration else loaders

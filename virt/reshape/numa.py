@@ -48,6 +48,11 @@ class Provider:
     trait_family: str | None = None
 
 
+def stays_together(resource_class: str) -> bool:
+    """Say whether a guest should find the class on one cell with the others of which that holds."""
+    return resource_class in _TOGETHER or resource_class.startswith(HUGEPAGES)
+
+
 def cell_name(nodename: str, cell_id: int) -> str:
     """Return the name of a NUMA cell's provider."""
     return child_name(nodename, f"numa{cell_id}")
@@ -176,5 +181,5 @@ def _relocate(
         uuid: set(classes).difference(inventories.get(name, ())) for name, uuid in uuids.items()
     }
     targets = [Target(uuids[name], name, inventory) for name, inventory in inventories.items()]
-    together = [name for name in classes if name in _TOGETHER or name.startswith(HUGEPAGES)]
+    together = [name for name in classes if stays_together(name)]
     relocate(allocations, leaving, targets, together, known_by_uuid)

@@ -95,10 +95,17 @@ class Site:
         with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
             yield cell
 
+    def guest(self, **fields):
+        """Record an instance, on this host if nothing else is said; its uuid."""
+        known = {"project_id": "project", "user_id": "user", "host": self.host, "node": self.host}
+        instance = Instance(**(known | fields))
+        with self.cell() as cell:
+            cell.instances.create(instance)
+        return instance.uuid
+
     def remember_a_guest(self):
         """A guest that was here and is deleted: records that know no instance prove nothing."""
-        with self.cell() as cell:
-            cell.instances.create(Instance(host=self.host, node=self.host, deleted=True))
+        self.guest(deleted=True)
 
     def start_service_once(self, driver_class):
         """Run the host's service for its first update; return the node's uuid."""

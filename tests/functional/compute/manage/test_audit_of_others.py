@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from compute.cli import audit as audit_command
-from compute.instances import BUILDING, SHELVED_OFFLOADED, Instance
+from compute.instances import BUILDING, SHELVED_OFFLOADED
 from compute.manage import deletion
 from compute.manage.deletion import Deletion
 from compute.manage.journal import entries
@@ -42,11 +42,7 @@ class Hosts:
 
     def guest(self, site, **fields):
         """An instance in the records of one host."""
-        known = {"host": site.host, "node": site.host, "vm_state": "active"}
-        instance = Instance(**(known | fields))
-        with site.cell() as cell:
-            cell.instances.create(instance)
-        return instance.uuid
+        return site.guest(**({"vm_state": "active"} | fields))
 
     def allocate(self, held, consumer=None, **more):
         with self.mine.placement() as outsider:

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from compute.aggregate_record import HostMapping
-from compute.instances import SHELVED_OFFLOADED, Flavor, Instance
+from compute.instances import SHELVED_OFFLOADED, Flavor
 from tests.functional.compute.manage.site import HOST
 from virt.fake import MediumFakeDriver
 
@@ -22,11 +22,7 @@ def root(site):
 
 def guest(site, **fields):
     """An instance on the host."""
-    known = {"project_id": "project", "user_id": "user", "host": HOST, "node": HOST}
-    instance = Instance(**(known | {"flavor": FLAVOR} | fields))
-    with site.cell() as cell:
-        cell.instances.create(instance)
-    return instance.uuid
+    return site.guest(**({"flavor": FLAVOR} | fields))
 
 
 def held(site, consumer):
