@@ -275,7 +275,8 @@ class TestReshape:
         assert len(tracker.driver.asked) == 6
         assert client.sent_allocations == [{}, {}, {}]
 
-    def test_the_fourth_conflict_is_fatal(self, tracker, client):
+    def test_the_fourth_conflict_is_fatal_if_there_is_no_time_left(self, tracker, client):
+        tracker.conf.set_override("conflict_retry_time", 0, "berth")
         client.failures = [reshape_conflict() for _ in range(4)]
         tracker.driver.script = [exceptions.ReshapeNeeded(), None] * 4
         with pytest.raises(exceptions.ReshapeFailed):
@@ -308,7 +309,13 @@ class TestConflicts:
         update(tracker)
         assert client.calls.count("get_tree") == 4
 
+    def test_more_conflicts_than_four_are_outlasted_while_there_is_time(self, tracker, client):
+        client.failures = [conflict() for _ in range(9)]
+        update(tracker)
+        assert client.calls.count("update") == 10
+
     def test_the_fourth_generation_conflict_passes_and_the_next_update_works(self, tracker, client):
+        tracker.conf.set_override("conflict_retry_time", 0, "berth")
         client.failures = [conflict() for _ in range(4)]
         with pytest.raises(exceptions.ResourceProviderUpdateConflict):
             update(tracker)
