@@ -186,25 +186,35 @@ def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]
 
     With them come the rows that have no lane yet: what they tell of is in the tables.
     """
-    columns = provider_changes.c
     found: list[Any] = []
     seen = [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
     for part in _parts(seen):
-        places = [
-            sa.and_(columns.lane == lane, columns.position > position) for lane, position in part
-        ]
-        found += connection.execute(
-            sa.select(
-                columns.lane,
-                columns.position,
-                columns.before,
-                columns.resource_provider_id,
-                columns.kind,
-            )
-            .where(sa.or_(*places))
-            .order_by(columns.lane, columns.position)
-        ).all()
+        values: dict[str, int] = {}
+        for number, (lane, position) in enumerate(part):
+            values[f"lane_{number}"], values[f"after_{number}"] = lane, position
+        found += connection.execute(_after_places(len(part)), values).all()
     return found
+
+
+@functools.lru_cache(maxsize=_AT_ONCE)
+def _after_places(count: int) -> sa.Select[Any]:
+    """The question about what comes after so many places. To make it costs more than to ask it."""
+    columns = provider_changes.c
+    shown: tuple[sa.Column[Any], ...] = (
+        columns.lane,
+        columns.position,
+        columns.before,
+        columns.resource_provider_id,
+        columns.kind,
+    )
+    places = [
+        sa.and_(
+            columns.lane == sa.bindparam(f"lane_{number}"),
+            columns.position > sa.bindparam(f"after_{number}"),
+        )
+        for number in range(count)
+    ]
+    return sa.select(*shown).where(sa.or_(*places)).order_by(columns.lane, columns.position)
 
 
 def has_news(database: Database, cursor: Cursor) -> bool:
