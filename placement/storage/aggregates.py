@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from placement.storage import names
 from placement.storage.engine import Connection
+from placement.storage.lists import parts
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships
 
@@ -29,8 +30,11 @@ def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     """The ids of the aggregates that exist, by uuid."""
     if not uuids:
         return {}
-    rows = connection.execute(_BY_UUID, {"uuids": list(uuids)})
-    found = {uuid: aggregate_id for aggregate_id, uuid in rows}
+    found = {
+        uuid: aggregate_id
+        for part in parts(uuids)
+        for aggregate_id, uuid in connection.execute(_BY_UUID, {"uuids": part})
+    }
     if found:
         missing = [uuid for uuid in uuids if uuid not in found]
         found |= names.spelled_otherwise(connection, aggregates.c.uuid, missing)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.consumer import Holding
 from placement.storage.engine import Connection
+from placement.storage.lists import among
 from placement.storage.tables import (
     allocations,
     consumers,
@@ -57,10 +58,10 @@ _ROWS_OF = (
         consumers.c.id,
     )
     .select_from(allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid))
-    .where(allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
+    .where(among(allocations.c.consumer_id, "consumers"))
     .order_by(allocations.c.id)
 )
-_THEIRS = allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
+_THEIRS = among(allocations.c.consumer_id, "consumers")
 _USAGES = (
     sa.select(
         allocations.c.resource_provider_id,
@@ -69,8 +70,8 @@ _USAGES = (
         sa.func.sum(sa.case((_THEIRS, 0), else_=allocations.c.used)),
     )
     .where(
-        allocations.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
-        allocations.c.resource_class_id.in_(sa.bindparam("classes", expanding=True)),
+        among(allocations.c.resource_provider_id, "providers"),
+        among(allocations.c.resource_class_id, "classes"),
     )
     .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
 )
@@ -91,9 +92,7 @@ _USAGE_OF_PROVIDER = (
     .group_by(inventories.c.resource_class_id, resource_classes.c.name)
     .order_by(inventories.c.resource_class_id)
 )
-_DELETE = sa.delete(allocations).where(
-    allocations.c.consumer_id.in_(sa.bindparam("consumers", expanding=True))
-)
+_DELETE = sa.delete(allocations).where(among(allocations.c.consumer_id, "consumers"))
 _INSERT = sa.insert(allocations)
 
 

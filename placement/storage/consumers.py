@@ -1,13 +1,15 @@
 """Consumers and what they belong to: projects, users, consumer types."""
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer, Owner
-from placement.storage import names
+from placement.storage import lists, names
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
+from placement.storage.lists import among
 from placement.storage.locking import by_primary_key
 from placement.storage.tables import consumer_types, consumers, projects, users
 
@@ -19,16 +21,10 @@ _STATES = sa.select(
     consumers.c.user_id,
     consumers.c.consumer_type_id,
 )
-_LOCK = (
-    _STATES.where(consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
-    .order_by(consumers.c.id)
-    .with_for_update()
-)
-_IDS = sa.select(consumers.c.id).where(consumers.c.uuid.in_(sa.bindparam("uuids", expanding=True)))
+_LOCK = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id).with_for_update()
+_IDS = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
 _LOCK_NUMBERED = by_primary_key(
-    _STATES.where(consumers.c.id.in_(sa.bindparam("ids", expanding=True)))
-    .order_by(consumers.c.id)
-    .with_for_update(),
+    _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
     consumers,
 )
 _OWNER = (
@@ -44,9 +40,13 @@ _OWNER = (
 )
 _BUMP = (
     sa.update(consumers)
-    .where(consumers.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .where(among(consumers.c.id, "ids"))
     .values(generation=consumers.c.generation + 1)
 )
+_GENERATIONS = sa.select(consumers.c.uuid, consumers.c.generation).where(
+    among(consumers.c.uuid, "uuids")
+)
+_DELETE = sa.delete(consumers).where(among(consumers.c.id, "ids"))
 _SET_OWNER = (
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("consumer"))
@@ -102,8 +102,13 @@ def ensure_owners(
 
 def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
     found: dict[str, Ids] = {kind: {} for kind in _NAMED}
-    for kind, name, row_id in connection.execute(_OWNER_IDS, dict(wanted)):
-        found[kind][name] = row_id
+    # the lists of all kinds are gone through together: most have one name of each
+    shares = itertools.zip_longest(*(lists.parts(wanted[kind]) for kind in _NAMED), fillvalue=[])
+    for share in shares:
+        for kind, name, row_id in connection.execute(
+            _OWNER_IDS, dict(zip(_NAMED, share, strict=True))
+        ):
+            found[kind][name] = row_id
     return found
 
 
@@ -113,7 +118,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
         ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars().all()
         if not ids:
             return {}
-        rows = connection.execute(_LOCK_NUMBERED, {"ids": list(ids)})
+        rows = connection.execute(_LOCK_NUMBERED, {"ids": sorted(ids)})
     else:
         rows = connection.execute(_LOCK, {"uuids": list(uuids)})
     return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}
@@ -121,8 +126,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     """The generation of each consumer as it is now, unlocked; unknown ones are missing."""
-    question = sa.select(consumers.c.uuid, consumers.c.generation)
-    rows = connection.execute(question.where(consumers.c.uuid.in_(list(uuids))))
+    rows = connection.execute(_GENERATIONS, {"uuids": list(uuids)})
     return {uuid: generation for uuid, generation in rows}
 
 
@@ -147,7 +151,7 @@ def bump(connection: Connection, ids: Collection[int]) -> None:
 def delete(connection: Connection, ids: Collection[int]) -> None:
     """Remove consumers."""
     if ids:
-        connection.execute(sa.delete(consumers).where(consumers.c.id.in_(list(ids))))
+        connection.execute(_DELETE, {"ids": list(ids)})
 
 
 def owner(connection: Connection, uuid: str) -> Owner | None:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory
 from placement.storage.engine import Connection
+from placement.storage.lists import among
 from placement.storage.tables import allocations, inventories, resource_classes
 
 RECORD = (
@@ -27,16 +28,10 @@ _OF_PROVIDER = (
     .order_by(inventories.c.resource_class_id)
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
-_SLOTS_OF_PROVIDERS = _SLOTS.where(
-    inventories.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True))
-)
-_SLOTS_OF_CLASSES = _SLOTS_OF_PROVIDERS.where(
-    inventories.c.resource_class_id.in_(sa.bindparam("classes", expanding=True))
-)
+_SLOTS_OF_PROVIDERS = _SLOTS.where(among(inventories.c.resource_provider_id, "providers"))
+_SLOTS_OF_CLASSES = _SLOTS_OF_PROVIDERS.where(among(inventories.c.resource_class_id, "classes"))
 _INSERT = sa.insert(inventories)
-_DELETE_OF = sa.delete(inventories).where(
-    inventories.c.resource_provider_id.in_(sa.bindparam("providers", expanding=True))
-)
+_DELETE_OF = sa.delete(inventories).where(among(inventories.c.resource_provider_id, "providers"))
 
 
 def of_provider(connection: Connection, provider_id: int) -> dict[str, Inventory]:
@@ -100,9 +95,10 @@ def in_use(
             resource_classes.c.name,
         )
         .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
-        .where(allocations.c.resource_provider_id.in_(list(provider_ids)))
+        .where(among(allocations.c.resource_provider_id, "providers"))
         .distinct()
-        .order_by(allocations.c.resource_class_id)
+        .order_by(allocations.c.resource_class_id),
+        {"providers": list(provider_ids)},
     )
     kept = set(keeping)
     return [

@@ -11,6 +11,10 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
+from placement.storage.lists import parts
+
+#: MySQL has a stack for each statement, which many parts of a UNION use up
+_SELECTS_PER_STATEMENT = 200
 
 
 def insert_missing(
@@ -39,15 +43,17 @@ def spelled_otherwise(
 ) -> dict[str, int]:
     """The ids of rows that are stored under another spelling of the wanted names, by the latter.
 
-    Ask for names that a look-up found no row of that very name for. One statement on MySQL, none
-    where names have one spelling.
+    Ask for names that a look-up found no row of that very name for. On MySQL one statement for
+    some hundred of them, none where names have one spelling.
     """
     if not wanted or connection.dialect.name not in MYSQL:
         return {}
-    names = list(wanted)
-    questions = [
-        sa.select(sa.literal_column(str(number)), column.table.c.id).where(column == name)
-        for number, name in enumerate(names)
-    ]
-    rows = connection.execute(sa.union_all(*questions))
-    return {names[number]: row_id for number, row_id in rows}
+    found = {}
+    for names in parts(wanted, _SELECTS_PER_STATEMENT):
+        questions = [
+            sa.select(sa.literal_column(str(number)), column.table.c.id).where(column == name)
+            for number, name in enumerate(names)
+        ]
+        rows = connection.execute(sa.union_all(*questions))
+        found.update({names[number]: row_id for number, row_id in rows})
+    return found

@@ -8,6 +8,7 @@ from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.lists import among
 from placement.storage.locking import by_primary_key
 from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
@@ -40,8 +41,8 @@ _NODES = sa.select(
     providers.c.root_provider_id,
     providers.c.parent_provider_id,
 )
-_NAMED = providers.c.uuid.in_(sa.bindparam("uuids", expanding=True))
-_NUMBERED = providers.c.id.in_(sa.bindparam("ids", expanding=True))
+_NAMED = among(providers.c.uuid, "uuids")
+_NUMBERED = among(providers.c.id, "ids")
 #: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
 _FIND = {
     (True, False): _NODES.where(_NAMED),
@@ -52,14 +53,18 @@ _LOCK = {
     key: question.order_by(providers.c.id).with_for_update() for key, question in _FIND.items()
 }
 _LOCK_NUMBERED = by_primary_key(_LOCK[False, True], providers)
-_LOCK_ONE = _NODES.where(providers.c.uuid == sa.bindparam("uuid")).with_for_update()
-_OF_TREES = _NODES.where(
-    providers.c.root_provider_id.in_(sa.bindparam("roots", expanding=True))
-).order_by(providers.c.id)
+_PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
+_LOCK_ONE = _PLACE.with_for_update()
+_OF_TREES = _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
 _BUMP = (
     sa.update(providers)
-    .where(providers.c.id.in_(sa.bindparam("ids", expanding=True)))
+    .where(among(providers.c.id, "ids"))
     .values(generation=providers.c.generation + 1)
+)
+_BUMP_BY = (
+    sa.update(providers)
+    .where(among(providers.c.id, "ids"))
+    .values(generation=providers.c.generation + sa.bindparam("step", type_=sa.Integer))
 )
 
 
@@ -87,7 +92,7 @@ def get(connection: Connection, uuid: str) -> Provider:
 
 def place(connection: Connection, uuid: str) -> Node | None:
     """Where the provider is in its tree, unlocked; None if there is none."""
-    row = connection.execute(_FIND[True, False], {"uuids": [uuid]}).one_or_none()
+    row = connection.execute(_PLACE, {"uuid": uuid}).one_or_none()
     return Node(*row) if row else None
 
 
@@ -107,7 +112,7 @@ def lock(
     """
     if not uuids and not ids:
         return {}
-    given = {"uuids": list(uuids), "ids": list(ids)}
+    given = {"uuids": list(uuids), "ids": sorted(ids)}
     wanted = {name: some for name, some in given.items() if some}
     key = bool(uuids), bool(ids)
     question = _LOCK[key]
@@ -115,7 +120,7 @@ def lock(
         # it locks rows in the order in which it comes across them, which is that of the index
         if uuids:
             found = connection.execute(_FIND[key], wanted).all()
-            wanted = {"ids": [row.id for row in found]}
+            wanted = {"ids": sorted(row.id for row in found)}
             if not found:
                 return {}
         question = _LOCK_NUMBERED
@@ -138,15 +143,10 @@ def bump(connection: Connection, ids: Collection[int]) -> None:
 
 
 def bump_by(connection: Connection, steps: dict[int, int]) -> None:
-    """Raise each provider's generation by its own number of steps, in one statement."""
-    if not steps:
-        return
-    step = sa.case(steps, value=providers.c.id)
-    connection.execute(
-        sa.update(providers)
-        .where(providers.c.id.in_(list(steps)))
-        .values(generation=providers.c.generation + step)
-    )
+    """Raise each provider's generation by its own number of steps, which is one of a few."""
+    for step in set(steps.values()):
+        ids = [provider_id for provider_id, wanted in steps.items() if wanted == step]
+        connection.execute(_BUMP_BY, {"ids": ids, "step": step})
 
 
 def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
@@ -196,8 +196,9 @@ def move(
     connection.execute(
         sa.update(providers)
         # a move within a tree leaves the rows below alone: their age is told to clients
-        .where(providers.c.id.in_(list(below)), providers.c.root_provider_id != root_id)
-        .values(root_provider_id=root_id)
+        .where(among(providers.c.id, "ids"), providers.c.root_provider_id != root_id)
+        .values(root_provider_id=root_id),
+        {"ids": list(below)},
     )
 
 

@@ -11,6 +11,7 @@ from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import ResourceClassNotFound
 from placement.storage import cluster
 from placement.storage.engine import Connection
+from placement.storage.lists import among, parts
 from placement.storage.tables import inventories, resource_classes, utcnow
 
 #: id = index; written to every database at start-up
@@ -22,7 +23,7 @@ _BY_NAME = sa.select(resource_classes.c.id, resource_classes.c.name).where(
 )
 _BY_NAME_SHARED = _BY_NAME.with_for_update(read=True)
 _BY_ID = sa.select(resource_classes.c.id, resource_classes.c.name).where(
-    resource_classes.c.id.in_(sa.bindparam("ids", expanding=True))
+    among(resource_classes.c.id, "ids")
 )
 _COLUMNS = (
     resource_classes.c.id,
@@ -61,8 +62,8 @@ def _ids_of(connection: Connection, names: Iterable[str], question: sa.Select) -
     wanted = list(dict.fromkeys(names))
     custom = [name for name in wanted if name not in _STANDARD_IDS]
     found = dict(_STANDARD_IDS)
-    if custom:
-        rows = connection.execute(question, {"names": custom})
+    for part in parts(custom):
+        rows = connection.execute(question, {"names": part})
         found.update({name: class_id for class_id, name in rows})
     for name in wanted:
         if name not in found:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
 from placement.storage.engine import Connection
+from placement.storage.lists import among, parts
 from placement.storage.tables import resource_provider_traits as associations
 from placement.storage.tables import traits, utcnow
 
@@ -46,11 +47,12 @@ class TraitFilter:
 
 def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
     """The traits of these names that exist, by name."""
-    wanted = list(names)
-    if not wanted:
-        return {}
-    rows = connection.execute(_BY_NAME, {"names": wanted})
-    return {trait.name: trait for trait in (Trait(*row) for row in rows)}
+    found = {}
+    for part in parts(names):
+        for row in connection.execute(_BY_NAME, {"names": part}):
+            trait = Trait(*row)
+            found[trait.name] = trait
+    return found
 
 
 def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
@@ -100,8 +102,9 @@ def dissociate(
     """Take traits (None: all) from the provider; answers how many it had of them."""
     statement = sa.delete(associations).where(associations.c.resource_provider_id == provider_id)
     if trait_ids is not None:
-        statement = statement.where(associations.c.trait_id.in_(list(trait_ids)))
-    return connection.execute(statement).rowcount
+        statement = statement.where(among(associations.c.trait_id, "traits"))
+    values = {} if trait_ids is None else {"traits": list(trait_ids)}
+    return connection.execute(statement, values).rowcount
 
 
 def sync(connection: Connection) -> bool:

@@ -1,0 +1,73 @@
+"""Lists as parameters: a statement takes one of any length, and the same on every database.
+
+A parameter for each value is what drivers make of `IN`: PostgreSQL takes 65,535 of them, SQLite
+32,766 or 250,000, and one request may name more consumers. Here a list is a single parameter; on
+MariaDB and MySQL, whose driver writes values into the statement, `IN` does that.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.visitors import InternalTraversal
+
+#: names in one statement, where they may hold any character
+NAMES_PER_STATEMENT = 10_000
+
+
+class among(sa.ColumnElement[bool]):  # noqa: N801 – reads like SQLAlchemy's own
+    """Whether a column of ids or uuids is one of the list that is given as parameter `name`."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+    _traverse_internals = [
+        ("column", InternalTraversal.dp_clauseelement),
+        ("name", InternalTraversal.dp_string),
+    ]
+
+    def __init__(self, column: sa.Column, name: str) -> None:
+        self.column = column
+        self.name = name
+
+    def self_group(self, against: Any = None) -> Any:
+        return self
+
+
+class _JSONList(sa.types.TypeDecorator):
+    """Ids or uuids as a text that SQLite reads as JSON."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        return None if value is None else json.dumps(list(value))
+
+
+@compiles(among)
+def _in_list(element: among, compiler: Any, **options: Any) -> str:
+    values = sa.bindparam(element.name, expanding=True, type_=element.column.type)
+    return compiler.process(element.column.in_(values), **options)
+
+
+@compiles(among, "postgresql")
+def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
+    values = sa.bindparam(element.name, type_=postgresql.ARRAY(element.column.type))
+    return compiler.process(element.column == sa.any_(values), **options)
+
+
+@compiles(among, "sqlite")
+def _in_json(element: among, compiler: Any, **options: Any) -> str:
+    column = compiler.process(element.column, **options)
+    values = compiler.process(sa.bindparam(element.name, type_=_JSONList()), **options)
+    return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608
+
+
+def parts(names: Iterable[str], size: int = NAMES_PER_STATEMENT) -> Iterator[list[str]]:
+    """The names in lists that one statement takes; none if there are none."""
+    left = iter(names)
+    while part := list(itertools.islice(left, size)):
+        yield part

@@ -1,0 +1,121 @@
+"""Statements take lists longer than any database takes parameters."""
+
+import contextlib
+
+import pytest
+
+from placement.domain.capacity import Inventory
+from placement.storage import (
+    aggregates,
+    allocations,
+    consumers,
+    inventories,
+    providers,
+    resource_classes,
+    traits,
+)
+from placement.storage.engine import Database, DatabaseSettings
+from tests.functional.placement.cloud import EMPTY, HOLDER, ROOT, fill, numbered
+from tests.functional.placement.service import Service
+
+MANY = 70_000
+#: none of them exists
+UUIDS = [numbered("9", number) for number in range(MANY)]
+IDS = range(10**6, 10**6 + MANY)
+NAMES = [f"CUSTOM_{number}" for number in range(MANY)]
+
+
+@pytest.fixture(scope="module")
+def database(module_database_url):
+    fill(Service(module_database_url))
+    with contextlib.closing(Database(DatabaseSettings(module_database_url))) as database:
+        yield database
+
+
+def the_id(connection, uuid):
+    return providers.place(connection, uuid).id
+
+
+READS = {
+    "consumers locked": lambda c: list(consumers.lock(c, [HOLDER, *UUIDS])) == [HOLDER],
+    "consumers' generations": lambda c: consumers.generations(c, [*UUIDS, HOLDER]) == {HOLDER: 2},
+    "what consumers hold": lambda c: len(allocations.entries_of(c, [*UUIDS, HOLDER])[0]) == 2,
+    "usages of others": lambda c: (
+        {
+            usage.by_others
+            for usage in allocations.usages(
+                c, [the_id(c, ROOT), *IDS], range(5), [*UUIDS, HOLDER]
+            ).values()
+        }
+        == {0}
+    ),
+    "usages of classes": lambda c: (
+        len(allocations.usages(c, [the_id(c, ROOT)], range(60), [])) == 2
+    ),
+    "providers locked by uuid": lambda c: list(providers.lock(c, [*UUIDS, ROOT])) == [ROOT],
+    "providers locked by id": lambda c: (
+        list(providers.lock(c, [], [*IDS, the_id(c, ROOT)])) == [ROOT]
+    ),
+    "providers locked by both": lambda c: (
+        list(providers.lock(c, [*UUIDS, ROOT], [*IDS, the_id(c, EMPTY)])) == [ROOT, EMPTY]
+    ),
+    "trees": lambda c: len(providers.of_trees(c, [*IDS, the_id(c, ROOT)])) == 2,
+    "inventories": lambda c: len(inventories.slots(c, [*IDS, the_id(c, ROOT)], range(60))) == 2,
+    "inventories in use": lambda c: len(inventories.in_use(c, [*IDS, the_id(c, ROOT)])) == 2,
+    "traits by name": lambda c: set(traits.named(c, [*NAMES, "CUSTOM_T"])) == {"CUSTOM_T"},
+    "aggregates": lambda c: (
+        aggregates.ids_of(c, [*UUIDS[:12_000], numbered("b", 1)]).keys() == {numbered("b", 1)}
+    ),
+    "names of classes": lambda c: 10_000 in resource_classes.names_of(c, range(10**5)),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_list_of_any_length_is_looked_up(database, read):
+    assert database.write(read)
+
+
+class Undone(Exception):
+    pass
+
+
+WRITES = {
+    "owners": lambda c: (
+        len(consumers.ensure_owners(c, NAMES[:12_000], NAMES[:5], NAMES[5:6])[0]) == 12_000
+    ),
+    "generations of consumers": lambda c: consumers.bump(c, IDS),
+    "consumers deleted": lambda c: consumers.delete(c, IDS),
+    "allocations deleted": lambda c: allocations.delete(c, UUIDS),
+    "generations of providers": lambda c: providers.bump(c, IDS),
+    "generations by steps": lambda c: providers.bump_by(
+        c, {i: 1 + i % 3 for i in [*IDS, the_id(c, EMPTY)]}
+    ),
+    "a subtree moved": lambda c: providers.move(c, the_id(c, EMPTY), None, IDS),
+    "inventories replaced": lambda c: inventories.replace(
+        c, IDS, {(i, 0): Inventory(1, 0, 1, 1, 1, 1.0) for i in IDS[:7]}
+    ),
+    "traits taken away": lambda c: traits.dissociate(c, the_id(c, EMPTY), IDS) == 0,
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_list_of_any_length_is_written(database, write):
+    def run(connection):
+        assert write(connection) in (None, True)
+        raise Undone
+
+    with pytest.raises(Undone):
+        database.write(run)
+
+
+def test_a_generation_moves_by_its_own_steps(database):
+    def run(connection):
+        ids = {uuid: the_id(connection, uuid) for uuid in (ROOT, EMPTY)}
+        before = {uuid: providers.place(connection, uuid).generation for uuid in ids}
+        providers.bump_by(connection, {ids[ROOT]: 1, ids[EMPTY]: 3})
+        moved = {uuid: providers.place(connection, uuid).generation - before[uuid] for uuid in ids}
+        assert moved == {ROOT: 1, EMPTY: 3}
+        raise Undone
+
+    with pytest.raises(Undone):
+        database.write(run)
