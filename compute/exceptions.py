@@ -5,10 +5,13 @@
     NovaException                                    code 500
     ├── ReshapeNeeded                                a driver says: inventory must move
     ├── ReshapeFailed
-    │   └── PlacementReshapeConflict                 (is a PlacementAPIConflict as well)
+    │   ├── PlacementReshapeConflict                 (is a PlacementAPIConflict as well)
+    │   └── ReshapeUnanswered                        done or not: nobody knows
     ├── PlacementAPIConflict                         409 of any kind
     │   ├── PlacementReshapeConflict
-    │   └── ResourceProviderUpdateConflict
+    │   ├── ResourceProviderUpdateConflict
+    │   ├── ResourceProviderCreationConflict         (is a ResourceProviderCreationFailed as well)
+    │   └── ResourceProviderVanished                 (is a ResourceProviderRetrievalFailed as well)
     ├── PlacementAPIConnectFailure
     ├── ResourceProviderCreationFailed
     ├── ResourceProviderRetrievalFailed
@@ -126,6 +129,16 @@ class ReshapeFailed(NovaException):
     msg_fmt = "Resource provider inventory and allocation data migration failed: %(error)s"
 
 
+class ReshapeUnanswered(ReshapeFailed):
+    """The request was sent, and no answer tells whether it was carried out."""
+
+    msg_fmt = (
+        "The reshape was sent to placement, and no answer tells what became of it: either all of "
+        "it is done or nothing. Start again: that looks at placement first and does what is left. "
+        "(%(error)s)"
+    )
+
+
 # Placement answers 409
 
 
@@ -174,10 +187,22 @@ class ResourceProviderCreationFailed(NovaException):
     msg_fmt = "Failed to create resource provider %(name)s"
 
 
+class ResourceProviderCreationConflict(ResourceProviderCreationFailed, PlacementAPIConflict):
+    """Another writer of the same tree was quicker: worth a retry, from a fresh tree."""
+
+    msg_fmt = "Another writer made resource provider %(name)s at the same time."
+
+
 class ResourceProviderRetrievalFailed(NovaException):
     """A GET of the provider, its tree or its inventory failed."""
 
     msg_fmt = "Failed to get resource provider with UUID %(uuid)s"
+
+
+class ResourceProviderVanished(ResourceProviderRetrievalFailed, PlacementAPIConflict):
+    """Another writer deleted a provider while it was read: worth a retry, from a fresh tree."""
+
+    msg_fmt = "Resource provider %(uuid)s was deleted while it was read."
 
 
 class ResourceProviderNotFound(NotFound):

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.cell_database import CellDatabase
+from compute.cell_database import CellDatabase, DuplicateRecord
 from compute.context import admin_context
 from compute.interruption import Interruption
 from compute.manager import ComputeManager, UpdateOutcome
@@ -55,9 +55,17 @@ class ServiceRunner:
         service = self.cell.services.by_host(self.manager.host)
         self.manager.init_host(service)
         if service is None:
-            service = Service(host=self.manager.host)
-            self.cell.services.create(service)
+            service = self._recorded()
         return self.manager.pre_start_hook(service)
+
+    def _recorded(self) -> Service:
+        """Make the service's record, or read what another start of this host made meanwhile."""
+        service = Service(host=self.manager.host)
+        try:
+            self.cell.services.create(service)
+        except DuplicateRecord:
+            return self.cell.services.by_host(self.manager.host) or service
+        return service
 
     def run(self, waiting: Waiting) -> None:
         """Update every `update_resources_interval` seconds until told to stop.

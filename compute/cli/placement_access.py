@@ -112,7 +112,12 @@ def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
     except (ArgumentError, ValueError):
         # Not chained: the error may quote the URL, and with it the password.
         raise InvalidInput("[placement_database]connection is not a database URL.") from None
-    if url.get_backend_name() == "sqlite" and url.database:
+    if url.get_backend_name() == "sqlite":
+        if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
+            raise InvalidInput(
+                "[placement_database]connection is a database in memory, which only the process "
+                "that made it can see: name the one that the placement service uses."
+            )
         path = Path(url.database)
         if not path.is_file():
             # SQLite would make an empty one.
@@ -199,7 +204,12 @@ def _reading(path: Path) -> str:
     A reader of a file with a write-ahead log makes the log where there is none. Where there is
     none, nobody writes, and SQLite can be told so.
     """
-    with path.open("rb") as file:
-        header = file.read(20)
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+    except OSError as error:
+        raise PlacementUnusable(
+            f"The placement database {path} can't be read: {error.strerror}"
+        ) from error
     unused = len(header) > 18 and header[18] == _WAL and not Path(f"{path}-wal").exists()
     return f"{path.as_uri()}?{'immutable=1' if unused else 'mode=ro'}"

@@ -118,7 +118,8 @@ class Providers(Transport, ProviderCache):
         """Create the provider and answer with it; or with what somebody else made of this uuid.
 
         The latter has an entry FOUND, for there may be more to it than the answer tells.
-        Raises ResourceProviderCreationFailed, also if the name is taken by another uuid.
+        Raises ResourceProviderCreationFailed, also if the name is taken by another uuid; then
+        ResourceProviderCreationConflict if that is a provider of the tree this one belongs to.
         """
         payload = {"uuid": uuid, "name": name}
         if parent_provider_uuid is not None:
@@ -133,8 +134,28 @@ class Providers(Transport, ProviderCache):
             LOG.info("Another thread created resource provider %s.", uuid)
             found = self._get_resource_provider(context, uuid)
             return None if found is None else {**found, FOUND: True}
+        if response.status_code == 409 and self._is_made_elsewhere(
+            context, name, parent_provider_uuid
+        ):
+            LOG.info("Another writer created resource provider %s with another uuid.", name)
+            raise exceptions.ResourceProviderCreationConflict(name=name)
         LOG.error("Failed to create resource provider %s (%s): %s", name, uuid, response.text)
         raise exceptions.ResourceProviderCreationFailed(name=name)
+
+    def _is_made_elsewhere(self, context: Any, name: str, parent_uuid: str | None) -> bool:
+        """Say whether the name is that of another provider of the parent's tree, or free again."""
+        if parent_uuid is None or not self._provider_tree.exists(parent_uuid):
+            return False
+        root = self._provider_tree.get_provider_uuids_in_tree(parent_uuid)[0]
+        response = self.get(
+            f"/resource_providers?name={quote(name, safe='')}",
+            version="1.14",
+            global_request_id=global_id(context),
+        )
+        if response.status_code != 200:
+            return False
+        namesakes = response.json()["resource_providers"]
+        return all(row["root_provider_uuid"] == root for row in namesakes)
 
     def _delete_provider(self, context: Any, uuid: str) -> None:
         """Delete the provider, which may be gone already, and forget it.
@@ -261,7 +282,23 @@ class Providers(Transport, ProviderCache):
         self._associations_read(uuid)
 
     def _refresh_own(self, context: Any, uuid: str) -> set[int | None]:
-        """Read inventories, aggregates and traits, and return the generations they had then."""
+        """Read inventories, aggregates and traits, and return the generations they had then.
+
+        Raises ResourceProviderVanished if there is no such provider any more, and forgets its tree.
+        """
+        try:
+            return self._read_own(context, uuid)
+        except (
+            exceptions.ResourceProviderRetrievalFailed,
+            exceptions.ResourceProviderAggregateRetrievalFailed,
+            exceptions.ResourceProviderTraitRetrievalFailed,
+        ) as failure:
+            if self.get_providers_in_tree(context, uuid):
+                raise
+            self._clear_provider_cache_for_tree(uuid)
+            raise exceptions.ResourceProviderVanished(uuid=uuid) from failure
+
+    def _read_own(self, context: Any, uuid: str) -> set[int | None]:
         self._refresh_inventory(context, uuid)
         generations = {self._provider_tree.data(uuid).generation}
         aggregates = self._get_provider_aggregates(context, uuid)

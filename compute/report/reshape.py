@@ -11,11 +11,21 @@ import os_traits
 from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
 from compute.report.properties import Properties
-from compute.report.transport import CONCURRENT_UPDATE, error_code, global_id, reached
+from compute.report.transport import (
+    CONCURRENT_UPDATE,
+    error_code,
+    global_id,
+    never_sent,
+    reached,
+)
 
 LOG = logging.getLogger(__name__)
 
 SHARES = os_traits.MISC_SHARES_VIA_AGGREGATE
+
+# Said by a service that knows it. A proxy that gave up waiting doesn't.
+NOT_DONE = "Nothing was changed."
+
 RESHAPER_VERSION = "1.30"
 
 Inventories = dict[str, dict[str, Any]]
@@ -84,12 +94,17 @@ def reshape(
     """Have placement store all of `inventories` and `allocations` at once.
 
     Raises PlacementReshapeConflict if a provider or consumer changed since it was read: everything
-    cached is forgotten then, and the caller may start over. Raises ReshapeFailed for all else, an
-    unreachable placement included; the cache is left as it is.
+    cached is forgotten then, and the caller may start over. Raises ReshapeUnanswered if it was sent
+    and may have been carried out, and ReshapeFailed for all else, an unreachable placement
+    included; the cache is left as it is.
     """
     try:
         classes = {name for record in inventories.values() for name in record["inventories"]}
         reached(client._ensure_resource_classes(context, classes))
+    except Exception as failure:
+        LOG.exception("Failed to reshape.")
+        raise exceptions.ReshapeFailed(error=failure) from failure
+    try:
         response = client.post(
             "/reshaper",
             {"inventories": inventories, "allocations": allocations},
@@ -98,7 +113,8 @@ def reshape(
         )
     except Exception as failure:
         LOG.exception("Failed to reshape.")
-        raise exceptions.ReshapeFailed(error=failure) from failure
+        kind = exceptions.ReshapeFailed if never_sent(failure) else exceptions.ReshapeUnanswered
+        raise kind(error=failure) from failure
     if response:
         LOG.info("Reshaped %s.", ", ".join(inventories))
         return
@@ -107,4 +123,6 @@ def reshape(
         client.forget_after_conflict()
         raise exceptions.PlacementReshapeConflict(error=response.text)
     LOG.error("Failed to reshape: %s %s", response.status_code, response.text)
+    if response.status_code >= 500 and NOT_DONE not in response.text:
+        raise exceptions.ReshapeUnanswered(error=f"{response.status_code} {response.text}")
     raise exceptions.ReshapeFailed(error=response.text)

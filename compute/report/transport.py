@@ -19,6 +19,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
 from compute.report.promised import as_promised
@@ -232,6 +233,28 @@ def rebuilds_adapter(
             raise
 
     return watched
+
+
+def never_sent(failure: BaseException) -> bool:
+    """Whether a request that failed never got as far as placement.
+
+    That is sure where there was no endpoint, no token or no connection. A connection that breaks
+    later may have carried the whole request.
+    """
+    before = (ksa_exc.CatalogException, ksa_exc.DiscoveryFailure, ksa_exc.AuthorizationFailure)
+    if isinstance(failure, (*before, ksa_exc.MissingAuthPlugin)):
+        return True
+    waiting, seen = [failure], set()
+    while waiting:
+        cause = waiting.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        if isinstance(cause, (NewConnectionError, ConnectTimeoutError)):
+            return True
+        known = (cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args)
+        waiting += [one for one in known if isinstance(one, BaseException)]
+    return not isinstance(failure, ksa_exc.ClientException)
 
 
 def reached(answer: _R | None) -> _R:

@@ -206,25 +206,29 @@ class NodeRecords:
             self._copy_resources(self.compute_nodes[nodename], resources)
             return False
         known = self.cell.compute_nodes.by_uuid(resources["uuid"], include_deleted=True)
-        if known is None:
-            self._create(resources)
+        if known is None and (known := self._create(resources)) is None:
             return True
         self._adopt(context, known, resources, startup)
         return False
 
-    def _create(self, resources: dict[str, Any]) -> None:
+    def _create(self, resources: dict[str, Any]) -> ComputeNode | None:
+        """Make the node's record; return the one that another start made meanwhile, if it did."""
         nodename = resources["hypervisor_hostname"]
         node = ComputeNode(uuid=resources["uuid"], host=self.host, hypervisor_hostname=nodename)
         self._copy_resources(node, resources, initial=True)
         try:
             self.cell.compute_nodes.create(node)
         except DuplicateRecord as error:
+            known = self.cell.compute_nodes.by_uuid(node.uuid, include_deleted=True)
+            if known is not None:
+                return known
             raise exceptions.InvalidConfiguration(
                 f"Node {nodename} of {self.host} is recorded with another uuid than {node.uuid}. "
                 "Restore its node identity file, or remove the record."
             ) from error
         LOG.info("Compute node record created for %s with uuid %s", nodename, node.uuid)
         self.compute_nodes[nodename] = node
+        return None
 
     def _adopt(
         self, context: RequestContext, node: ComputeNode, resources: dict[str, Any], startup: bool

@@ -30,7 +30,12 @@ _LONGEST_PAUSE = 0.5
 
 _R = TypeVar("_R")
 
-_CHANGED = (exceptions.ResourceProviderUpdateConflict, exceptions.PlacementReshapeConflict)
+_CHANGED = (
+    exceptions.ResourceProviderUpdateConflict,
+    exceptions.ResourceProviderCreationConflict,
+    exceptions.ResourceProviderVanished,
+    exceptions.PlacementReshapeConflict,
+)
 
 
 @dataclass(frozen=True)
@@ -52,10 +57,10 @@ class Patience:
     def until_undisturbed(self, attempt: Callable[[], _R], what: str) -> _R:
         """Return what `attempt` returns once no other writer got in its way.
 
-        Raises the last conflict: ResourceProviderUpdateConflict or PlacementReshapeConflict. A
-        provider that can't be created because somebody else just did is found by the next try;
-        as it may also be a name that another provider has for good, ATTEMPTS tries must do:
-        ResourceProviderCreationFailed.
+        Raises the last conflict, a PlacementAPIConflict. A
+        provider that can't be created, and isn't known to be made by another writer of the tree
+        just now, may have a name that another provider has for good: ATTEMPTS tries must do for
+        it. Raises ResourceProviderCreationFailed then.
         """
         deadline = self.clock() + self.seconds
         tries = 0
@@ -63,10 +68,6 @@ class Patience:
             tries += 1
             try:
                 return attempt()
-            except exceptions.ResourceProviderCreationFailed as failure:
-                if tries >= ATTEMPTS:
-                    raise
-                LOG.debug("Updating %s again: %s", what, failure)
             except _CHANGED as conflict:
                 # The usual way: each allocation changes the generation of its providers.
                 LOG.debug("Updating %s again: %s", what, conflict)
@@ -79,6 +80,10 @@ class Patience:
                     )
                     raise
                 self.sleep(pause)
+            except exceptions.ResourceProviderCreationFailed as failure:
+                if tries >= ATTEMPTS:
+                    raise
+                LOG.debug("Updating %s again: %s", what, failure)
 
 
 def _pause(number: int) -> float:

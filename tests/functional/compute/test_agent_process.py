@@ -170,6 +170,24 @@ def test_the_host_driver_s_numa_nodes_take_over_when_numa_modelling_is_switched_
     assert list(held.values()) == [{"VCPU": 1}]
 
 
+@pytest.mark.parametrize(
+    "text", ["when: 2026-13-45", "a: " + "[" * 3000, "a: &a [*a]", "\0", "meta: [", "\udcff"]
+)
+def test_a_file_of_the_operator_s_that_makes_no_sense_exits_2_and_is_named(agent, tmp_path, text):
+    path = tmp_path / "provider.yaml"
+    path.write_text(text, errors="surrogateescape")
+    ended, told = agent.once(compute__provider_config_location=str(tmp_path))
+    assert (ended.returncode, told.count("\n")) == (2, 1)
+    assert str(path) in told
+
+
+def test_two_first_starts_at_once_both_exit_0(agent, outsider):
+    for starting in [agent.launch("--once"), agent.launch("--once")]:
+        told = starting.communicate(timeout=90)[1]
+        assert (starting.returncode, told) == (0, "")
+    assert outsider.exists(agent.uuid)
+
+
 def test_an_unreachable_placement_exits_3(agent):
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

@@ -10,7 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from compute import exceptions
 from compute.context import admin_context
 from compute.instances import Flavor, Instance
-from tests.functional.compute.compute_host import NestingDriver
+from tests.functional.compute.compute_host import ComputeHost, NestingDriver
 from virt.fake import (
     FakeMultiNodeDriver,
     MediumFakeDriver,
@@ -70,6 +70,46 @@ def writes_of_an_update(host):
 
 def ratios(outsider, uuid):
     return {name: held["allocation_ratio"] for name, held in outsider.inventory(uuid).items()}
+
+
+def test_two_first_starts_at_once_share_one_record(host, outsider):
+    rival = ComputeHost(host.conf, host.new_adapter)
+
+    class OvertakenDriver(MediumFakeDriver):
+        """While it starts, another service of the host starts, from the first line to the last."""
+
+        def init_host(self, name):
+            super().init_host(name)
+            rival.start()
+
+    host.start(OvertakenDriver)
+    rival.cell.close()
+    assert (host.outcome.failures, rival.outcome.failures) == ({}, {})
+    assert len(host.cell.services.all()) == len(host.cell.compute_nodes.all()) == 1
+    assert host.manager.rt.service_ref == rival.manager.rt.service_ref
+    assert writes_of_an_update(host) == []
+
+
+def test_a_node_s_record_that_another_start_makes_first_is_taken_over(host):
+    rival = ComputeHost(host.conf, host.new_adapter)
+    overtaken = []
+
+    def prepare(host):
+        by_uuid = host.cell.compute_nodes.by_uuid
+
+        def look(uuid, include_deleted=False):
+            found = by_uuid(uuid, include_deleted=include_deleted)
+            if include_deleted and not overtaken:
+                overtaken.append(uuid)
+                rival.start()
+            return found
+
+        host.cell.compute_nodes.by_uuid = look
+
+    host.start(prepare=prepare)
+    rival.cell.close()
+    assert (len(overtaken), host.outcome.failures) == (1, {})
+    assert len(host.cell.compute_nodes.all()) == 1
 
 
 def test_r2_a_second_update_writes_nothing(host):

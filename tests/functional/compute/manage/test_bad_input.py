@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.report import SchedulerReportClient
@@ -95,6 +96,16 @@ class TestTheDatabase:
         assert "refused" in found.err
         assert "secret" not in found.err
 
+    @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
+    @pytest.mark.parametrize("command", UNUSABLE)
+    def test_that_is_in_memory(self, host, command, url):
+        host.url = url
+        host.configure()
+        for flags in [(), ("--dry-run",)] if "migrate" in command else [()]:
+            found = host.run(command, *flags)
+            assert (found.code, found.out, found.err.count("\n")) == (127, "", 1)
+            assert "is a database in memory" in found.err
+
     @pytest.mark.parametrize("url", ["no-url-with-a-secret", ""])
     def test_that_is_not_named(self, host, url):
         host.url = url
@@ -179,6 +190,74 @@ def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypa
     assert "Failed to get resource provider" in found.err
     found = nodes.run("migrate_compute_inventory", "--node", "node-a")
     assert (found.code, "no reshape needed" in found.out) == (0, True)
+
+
+class TestALostAnswer:
+    """The connection breaks after `POST /reshaper` was sent."""
+
+    @pytest.mark.parametrize("done", [True, False])
+    def test_is_told_and_the_next_run_does_what_is_left(self, nodes, monkeypatch, done):
+        post = SchedulerReportClient.post
+
+        def lose(client, url, *args, **kwargs):
+            if url != "/reshaper" or done:
+                answer = post(client, url, *args, **kwargs)
+            if url == "/reshaper":
+                raise ksa_exc.ConnectFailure("Connection aborted.")
+            return answer
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SchedulerReportClient, "post", lose)
+            found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err.count("\n")) == (3, 1)
+        assert "either all of it is done or nothing. Start again" in found.err
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, "no reshape needed" in found.out) == (0, done)
+        with nodes.placement() as outsider:
+            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
+
+
+class TestAnotherRunAtTheSameTime:
+    @pytest.mark.parametrize("moment", ["name", "uuid"])
+    def test_that_makes_a_child_first_is_no_failure(self, nodes, monkeypatch, moment):
+        post, met = SchedulerReportClient.post, []
+
+        def meet(client, url, body, *args, **kwargs):
+            if url == "/resource_providers" and not met:
+                met.append(body["name"])
+                uuid = {"uuid": body["uuid"]} if moment == "uuid" else {}
+                with nodes.placement() as outsider:
+                    outsider.provider(body["name"], body["parent_provider_uuid"], **uuid)
+            return post(client, url, body, *args, **kwargs)
+
+        monkeypatch.setattr(SchedulerReportClient, "post", meet)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err, len(met)) == (0, "", 1)
+        with nodes.placement() as outsider:
+            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
+
+    def test_that_takes_a_child_s_name_in_another_tree_is_told_at_once(self, nodes):
+        with nodes.placement() as outsider:
+            outsider.provider("node-a_numa0")
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err.count("\n")) == (1, 1)
+        assert "Failed to create resource provider node-a_numa0" in found.err
+
+    def test_that_removes_a_child_while_it_is_read_is_no_failure(self, nodes, monkeypatch):
+        with nodes.placement() as outsider:
+            child = outsider.provider("node-a-left", parent=node_uuid("node-a"))
+        get, met = SchedulerReportClient.get, []
+
+        def meet(client, url, *args, **kwargs):
+            if url == f"/resource_providers/{child}/inventories" and not met:
+                met.append(url)
+                with nodes.placement() as outsider:
+                    outsider.call("DELETE", f"/resource_providers/{child}")
+            return get(client, url, *args, **kwargs)
+
+        monkeypatch.setattr(SchedulerReportClient, "get", meet)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err, len(met)) == (0, "", 1)
 
 
 class TestAConflictingWriter:
