@@ -263,7 +263,7 @@ class TestAnotherRunAtTheSameTime:
 class TestAConflictingWriter:
     @pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 3)])
     def test_is_met_four_times_before_it_is_3(self, nodes, times, code):
-        nodes.configure(f"{DRIVERS}.ContestedNodes")
+        nodes.configure(f"{DRIVERS}.ContestedNodes", "[berth]\nconflict_retry_time = 0\n")
         nodes.write(CONTESTS, {"left": times})
         found = nodes.run("migrate_compute_inventory", "--node", "node-a")
         assert (found.code, found.err.count("\n")) == (code, int(code > 0))
