@@ -30,6 +30,8 @@ class Board:
         )
         #: how many variables there are
         self.size = len(options)
+        #: about what it takes to look ahead, in steps of the budget
+        self.width = len(locals_) * self.size // 4
         self._options = [options[index] for index in self._order]
         variables = [shape.variables[index] for index in self._order]
         column = {key: number for number, key in enumerate(shape.contested)}

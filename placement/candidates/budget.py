@@ -89,9 +89,10 @@ class Budget:
 
         :param problem: what they are kept for
         """
-        if not self.has_room_for(size):
-            raise OutOfMemory(problem)
         self.kept += size
+        if self.size is not None and self.kept > self.size:
+            self.kept -= size
+            raise OutOfMemory(problem)
 
     def has_room_for(self, size: int) -> bool:
         """Whether as many bytes more may be kept."""

@@ -11,36 +11,46 @@ from collections.abc import Iterator, Sequence
 from placement.candidates.board import Board, Solution
 from placement.candidates.budget import Budget
 from placement.candidates.problem import Local, Shape
-from placement.candidates.subtrees import Parts
+from placement.candidates.subtrees import Parts, Top
 
 #: what a step of the search with a look ahead costs, in steps of the budget
 _LOOKING = 20
+#: steps of the search that are noted together
+_STRIDE = 64
 
 
 def solutions(
-    shape: Shape,
-    locals_: Sequence[Local],
-    budget: Budget | None = None,
-    source: random.Random | None = None,
+    shape: Shape, locals_: Sequence[Local], budget: Budget | None = None
 ) -> Iterator[Solution]:
     """All valid choices of a local for each variable (allocation-candidates.md 2.6).
 
     Raises SearchEnded when the budget is used up.
-
-    :param source: tries the locals in a random order; None: in their own
     """
-    spent = budget or Budget()
-    return Parts(shape, locals_, spent).each(
-        lambda options, tops: assignments(Board(shape, locals_, options, tops), spent, source)
-    )
+    return solutions_of(Parts(shape, locals_, budget or Budget()))
+
+
+def solutions_of(parts: Parts, source: random.Random | None = None) -> Iterator[Solution]:
+    """All solutions that a problem has in its parts. Raises SearchEnded.
+
+    :param source: tries all in a random order; None: in their own
+    """
+
+    def assigned(options: list[int], tops: list[Top]) -> Iterator[Solution]:
+        board = Board(parts.shape, parts.locals, options, tops)
+        return assignments(board, parts.budget, source)
+
+    return parts.each(assigned, source)
 
 
 def assignments(
     board: Board, budget: Budget, source: random.Random | None = None
 ) -> Iterator[Solution]:
     """The valid choices that begin on an empty board."""
-    if not board.is_hopeful(0):
-        return
+    if source is None:
+        # a look at all; searches in a random order are many, and of what has solutions
+        budget.spend(board.width)
+        if not board.is_hopeful(0):
+            return
     dead_ends = _DeadEnds(board, budget)
     try:
         yield from _walk(board, budget, dead_ends, source)
@@ -56,10 +66,14 @@ def _walk(
     found_before = [0] * board.size
     missing = [0] * (board.size + 1)
     missing[0] = board.nothing_hit
-    found, depth = 0, 0
+    found, depth, steps = 0, 0, 0
+    may_take, still_missing, take = board.may_take, board.still_missing, board.take
     left[0] = board.open(0)
     while depth >= 0:
-        budget.spend()
+        steps += 1
+        if steps == _STRIDE:
+            budget.spend(steps)
+            steps = 0
         if not left[depth]:
             if found == found_before[depth]:
                 dead_ends.note(depth, missing[depth])
@@ -70,9 +84,9 @@ def _walk(
         low = left[depth] & -left[depth] if source is None else _any_bit(left[depth], source)
         left[depth] ^= low
         local = low.bit_length() - 1
-        if not board.may_take(depth, local):
+        if not may_take(depth, local):
             continue
-        hit = board.still_missing(depth, local, missing[depth])
+        hit = still_missing(depth, local, missing[depth])
         if hit is None:
             continue
         if depth == last:
@@ -80,7 +94,7 @@ def _walk(
             board.chosen[depth] = local
             yield board.solution()
             continue
-        board.take(depth, local)
+        take(depth, local)
         depth += 1
         missing[depth] = hit
         found_before[depth] = found
@@ -114,7 +128,7 @@ class _DeadEnds:
         """Whether something may be behind what is taken now."""
         if not self._careful:
             return True
-        self._budget.spend(_LOOKING)
+        self._budget.spend(_LOOKING + self._board.width)
         if self._states and self._board.state(depth, missing) in self._states:
             return False
         return self._board.is_hopeful(depth)

@@ -102,7 +102,7 @@ class _Count:
         board = self._board
         if depth == board.size:
             return 1
-        self._budget.spend(_COUNTING)
+        self._budget.spend(_COUNTING + board.width)
         key = board.state(depth, missing)
         known = self._counted.get(key)
         if known is not None:

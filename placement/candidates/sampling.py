@@ -101,10 +101,10 @@ class Draw:
         ends = self._ends(weights)
         if ends[-1] > self._limit:
             if any(isinstance(weight, RawDraws) for weight in weights):
-                self._draw(weights, ends, _MISSES + _MISSES_EACH * self._limit)
+                self._draw(weights, ends, patient=False)
                 self._descend(weights)
             else:
-                self._draw(weights, ends, None)
+                self._draw(weights, ends, patient=True)
         if len(self) < self._limit:
             self._list()
 
@@ -132,22 +132,27 @@ class Draw:
         totals = (n * len(family) for n, family in zip(numbers, self._families, strict=True))
         return list(itertools.accumulate(totals, initial=0))
 
-    def _draw(self, weights: "list[int | RawDraws]", ends: list[int], misses: int | None) -> None:
-        """By number, as long as there are enough hits."""
+    def _draw(self, weights: "list[int | RawDraws]", ends: list[int], patient: bool) -> None:
+        """By number.
+
+        :param patient: whether to go on, however often nothing new is drawn
+        """
+        misses = 0
         for number in self._numbers(ends[-1]):
-            if len(self) >= self._limit or misses == 0:
+            if len(self) >= self._limit:
+                return
+            if not patient and misses >= _MISSES + _MISSES_EACH * len(self):
                 return
             which = bisect.bisect_right(ends, number) - 1
             family, weight = self._families[which], weights[which]
-            tree, rank = divmod(
-                number - ends[which], (ends[which + 1] - ends[which]) // len(family)
-            )
+            count = weight.count if isinstance(weight, RawDraws) else weight
+            tree, rank = divmod(number - ends[which], count)
             if isinstance(weight, RawDraws):
                 solution = weight.draw(self._source)
             else:
                 solution = family.solved.ranked(rank)
-            if (solution is None or not self._add(which, tree, solution)) and misses is not None:
-                misses -= 1
+            if solution is None or not self._add(which, tree, solution):
+                misses += 1
 
     def _numbers(self, count: int) -> Iterator[int]:
         """Numbers below `count`, without end; those that nearly all are drawn come once."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from placement.candidates.board import Solution
 from placement.candidates.budget import Budget, SearchEnded
-from placement.candidates.combine import solutions
+from placement.candidates.combine import solutions_of
 from placement.candidates.lottery import Allowance, Lottery, RawDraws
 from placement.candidates.problem import Local, Shape
-from placement.candidates.subtrees import options_of
+from placement.candidates.subtrees import Parts
 
 #: bytes that a solution takes while the search lasts: so many, and so many for each variable
 _SOLUTION, _CHOICE = 120, 8
@@ -38,7 +38,8 @@ class Solved:
         root: int,
     ) -> None:
         self._shape, self._locals, self._budget = shape, locals_, budget
-        self._stream: Iterator[Solution] = solutions(shape, locals_, budget)
+        self._parts = Parts(shape, locals_, budget)
+        self._stream: Iterator[Solution] = solutions_of(self._parts)
         self._size = _SOLUTION + _CHOICE * len(shape.variables)
         self._picked: list[Solution] = []
         self._lottery: Lottery | None = None
@@ -80,10 +81,9 @@ class Solved:
 
     def options(self) -> list[tuple[str, int]]:
         """The suffix of each variable, and how many providers can serve it by themselves."""
-        masks = options_of(self._shape, self._locals)
         return [
             (variable.suffix, mask.bit_count())
-            for variable, mask in zip(self._shape.variables, masks, strict=True)
+            for variable, mask in zip(self._shape.variables, self._parts.options, strict=True)
         ]
 
     def combinations(self) -> int:
@@ -114,7 +114,7 @@ class Solved:
 
     def any_one(self, source: random.Random) -> Solution | None:
         """Some solution; which, is left to chance, but not evenly. None if there is none."""
-        return next(solutions(self._shape, self._locals, self._budget, source), None)
+        return next(solutions_of(self._parts, source), None)
 
     def keep(self, solution: Solution) -> int:
         """Keep a solution that wasn't found in order; answers a number for `at`."""

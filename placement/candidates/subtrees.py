@@ -5,6 +5,7 @@ don't overlap.
 """
 
 import collections
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -43,27 +44,33 @@ class Parts:
     """
 
     def __init__(self, shape: Shape, locals_: Sequence[Local], budget: Budget) -> None:
-        self._shape, self._locals, self._budget = shape, locals_, budget
+        self.shape, self.locals, self.budget = shape, locals_, budget
         self.options = options_of(shape, locals_)
         self._exclusive = [shape.isolate and variable.suffixed for variable in shape.variables]
         self._constraints: list[tuple[frozenset[int], int]] = []
+        self._possible: bool | None = None
         self._careful = False
         self._hopeless: set[object] = set()
         self._symmetry: _Symmetry | None = None
 
-    def each(self, solve: Solve[T]) -> Iterator[T]:
-        """What `solve` finds in each part."""
+    def each(self, solve: Solve[T], source: random.Random | None = None) -> Iterator[T]:
+        """What `solve` finds in each part; it may be called again and again.
+
+        :param source: tries tops in a random order; None: in their own
+        """
         if not all(self.options):
             return
-        if not self._shape.subtrees:
+        if not self.shape.subtrees:
             yield from solve(self.options, [])
             return
-        if not self._narrow():
+        if self._possible is None:
+            self._possible = self._narrow()
+        if not self._possible:
             return
         try:
-            yield from self._descend(0, self.options, [], solve)
+            yield from self._descend(0, self.options, [], solve, source)
         finally:
-            self._budget.forget(len(self._hopeless))
+            self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
 
     def _narrow(self) -> bool:
@@ -72,7 +79,7 @@ class Parts:
         while options != before:
             before = list(options)
             self._constraints = []
-            for members in self._shape.subtrees:
+            for members in self.shape.subtrees:
                 tops, reached = 0, dict.fromkeys(members, 0)
                 for top in bits(_union(options, members)):
                     narrowed = self._below(members, top, options)
@@ -91,8 +98,8 @@ class Parts:
 
     def _below(self, members: frozenset[int], top: int, options: list[int]) -> list[int] | None:
         """The options with those of the members in the top's subtree; None if one has none."""
-        self._budget.spend()
-        below = self._locals[top].below
+        self.budget.spend()
+        below = self.locals[top].below
         narrowed = list(options)
         used = False
         for index in members:
@@ -117,7 +124,7 @@ class Parts:
 
     def _apart(self, masks: Sequence[int]) -> bool:
         """Whether there is a local for each mask, and no two have the same."""
-        self._budget.spend(10)
+        self.budget.spend(10 + len(self.locals))
         kinds: dict[int, int] = {}
         able: dict[int, int] = collections.Counter()
         wants: dict[int, int] = collections.Counter()
@@ -130,13 +137,21 @@ class Parts:
         return can_supply(wants, ((kind, 1) for kind in able.values()))
 
     def _descend(
-        self, number: int, options: list[int], tops: list[Top], solve: Solve[T]
+        self,
+        number: int,
+        options: list[int],
+        tops: list[Top],
+        solve: Solve[T],
+        source: random.Random | None,
     ) -> Iterator[T]:
         if number == len(self._constraints):
             yield from solve(options, tops)
             return
         members, possible = self._constraints[number]
-        for top in bits(possible):
+        order = list(bits(possible))
+        if source is not None:
+            source.shuffle(order)
+        for top in order:
             narrowed = self._below(members, top, options)
             if narrowed is None:
                 continue
@@ -148,18 +163,18 @@ class Parts:
             if self._careful and not self._is_hopeful(narrowed, chosen):
                 continue
             found = False
-            for item in self._descend(number + 1, narrowed, chosen, solve):
+            for item in self._descend(number + 1, narrowed, chosen, solve, source):
                 found = True
                 yield item
             if not found:
                 self._careful = True
-                if self._budget.remember():
+                if self.budget.remember():
                     self._hopeless.add(self._state(chosen))
 
     def _is_hopeful(self, options: list[int], tops: list[Top]) -> bool:
         if self._hopeless and self._state(tops) in self._hopeless:
             return False
-        self._budget.spend(50)
+        self.budget.spend(50)
         if not all(self._can_serve(members, top, options) for members, top in tops):
             return False
         fixed = self._on_top(options, tops)
@@ -177,7 +192,7 @@ class Parts:
             here = {index for index in members if options[index] >> top & 1}
             known = able.setdefault(top, here)
             # a top that no two variables may have needs one that is in all of its constraints
-            able[top] = known & here if self._shape.isolate else known | here
+            able[top] = known & here if self.shape.isolate else known | here
         if not self._apart([sum(1 << index for index in here) for here in able.values()]):
             return None
         fixed = list(options)
@@ -188,12 +203,12 @@ class Parts:
 
     def _state(self, tops: list[Top]) -> object:
         """What the rest of the search depends on, equal subtrees being told apart no more."""
-        self._budget.spend(20 + len(self._locals))
+        self.budget.spend(20 + len(self.locals))
         if self._symmetry is None or self._symmetry.is_full:
             # what was remembered speaks of the old one's codes
-            self._budget.forget(len(self._hopeless))
+            self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
-            self._symmetry = _Symmetry(self._shape, self._locals)
+            self._symmetry = _Symmetry(self.shape, self.locals)
         return self._symmetry.state(tops)
 
 
