@@ -58,7 +58,7 @@ def check_specs(texts: Iterable[str]) -> None:
     for text in texts:
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise exceptions.PlacementPciException(
                 error=f"[pci]device_spec {text!r}: {error}"
             ) from error

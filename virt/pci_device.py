@@ -95,7 +95,7 @@ def parse_device_specs(texts: Sequence[str]) -> list[DeviceSpec]:
             values = json.loads(text)
             for value in values if isinstance(values, list) else [values]:
                 specs.append(_spec(value))
-        except (ValueError, re.error) as error:
+        except (ValueError, RecursionError, re.error) as error:
             raise exceptions.InvalidConfiguration(f"{_OPTION} {text!r}: {error}") from error
     return specs
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Generic
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 
 from compute.aggregate_record import Aggregate, HostMapping
 from compute.cell_database import schema, tables
@@ -81,9 +81,18 @@ class SQLStore(Generic[R]):
 
     def find(self, **wanted: Any) -> list[R]:
         query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [self._record(row._mapping) for row in rows]
+        try:
+            with self._engine.connect() as connection:
+                rows = connection.execute(query).all()
+            return [self._record(row._mapping) for row in rows]
+        except OperationalError:
+            # Locked, say: another time it works.
+            raise
+        except (DatabaseError, ValueError, TypeError, AttributeError) as error:
+            raise InvalidConfiguration(
+                f"The compute node records in {self._engine.url.database} are damaged: table "
+                f"{self._table.name}: {getattr(error, 'orig', error)}"
+            ) from error
 
     def _wanted(self, wanted: Mapping[str, Any]) -> sa.ColumnElement[bool]:
         return sa.and_(

@@ -101,6 +101,10 @@ def _parser() -> argparse.ArgumentParser:
 def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
     try:
         return config.load(config_arguments(arguments))
+    except UnicodeDecodeError as error:
+        # It doesn't tell the file.
+        given = " ".join(config_arguments(arguments))
+        raise Failure(BAD_CONFIGURATION, f"{given}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
         raise Failure(BAD_CONFIGURATION, error) from error
 

@@ -76,6 +76,9 @@ def load_configuration(
     """
     try:
         conf = config.load(config_arguments, overrides=overrides)
+    except UnicodeDecodeError as error:
+        # It doesn't tell the file.
+        raise InvalidInput(f"{' '.join(config_arguments)}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
         raise InvalidInput(error) from error
     set_up_logging(conf, PROGRAM, brief=True)

@@ -28,6 +28,7 @@ from compute.cli.heal_allocations import heal_allocations
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
 from compute.cli.tree import tree
+from compute.exceptions import InvalidConfiguration
 from compute.interruption import termination_interrupts
 
 CATEGORIES: Mapping[str, Mapping[str, Command]] = {
@@ -80,7 +81,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
             exit_code = command(arguments.arguments, config_arguments(arguments))
             sys.stdout.flush()
             return exit_code
-    except InvalidInput as error:
+    except (InvalidInput, InvalidConfiguration) as error:
         say(PROGRAM, error)
         return INVALID
     except KeyboardInterrupt:

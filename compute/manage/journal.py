@@ -124,7 +124,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
     *lines, cut_short = text.split("\n")
     try:
         found = [json.loads(line) for line in lines]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise JournalUnusable(f"{path} is no journal: {error}") from error
     if not all(isinstance(entry, dict) and entry.keys() >= FIELDS for entry in found):
         raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(FIELDS)}")

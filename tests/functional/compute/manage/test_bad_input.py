@@ -192,6 +192,30 @@ def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypa
     assert (found.code, "no reshape needed" in found.out) == (0, True)
 
 
+class TestADamagedFile:
+    @pytest.mark.parametrize("details", ["not json", "[1]"])
+    def test_of_records_is_127_and_named(self, host, details):
+        connection = sqlite3.connect(host.state / "berth-compute.db")
+        connection.execute("UPDATE compute_nodes SET details = ?", (details,))
+        connection.commit()
+        connection.close()
+        found = host.run("migrate_compute_inventory", "--dry-run")
+        assert (found.code, found.err.count("\n")) == (127, 1)
+        assert str(host.state / "berth-compute.db") in found.err
+
+    def test_of_configuration_is_127_and_named(self, host):
+        host.file.write_bytes(b"\xff\xfe[DEFAULT]")
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, str(host.file) in found.err) == (127, True)
+
+    @pytest.mark.parametrize("content", [b"\xff\x00", b"[" * 100000 + b"\n", b"{}\n"])
+    def test_of_a_journal_is_127_and_named(self, host, content):
+        path = host.folder / "journal"
+        path.write_bytes(content)
+        found = host.run("audit", "--undo", str(path))
+        assert (found.code, found.err.count("\n"), str(path) in found.err) == (127, 1, True)
+
+
 class TestALostAnswer:
     """The connection breaks after `POST /reshaper` was sent."""
 
