@@ -1,0 +1,123 @@
+"""The front of a worker: bounds on connections and on what waits; threads wait for nobody."""
+
+import contextlib
+import http.client
+import os
+import socket
+import threading
+
+import pytest
+
+from placement.serving import front
+from placement.serving.front import Front
+
+PATIENCE = 60
+LARGE = 30_000_000
+
+
+class Application:
+    """Answers at once; `/large` at length, `/held` when it is told to."""
+
+    def __init__(self):
+        self.begun = threading.Semaphore(0)
+        self.go_on = threading.Event()
+
+    def __call__(self, environ, start_response):
+        path = environ["PATH_INFO"]
+        if path == "/held":
+            self.begun.release()
+            self.go_on.wait(PATIENCE)
+        body = b"x" * (LARGE if path == "/large" else 2)
+        start_response("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+
+@pytest.fixture
+def application():
+    return Application()
+
+
+@pytest.fixture
+def serve(application):
+    """Starts a front with one thread; answers a function that connects to it."""
+    with contextlib.ExitStack() as stack:
+
+        def serve(connections=1_000):
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            address = listener.getsockname()
+            listener.setblocking(False)
+            wake_up, wake = os.pipe()
+            served = Front(application, [listener], wake_up, 1, connections, PATIENCE, 1_000)
+            stopped = threading.Event()
+
+            def run():
+                while not stopped.is_set():
+                    served.turn(0.05)
+                served.stop_accepting()
+                served.close()
+
+            loop = threading.Thread(target=run)
+            loop.start()
+
+            def stop():
+                application.go_on.set()
+                stopped.set()
+                loop.join()
+                os.close(wake_up)
+                os.close(wake)
+
+            stack.callback(stop)
+
+            def connect():
+                client = http.client.HTTPConnection(*address, timeout=PATIENCE)
+                stack.callback(client.close)
+                client.connect()
+                return client
+
+            return connect
+
+        yield serve
+
+
+def status(client, path="/x"):
+    client.request("GET", path)
+    answer = client.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_one_more_connection_ends_the_one_waited_for_longest(serve):
+    # the listener and its own pipe count, too
+    connect = serve(connections=5)
+    first, second, third = connect(), connect(), connect()
+    assert [status(one) for one in (third, second, first)] == [200] * 3
+    assert status(connect()) == 200
+    with pytest.raises((http.client.HTTPException, OSError)):
+        status(third)
+    assert (status(first), status(second)) == (200, 200)
+
+
+def test_an_answer_that_nobody_reads_keeps_no_thread(serve):
+    connect = serve()
+    slow = connect()
+    slow.request("GET", "/large")
+    assert status(connect()) == 200
+    answer = slow.getresponse()
+    assert len(answer.read()) == LARGE
+
+
+def test_what_needs_no_identity_does_not_wait_for_others(serve, application):
+    connect = serve()
+    held = connect()
+    held.request("GET", "/held")
+    assert application.begun.acquire(timeout=PATIENCE)
+    assert status(connect(), "/") == 200
+    application.go_on.set()
+    assert held.getresponse().status == 200
+
+
+def test_when_too_many_wait_the_next_is_told_so(serve, application, monkeypatch):
+    monkeypatch.setattr(front, "MOST_WAITING", 0)
+    connect = serve()
+    assert status(connect()) == 503
+    assert status(connect(), "/") == 200
