@@ -28,6 +28,8 @@ MAY_IMPORT = {
         "microversions",
         "policies",
         "schemas",
+        # whether it was the database that failed, and how
+        "storage.dialects",
         "storage.engine",
     },
     "handlers": {
