@@ -78,7 +78,7 @@ class Claiming(WrittenAllocations):
         with self._locks.of(nodename):
             node = self.compute_nodes[nodename]
             self._forget_instance(context, instance, node, None, [], [])
-            self._update_after_abort(context, node)
+            self._update_after_release(context, node)
 
     def update_usage(self, context: RequestContext, instance: Instance, nodename: str) -> None:
         """Count a tracked instance as it is now; one that is deleted gives its share back."""
@@ -90,10 +90,11 @@ class Claiming(WrittenAllocations):
                 self._untrack(instance, nodename)
                 is_deleted = instance.vm_state == DELETED
                 self._release(context, instance.uuid, node, is_deleted)
+                self._update_after_release(context, node)
             else:
                 self._track(instance, nodename)
                 self._note_usage(nodename)
-            self._update(context, node)
+                self._update(context, node)
 
     # Moves
 
@@ -247,7 +248,7 @@ class Claiming(WrittenAllocations):
                 self._abort_move(context, instance, node, migration)
             else:
                 self._leave_source(context, instance, node, migration)
-            self._update_after_abort(context, node)
+            self._update_after_release(context, node)
 
     def drop_move_claim_at_source(
         self, context: RequestContext, instance: Instance, migration: Migration
@@ -260,7 +261,7 @@ class Claiming(WrittenAllocations):
                 return
             node = self.compute_nodes[nodename]
             self._leave_source(context, instance, node, migration)
-            self._update_after_abort(context, node)
+            self._update_after_release(context, node)
 
     def drop_move_claim_at_dest(
         self, context: RequestContext, instance: Instance, migration: Migration
@@ -279,7 +280,7 @@ class Claiming(WrittenAllocations):
                 return
             node = self.compute_nodes[nodename]
             self._give_up(context, instance, node, Side.NEW, migration)
-            self._update_after_abort(context, node)
+            self._update_after_release(context, node)
 
     def _end(self, migration: Migration, status: str) -> None:
         migration.status = status
@@ -418,7 +419,7 @@ class Claiming(WrittenAllocations):
                 )
         self._update(context, node)
 
-    def _update_after_abort(self, context: RequestContext, node: ComputeNode) -> None:
+    def _update_after_release(self, context: RequestContext, node: ComputeNode) -> None:
         """Report what is left. The share is given back already: a failure is logged."""
         try:
             self._update(context, node)
