@@ -1,4 +1,4 @@
-"""PlacementDirect: the service inside a client's process (rest-api.md 7.6, DESIGN D12).
+"""PlacementDirect: the service inside a client's process (rest-api.md 7.6, architecture.rst D12).
 
 Requests go through the whole HTTP stack of the service, but through no socket: a transport of our
 own hands them to the application in the form that wsgi-intercept gives them. Nothing is patched, so

@@ -1,4 +1,4 @@
-"""GET /allocation_candidates as a chain over a snapshot of the cloud (DESIGN D4, D5).
+"""GET /allocation_candidates as a chain over a snapshot of the cloud (architecture.rst D4, D5).
 
 request → snapshot → filter (masks of providers, roots) → combine (per tree) → limit → render.
 """

@@ -1,4 +1,4 @@
-"""A snapshot against the tables it was made of, row by row (DESIGN D4).
+"""A snapshot against the tables it was made of, row by row (architecture.rst D4).
 
 Sums and digests can be equal by bad luck, or differ by rounding. So all rows are read, some
 thousand at a time, and compared as they are. What no search can see – inventories, traits and

@@ -1,4 +1,4 @@
-"""Accounting for what each step of a search removed (DESIGN D13)."""
+"""Accounting for what each step of a search removed (architecture.rst D13)."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Why a request has the candidates it has, or none (DESIGN D13)."""
+"""Why a request has the candidates it has, or none (architecture.rst D13)."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The snapshot a process works with, always as new as the database (DESIGN D4)."""
+"""The snapshot a process works with, always as new as the database (architecture.rst D4)."""
 
 import dataclasses
 import gc

@@ -1,4 +1,4 @@
-"""Snapshots from the database: all of it at first, then what changed (DESIGN D4)."""
+"""Snapshots from the database: all of it at first, then what changed (architecture.rst D4)."""
 
 import collections
 import dataclasses

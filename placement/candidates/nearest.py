@@ -1,4 +1,4 @@
-"""What a request without candidates fell short of (DESIGN D13)."""
+"""What a request without candidates fell short of (architecture.rst D13)."""
 
 import dataclasses
 from collections.abc import Iterator

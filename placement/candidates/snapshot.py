@@ -1,4 +1,4 @@
-"""The columnar view of the cloud that searches work on (DESIGN D4)."""
+"""The columnar view of the cloud that searches work on (architecture.rst D4)."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`placement-api`: the service under gunicorn and waitress (DESIGN D8).
+"""`placement-api`: the service under gunicorn and waitress (architecture.rst D8).
 
 Without any configuration it serves this machine alone: SQLite in the working directory, schema
 synced, and a token that is believed instead of checked.

@@ -1,4 +1,4 @@
-"""The change feed: which providers each write touched (DESIGN D4).
+"""The change feed: which providers each write touched (architecture.rst D4).
 
 Written inside the operation's own transaction, so that whoever reads the feed after a commit knows
 of everything that commit did. A reader's `Cursor` says how far it has read in each lane. Within a

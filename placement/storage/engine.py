@@ -1,4 +1,4 @@
-"""The database: one view per read, one transaction per write, bounded retry (DESIGN D3)."""
+"""The database: one view per read, one transaction per write, bounded retry (architecture.rst D3)."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""Lanes: places in the change feed that are given in commit order (DESIGN D4).
+"""Lanes: places in the change feed that are given in commit order (architecture.rst D4).
 
 A write takes a lane that no other write has, and keeps it until it ends: the row lock sees to that.
 So within a lane places follow each other as the commits do, without a gap, and what a rolled back

@@ -1,4 +1,4 @@
-"""Bring a database to the current schema, or say why it can't be taken over (DESIGN D2)."""
+"""Bring a database to the current schema, or say why it can't be taken over (architecture.rst D2)."""
 
 import pathlib
 import random

@@ -1,4 +1,4 @@
-"""What the candidates' snapshot reads: whole tables, or the rows of some providers (DESIGN D4).
+"""What the candidates' snapshot reads: whole tables, or the rows of some providers (architecture.rst D4).
 
 One statement per table and set of providers, never one per provider. `ids` None means all.
 """

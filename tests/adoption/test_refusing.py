@@ -1,4 +1,4 @@
-"""A database in an older or altered schema is refused with a list of what differs (DESIGN D2)."""
+"""A database in an older or altered schema is refused with a list of what differs (architecture.rst D2)."""
 
 import contextlib
 

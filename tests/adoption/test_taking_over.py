@@ -1,4 +1,4 @@
-"""A database of OpenStack Placement is taken over, and given back (DESIGN D2)."""
+"""A database of OpenStack Placement is taken over, and given back (architecture.rst D2)."""
 
 import time
 

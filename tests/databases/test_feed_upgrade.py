@@ -1,4 +1,4 @@
-"""The change feed of a database that an earlier version made (DESIGN D2, D4)."""
+"""The change feed of a database that an earlier version made (architecture.rst D2, D4)."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Only one process at a time changes the schema; who can't wait any longer says so (DESIGN D2)."""
+"""Only one process at a time changes the schema; who can't wait any longer says so (architecture.rst D2)."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What another writer commits between two statements of a write (DESIGN D3).
+"""What another writer commits between two statements of a write (architecture.rst D3).
 
 On databases where each statement sees what was committed before it; SQLite has one writer.
 """

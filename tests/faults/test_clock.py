@@ -1,4 +1,4 @@
-"""The machine's clock steps back: only what tells times shows it (DESIGN D4)."""
+"""The machine's clock steps back: only what tells times shows it (architecture.rst D4)."""
 
 import contextlib
 import email.utils

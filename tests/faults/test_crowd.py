@@ -1,4 +1,4 @@
-"""Many clients of one provider: what is there is given out, and nobody errs (DESIGN D3)."""
+"""Many clients of one provider: what is there is given out, and nobody errs (architecture.rst D3)."""
 
 import pytest
 

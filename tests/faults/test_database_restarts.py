@@ -1,4 +1,4 @@
-"""A database server that is killed and started again under load (DESIGN D3)."""
+"""A database server that is killed and started again under load (architecture.rst D3)."""
 
 import os
 import random

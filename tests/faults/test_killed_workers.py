@@ -1,4 +1,4 @@
-"""Workers that are killed while they write leave nothing half done (DESIGN D3, D4).
+"""Workers that are killed while they write leave nothing half done (architecture.rst D3, D4).
 
 `BERTH_TEST_KILLS` says how many are killed on each database.
 """

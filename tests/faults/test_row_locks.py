@@ -1,4 +1,4 @@
-"""Rows that other transactions hold locked, and deadlocks with them (DESIGN D3).
+"""Rows that other transactions hold locked, and deadlocks with them (architecture.rst D3).
 
 Other programs' transactions, since ours take their locks in one order. Not on SQLite, which has a
 single lock (`test_sqlite.py`).

@@ -1,4 +1,4 @@
-"""Services on different nodes of a Galera cluster are one service (DESIGN D3, D4)."""
+"""Services on different nodes of a Galera cluster are one service (architecture.rst D3, D4)."""
 
 import collections
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""A node of the cluster is killed and comes back while all write (DESIGN D3)."""
+"""A node of the cluster is killed and comes back while all write (architecture.rst D3)."""
 
 import collections
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""Rules that span rows hold across nodes, whose row locks are their own (DESIGN D3)."""
+"""Rules that span rows hold across nodes, whose row locks are their own (architecture.rst D3)."""
 
 import concurrent.futures
 

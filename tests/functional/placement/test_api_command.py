@@ -1,4 +1,4 @@
-"""placement-api: serving, and refusing to (DESIGN D8)."""
+"""placement-api: serving, and refusing to (architecture.rst D8)."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Every write says in its own transaction which providers it changed, and how (DESIGN D4)."""
+"""Every write says in its own transaction which providers it changed, and how (architecture.rst D4)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Writers at the same time: in several processes and in several threads (DESIGN D3)."""
+"""Writers at the same time: in several processes and in several threads (architecture.rst D3)."""
 
 import collections
 import threading

@@ -1,4 +1,4 @@
-"""The service inside a client's process (rest-api.md 7.6, DESIGN D12)."""
+"""The service inside a client's process (rest-api.md 7.6, architecture.rst D12)."""
 
 import concurrent.futures
 import contextlib

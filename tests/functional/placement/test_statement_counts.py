@@ -1,4 +1,4 @@
-"""The number of SQL statements doesn't grow with the number of rows (DESIGN D3).
+"""The number of SQL statements doesn't grow with the number of rows (architecture.rst D3).
 
 Each case is an operation with a small and a large input. executemany counts as one statement.
 """

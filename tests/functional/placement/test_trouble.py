@@ -1,4 +1,4 @@
-"""Trouble that no caller is to blame for (rest-api.md 1.12, DESIGN D3)."""
+"""Trouble that no caller is to blame for (rest-api.md 1.12, architecture.rst D3)."""
 
 import contextlib
 import re

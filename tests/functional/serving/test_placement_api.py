@@ -1,4 +1,4 @@
-"""placement-api: its options, reloading and stopping (DESIGN D8)."""
+"""placement-api: its options, reloading and stopping (architecture.rst D8)."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""Database URLs, missing drivers, and which failures may pass (DESIGN D2, D3)."""
+"""Database URLs, missing drivers, and which failures may pass (architecture.rst D2, D3)."""
 
 import sqlite3
 

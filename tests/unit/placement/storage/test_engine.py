@@ -1,4 +1,4 @@
-"""One transaction per write, run again when a failure may pass (DESIGN D3)."""
+"""One transaction per write, run again when a failure may pass (architecture.rst D3)."""
 
 import os
 import sqlite3

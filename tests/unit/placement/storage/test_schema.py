@@ -1,4 +1,4 @@
-"""Taking over a database of OpenStack Placement (DESIGN D2, rest-api.md 6.1)."""
+"""Taking over a database of OpenStack Placement (architecture.rst D2, rest-api.md 6.1)."""
 
 import pytest
 import sqlalchemy as sa
