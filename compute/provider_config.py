@@ -183,7 +183,7 @@ def _check_version(document: Any, path: str) -> None:
     try:
         version = document["meta"]["schema_version"]
         major, minor = (int(part) for part in re.fullmatch(r"(\d+)\.(\d+)", version).groups())  # type: ignore[union-attr]
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProviderConfigException(
             error=f"Unable to detect schema version of {path}: meta.schema_version must be a "
             "string like '1.0'"

@@ -34,6 +34,8 @@ UNSUPPORTED = 8
 #: of instances that never got a host
 CELL0 = "00000000-0000-0000-0000-000000000000"
 BATCH = 50
+# more instances than there are anywhere
+_MOST_DIGITS = 18
 
 EXIT_CODES = """\
 exit codes:
@@ -145,9 +147,10 @@ def _limit(asked: argparse.Namespace) -> int | None:
         raise InvalidInput("--force needs --instance.")
     if asked.max_count is None:
         return None
-    if not (asked.max_count.isdecimal() and int(asked.max_count)):
+    given = asked.max_count
+    if not (given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
         raise InvalidInput("Must supply a positive integer for --max-count.")
-    return None if asked.instance else int(asked.max_count)
+    return None if asked.instance else int(given)
 
 
 def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] | None:

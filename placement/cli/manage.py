@@ -19,6 +19,8 @@ from placement.storage.engine import Database, DatabaseSettings
 
 PROGRAM = "placement-manage"
 BATCH = 50
+# more rows than any table has, and no more than a database takes for a limit
+_MOST_DIGITS = 18
 BAD_COUNT = 127
 SOMETHING_LEFT = 1
 SOMETHING_FAILED = 2
@@ -112,7 +114,8 @@ def _stamp(arguments: Any, database: Database, incomplete: Incomplete) -> int:
 def _online_data_migrations(arguments: Any, database: Database, incomplete: Incomplete) -> int:
     limit = None
     if arguments.max_count is not None:
-        limit = int(arguments.max_count) if arguments.max_count.isdecimal() else 0
+        given = arguments.max_count
+        limit = int(given) if given.isdecimal() and len(given) <= _MOST_DIGITS else 0
         if limit < 1:
             print("Must supply a positive value for max_count")
             return BAD_COUNT

@@ -177,7 +177,7 @@ def prepare(
 
 def _seconds(url: sa.URL, name: str) -> int:
     given = url.query.get(name, str(_LONGEST_SILENCE))
-    if not isinstance(given, str) or not given.isdecimal():
+    if not isinstance(given, str) or not (given.isdecimal() and len(given) < 10):
         raise DatabaseUnusable(f"{name} in the database URL is no number of seconds.")
     return int(given)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from virt.libvirt.xml_reading import MalformedXML, memory_kib, parse
+from virt.libvirt.xml_reading import MalformedXML, is_whole_number, memory_kib, parse
 from virt.node.cpu_sets import parse_cpu_spec
 from virt.node.facts import NumaNode, Processor
 
@@ -112,7 +112,7 @@ def _guests(technology: ElementTree.Element, count: str | None) -> int | None:
     number = None if count is None else technology.findtext(count)
     if number is None:
         return None
-    if not number.strip().isdigit():
+    if not is_whole_number(number.strip()):
         raise MalformedXML(DOMAIN_CAPABILITIES, f"<{count}> is not a number: {number!r}")
     return int(number)
 
@@ -127,7 +127,7 @@ def _cells(capabilities: ElementTree.Element) -> tuple[NumaNode, ...]:
 
 def _cell(cell: ElementTree.Element, online_only: bool) -> NumaNode:
     number = cell.get("id", "")
-    if not number.isdigit():
+    if not is_whole_number(number):
         raise MalformedXML(CAPABILITIES, f"a NUMA cell has the id {number!r}")
     what = f"{CAPABILITIES}, NUMA cell {number}"
     memory = cell.find("memory")
@@ -136,7 +136,7 @@ def _cell(cell: ElementTree.Element, online_only: bool) -> NumaNode:
         for one in cell.findall("./cpus/cpu")
         if one.get("siblings") or not online_only
     ]
-    wrong = [cpu for cpu in cpus if not cpu.isdigit()]
+    wrong = [cpu for cpu in cpus if not is_whole_number(cpu)]
     if wrong:
         raise MalformedXML(what, f"a processor has the id {wrong[0]!r}")
     return NumaNode(

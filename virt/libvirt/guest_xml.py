@@ -3,9 +3,11 @@
 from xml.etree import ElementTree
 
 from virt.libvirt.device_xml import address_of
-from virt.libvirt.xml_reading import MalformedXML, memory_kib, parse
+from virt.libvirt.xml_reading import MalformedXML, is_whole_number, memory_kib, parse
 from virt.node.cpu_sets import parse_cpu_spec
 from virt.node.facts import Guest
+
+_MOST_VCPUS = 2**16  # far above what any hypervisor lets a guest have
 
 
 def parse_guest(text: str, name: str) -> Guest:
@@ -34,14 +36,16 @@ def _vcpu_cpus(domain: ElementTree.Element, what: str) -> tuple[list[frozenset[i
     """Return where each virtual processor may run, and the numbers of those with a pin."""
     vcpu = domain.find("vcpu")
     count = "1" if vcpu is None else (vcpu.text or "").strip()
-    if not count.isdigit():
+    if not is_whole_number(count):
         raise MalformedXML(what, f"<vcpu> is not a number: {count!r}")
+    if int(count) > _MOST_VCPUS:
+        raise MalformedXML(what, f"<vcpu> is {count}; no guest has more than {_MOST_VCPUS}")
     anywhere = None if vcpu is None else vcpu.get("cpuset")
     cpus = [_cpus(anywhere, what)] * int(count)
     pinned = []
     for pin in domain.findall("./cputune/vcpupin"):
         number = pin.get("vcpu", "")
-        if not number.isdigit():
+        if not is_whole_number(number):
             raise MalformedXML(what, f"<vcpupin> is for the vcpu {number!r}")
         if int(number) < len(cpus):
             cpus[int(number)] = _cpus(pin.get("cpuset"), what)

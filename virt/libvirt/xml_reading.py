@@ -1,10 +1,13 @@
 """What all readers of libvirt's descriptions have in common."""
 
+import re
 from xml.etree import ElementTree
 
 from virt.node.facts import HostFactsError
 
 _UNITS_IN_KIB = {"KiB": 1, "k": 1, "K": 1, "MiB": 1024, "M": 1024, "GiB": 1024**2, "G": 1024**2}
+# str.isdigit() has superscripts for digits, which int() refuses, as it does thousands of digits
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class MalformedXML(HostFactsError):
@@ -20,12 +23,17 @@ def parse(text: str, what: str) -> ElementTree.Element:
         raise MalformedXML(what, str(error)) from error
 
 
+def is_whole_number(text: str) -> bool:
+    """Say whether the text is a number of 0 or more as libvirt writes it, in decimal digits."""
+    return _WHOLE_NUMBER.fullmatch(text) is not None
+
+
 def memory_kib(element: ElementTree.Element, what: str) -> int:
     """Read an amount of memory with its unit. Raises MalformedXML naming `what`."""
     unit = element.get("unit", "KiB")
     text = (element.text or "").strip()
-    if unit in ("b", "bytes", "B") and text.isdigit():
+    if unit in ("b", "bytes", "B") and is_whole_number(text):
         return int(text) // 1024
-    if unit not in _UNITS_IN_KIB or not text.isdigit():
+    if unit not in _UNITS_IN_KIB or not is_whole_number(text):
         raise MalformedXML(what, f"<{element.tag}> is no amount of memory: {text!r} {unit!r}")
     return int(text) * _UNITS_IN_KIB[unit]

@@ -259,7 +259,7 @@ def test_a_limited_run_that_finds_nothing_is_success(synced, run):
     assert run("db", "online_data_migrations", "--max-count", "2")[0] == 0
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "some", "1.5", ""])
+@pytest.mark.parametrize("count", ["0", "-1", "some", "1.5", "", "²", "9" * 30, "9" * 5000])
 def test_a_limit_must_be_a_positive_number(synced, run, count):
     code, out, _ = run("db", "online_data_migrations", f"--max-count={count}")
     assert (code, out) == (127, "Must supply a positive value for max_count\n")

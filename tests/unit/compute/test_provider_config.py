@@ -82,6 +82,7 @@ RECORD = "inventories: {additional: [{CUSTOM_A: {%s}}]}"
         ("", "Unable to detect schema version"),
         ("providers: []", "Unable to detect schema version"),
         ("meta: {schema_version: 1.0}", "Unable to detect schema version"),
+        (f"meta: {{schema_version: '1.{'9' * 5000}'}}", "Unable to detect schema version"),
         ("meta: {schema_version: newest}", "Unable to detect schema version"),
         ("- just\n- a list", "Unable to detect schema version"),
         ("meta: {schema_version: '2.0'}", "Unsupported schema major version 2"),

@@ -105,6 +105,7 @@ class TestM8OneInstance:
             ("--max-count", "0"),
             ("--max-count", "-1"),
             ("--max-count", "x"),
+            ("--max-count", "9" * 5000),
             ("--instance", NOBODY),
             ("--cell", str(uuid4())),
             ("--unheard-of",),

@@ -109,6 +109,9 @@ class TestCapabilities:
             ("<capabilities/>", "no <host><cpu><arch>"),
             (capabilities_xml().replace("<cell id='1'>", "<cell id='one'>"), "'one'"),
             (capabilities_xml().replace("<cpu id='5'", "<cpu id='x'"), "NUMA cell 1.*'x'"),
+            (capabilities_xml().replace("<cell id='1'>", "<cell id='²'>"), "'²'"),
+            (capabilities_xml().replace("<cpu id='5'", "<cpu id='²'"), "NUMA cell 1.*'²'"),
+            (re.sub(r"(<memory[^>]*>)\d+", r"\1²", capabilities_xml()), "amount of memory: '²'"),
             (capabilities_xml().replace("unit='KiB'", "unit='parsec'"), "NUMA cell 0.*parsec"),
             (capabilities_xml().replace("siblings='5'", "siblings='b'"), "siblings.*'b'"),
         ],
@@ -136,9 +139,10 @@ class TestMemoryEncryption:
         assert parse_encryption(SEV.format("no", 15, 84)) == {}
         assert parse_encryption("<domainCapabilities/>") == {}
 
-    def test_a_number_that_is_none_is_malformed(self):
-        with pytest.raises(MalformedXML, match=r"domain capabilities.*maxGuests.*many"):
-            parse_encryption(SEV.format("yes", "many", 0))
+    @pytest.mark.parametrize("number", ["many", "²", "9" * 5000])
+    def test_a_number_that_is_none_is_malformed(self, number):
+        with pytest.raises(MalformedXML, match=f"domain capabilities.*maxGuests.*{number}"):
+            parse_encryption(SEV.format("yes", number, 0))
 
 
 class TestDevices:
@@ -267,7 +271,11 @@ class TestGuests:
             ("</domain>", ""),
             (f"<uuid>{uuid(1)}</uuid>", ""),
             (">2</vcpu>", ">two</vcpu>"),
+            (">2</vcpu>", ">²</vcpu>"),
+            (">2</vcpu>", f">{'9' * 5000}</vcpu>"),
             ("vcpu='0' cpuset='2'", "vcpu='' cpuset='2'"),
+            ("vcpu='0' cpuset='2'", "vcpu='²' cpuset='2'"),
+            (">1024</memory>", ">²</memory>"),
             ("vcpu='0' cpuset='2'", "vcpu='0' cpuset='2-'"),
             ("nodeset='0'", "nodeset='x'"),
             ("unit='MiB'", "unit='?'"),
@@ -280,3 +288,7 @@ class TestGuests:
         ).replace(old, new)
         with pytest.raises(MalformedXML, match="guest the-guest"):
             parse_guest(text, "the-guest")
+
+    def test_a_guest_with_more_processors_than_any_can_have_is_refused(self):
+        with pytest.raises(MalformedXML, match="guest the-guest: <vcpu> is 65537; no guest has"):
+            parse_guest(guest_xml(uuid(1), vcpus=2**16 + 1), "the-guest")
