@@ -1,4 +1,7 @@
-"""The chain: groups to masks, masks to roots, roots to combinations, the limit (architecture.rst D5)."""
+"""The chain: groups to masks, masks to roots, roots to combinations, the limit.
+
+See architecture.rst D5.
+"""
 
 import dataclasses
 import itertools

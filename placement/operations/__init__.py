@@ -1,4 +1,6 @@
-"""Changes of state. Each operation is one transaction: all of it happens, or none (architecture.rst D3).
+"""Changes of state. Each operation is one transaction: all of it happens, or none.
+
+See architecture.rst D3.
 
 Locks are taken in one order everywhere, so that operations can't wait for each other in a circle:
 consumers first, then providers, each by ascending id. What an operation needs of either it locks

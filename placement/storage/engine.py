@@ -1,4 +1,7 @@
-"""The database: one view per read, one transaction per write, bounded retry (architecture.rst D3)."""
+"""The database: one view per read, one transaction per write, bounded retry.
+
+See architecture.rst D3.
+"""
 
 import collections
 import contextlib

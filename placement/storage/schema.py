@@ -1,4 +1,7 @@
-"""Bring a database to the current schema, or say why it can't be taken over (architecture.rst D2)."""
+"""Bring a database to the current schema, or say why it can't be taken over.
+
+See architecture.rst D2.
+"""
 
 import pathlib
 import random

@@ -1,4 +1,6 @@
-"""What the candidates' snapshot reads: whole tables, or the rows of some providers (architecture.rst D4).
+"""What the candidates' snapshot reads: whole tables, or the rows of some providers.
+
+See architecture.rst D4.
 
 One statement per table and set of providers, never one per provider. `ids` None means all.
 """

@@ -1,4 +1,6 @@
-"""The tables: OpenStack Placement's at its head revision, and our own (rest-api.md 6.1, architecture.rst D2).
+"""The tables: OpenStack Placement's at its head revision, and our own.
+
+See rest-api.md 6.1, architecture.rst D2.
 
 Deployed databases have exactly these columns, indexes and constraint names; nothing of them may
 change. What Berth adds stands at the end, in tables of its own.
@@ -200,8 +202,8 @@ def _big(name: str, **options: object) -> sa.Column:
     return sa.Column(name, sa.BigInteger, nullable=False, **options)  # type: ignore[arg-type]
 
 
-#: one row for each provider that a write changed, appended by that write (architecture.rst D4). Workers of an
-#: earlier version leave out what has a default
+#: one row for each provider that a write changed, appended by that write (architecture.rst D4).
+#: Workers of an earlier version leave out what has a default
 provider_changes = sa.Table(
     "berth_provider_changes",
     metadata,

@@ -1,4 +1,7 @@
-"""A database in an older or altered schema is refused with a list of what differs (architecture.rst D2)."""
+"""A database in an older or altered schema is refused with a list of what differs.
+
+See architecture.rst D2.
+"""
 
 import contextlib
 

@@ -1,4 +1,7 @@
-"""Only one process at a time changes the schema; who can't wait any longer says so (architecture.rst D2)."""
+"""Only one process at a time changes the schema; who can't wait any longer says so.
+
+See architecture.rst D2.
+"""
 
 import contextlib
 

@@ -1,4 +1,7 @@
-"""Many clients of one provider: what is there is given out, and nobody errs (architecture.rst D3)."""
+"""Many clients of one provider: what is there is given out, and nobody errs.
+
+See architecture.rst D3.
+"""
 
 import pytest
 

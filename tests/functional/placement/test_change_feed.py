@@ -1,4 +1,7 @@
-"""Every write says in its own transaction which providers it changed, and how (architecture.rst D4)."""
+"""Every write says in its own transaction which providers it changed, and how.
+
+See architecture.rst D4.
+"""
 
 import pytest
 
