@@ -3,6 +3,7 @@
 See architecture.rst D2.
 """
 
+import logging
 import pathlib
 import random
 import time
@@ -28,8 +29,13 @@ from placement.storage.tables import (
     reference_version,
 )
 
+LOG = logging.getLogger(__name__)
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
-VERSION_TABLE = "berth_alembic_version"
+#: where the revision of our own schema history is kept
+VERSION_TABLE = "berth_schema_version"
+#: where it was kept up to revision 0001. It goes on saying that: workers of that version, which may
+#: be started again in the middle of an upgrade, refuse a database at any other
+FIRST_VERSION_TABLE = "berth_alembic_version"
 #: how often a change of the schema is tried that others make, too, and seconds between
 _TRIES = 20
 _LONGEST_PAUSE = 1.0
@@ -58,7 +64,8 @@ def alembic_config(connection: Connection | None = None) -> Config:
 def sync(database: Database) -> None:
     """Create or upgrade the schema. Raises SchemaDiffers.
 
-    Workers that start at the same time may all call it: one after the other they find it done.
+    Workers that start at the same time may all call it: one after the other they find it done. The
+    schema of a later version is left as it is: it serves this one, too.
     """
     for attempt in range(1, _TRIES + 1):
         try:
@@ -78,8 +85,15 @@ def _is_race(error: DBAPIError) -> bool:
 def _sync(database: Database) -> None:
     with database.transaction() as connection, schema_lock(connection):
         # before alembic makes its table, which MySQL would leave in a database that is refused
-        if _version(connection) is None and (found := differences(connection)):
+        current = _version(connection)
+        if current is None and (found := differences(connection)):
             raise SchemaDiffers(found)
+        if current is not None and current not in _revisions():
+            LOG.info("The schema is one of a later version (%s), and stays as it is.", current)
+            return
+        context = _context(connection, VERSION_TABLE)
+        if current is not None and context.get_current_revision() is None:
+            context.stamp(_history(), current)
         command.upgrade(alembic_config(connection), "head")
 
 
@@ -91,14 +105,32 @@ def version(database: Database) -> str | None:
 
 def is_behind(database: Database) -> bool:
     """Whether the schema is one of an earlier version of this service."""
-    known = ScriptDirectory.from_config(alembic_config())
-    earlier = {script.revision for script in known.walk_revisions()} - {known.get_current_head()}
-    return version(database) in earlier
+    return version(database) in _revisions() - {_history().get_current_head()}
 
 
 def _version(connection: Connection) -> str | None:
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-    return context.get_current_revision()
+    tables = (VERSION_TABLE, FIRST_VERSION_TABLE)
+    found = (_context(connection, table).get_current_revision() for table in tables)
+    return next((revision for revision in found if revision is not None), None)
+
+
+def _context(connection: Connection, table: str) -> MigrationContext:
+    return MigrationContext.configure(connection, opts={"version_table": table})
+
+
+def _history() -> ScriptDirectory:
+    return ScriptDirectory.from_config(alembic_config())
+
+
+def _revisions() -> set[str]:
+    """Those known to this version of the service."""
+    return {script.revision for script in _history().walk_revisions()}
+
+
+def keep_first_version(connection: Connection) -> None:
+    """Have workers of the version that made revision 0001 find it where they look for it."""
+    if _context(connection, FIRST_VERSION_TABLE).get_current_revision() is None:
+        _context(connection, FIRST_VERSION_TABLE).stamp(_history(), "0001")
 
 
 def reference_revision(database: Database) -> str | None:

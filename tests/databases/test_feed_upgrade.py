@@ -36,7 +36,14 @@ def go_back(connection):
     for name in NEW_COLUMNS:
         operations.drop_column(FEED.name, name)
     operations.drop_table(tables.change_lanes.name)
-    connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0001'")
+    connection.exec_driver_sql(f"DROP TABLE {schema.VERSION_TABLE}")
+    assert version_as_before(connection) == "0001"
+
+
+def version_as_before(connection):
+    """Which revision the earlier version finds; it refuses to start with any it doesn't know."""
+    options = {"version_table": "berth_alembic_version"}
+    return MigrationContext.configure(connection, opts=options).get_current_revision()
 
 
 def append_as_before(connection):
@@ -94,6 +101,23 @@ def test_workers_of_the_earlier_version_go_on_and_are_heard(database):
     assert live.current().size == 1
     assert live.loads == {"first use": 1}
     assert 0 not in lanes_of_rows(database)
+
+
+def test_workers_of_the_earlier_version_can_be_started_again(database):
+    schema.sync(database)
+    assert schema.version(database) == "0002"
+    assert database.read(version_as_before) == "0001"
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_schema_of_a_later_version_serves_and_stays(database, sync):
+    schema.sync(database)
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'")
+    before = shape(database)
+
+    opening.make_ready(database, sync=sync, store_standard_names=True)
+    assert (schema.version(database), shape(database)) == ("9999", before)
 
 
 def test_an_upgrade_that_was_broken_off_goes_on(database):

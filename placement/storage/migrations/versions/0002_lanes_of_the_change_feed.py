@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from placement.storage import lanes
+from placement.storage.schema import keep_first_version
 from placement.storage.tables import change_lanes, provider_changes
 
 revision = "0002"
@@ -24,6 +25,7 @@ def upgrade() -> None:
     when a worker of this version next searches.
     """
     connection = op.get_bind()
+    keep_first_version(connection)
     inspector = sa.inspect(connection)
     there = {column["name"] for column in inspector.get_columns(provider_changes.name)}
     missing = [column for column in provider_changes.columns if column.name not in there]

@@ -11,6 +11,7 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.report import SchedulerReportClient
+from placement.storage import schema
 from tests.functional.compute.manage.drivers import CONTESTS, INTERRUPTS, NODES
 from tests.functional.compute.manage.site import DRIVERS, FLAVOR, HOST, INVENTORY
 from virt.fake import MediumFakeDriver
@@ -72,7 +73,8 @@ class TestTheDatabase:
     @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
     def test_of_openstack_placement_that_was_never_taken_over(self, host, flags):
         connection = sqlite3.connect(host.folder / "placement.db")
-        connection.execute("DROP TABLE berth_alembic_version")
+        for table in (schema.VERSION_TABLE, schema.FIRST_VERSION_TABLE):
+            connection.execute(f"DROP TABLE {table}")
         connection.close()
         found = host.run("migrate_compute_inventory", *flags)
         assert (found.code, found.out) == (1, "")

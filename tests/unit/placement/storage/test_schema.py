@@ -44,7 +44,12 @@ def tables(database):
     return set(sa.inspect(database.engine).get_table_names())
 
 
-OURS = {change_lanes.name, provider_changes.name, schema.VERSION_TABLE}
+OURS = {
+    change_lanes.name,
+    provider_changes.name,
+    schema.VERSION_TABLE,
+    schema.FIRST_VERSION_TABLE,
+}
 
 
 def test_an_empty_database_has_no_differences(database):
