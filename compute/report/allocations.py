@@ -44,11 +44,9 @@ class Allocations(Properties):
         Raises ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
         unreachable.
         """
-        return ProviderAllocInfo(self._allocations_of(context, uuid, version=None))
+        return ProviderAllocInfo(self._allocations_of(context, uuid, version=None)["allocations"])
 
-    def _allocations_of(
-        self, context: Any, uuid: str, version: str | None
-    ) -> dict[str, dict[str, Any]]:
+    def _allocations_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
         response = self.get(
             f"/resource_providers/{uuid}/allocations",
             version=version,
@@ -58,7 +56,7 @@ class Allocations(Properties):
             raise exceptions.ResourceProviderAllocationRetrievalFailed(
                 rp_uuid=uuid, error=response.text
             )
-        return response.json()["allocations"]
+        return response.json()
 
     def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
         """All of the consumer's allocations, as placement shows them at 1.28.
@@ -105,16 +103,16 @@ class Allocations(Properties):
         ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
         ClientException if placement is unreachable.
         """
-        # After a conflict most consumers are as they were, which their generations tell.
+        # After a conflict most consumers are as they were, which this shows.
         version = CONSUMER_GENERATION_VERSION if self._recollection.knows_consumers else None
-        consumers: dict[str, int | None] = {}
-        for uuid in self._provider_tree.get_provider_uuids(nodename):
-            found = self._allocations_of(context, uuid, version)
-            for consumer, held in found.items():
-                consumers[consumer] = held.get("consumer_generation")
+        shown = {
+            uuid: self._allocations_of(context, uuid, version)
+            for uuid in self._provider_tree.get_provider_uuids(nodename)
+        }
+        consumers = {consumer for found in shown.values() for consumer in found["allocations"]}
         allocations = {}
-        for consumer, generation in sorted(consumers.items()):
-            body = self._recollection.consumer(consumer, generation)
+        for consumer in sorted(consumers):
+            body = self._recollection.consumer(consumer, shown)
             if body is None:
                 body = self.get_allocs_for_consumer(context, consumer)
             # One that lost its allocations since has no project any more, and nothing to move.

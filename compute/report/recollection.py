@@ -2,8 +2,9 @@
 
 A provider's generation changes with its inventory, its traits and its aggregates (those that are
 written at microversion 1.19 or later), and with the allocations that are written against it; a
-consumer's with its allocations. So after a conflict only what has another generation now needs to
-be read again, which makes the next try so much shorter that it fits between two writes of others.
+consumer's with its allocations, until it has none. So after a conflict only what has another
+generation now needs to be read again, which makes the next try so much shorter that it fits between
+two writes of others.
 """
 
 from __future__ import annotations
@@ -38,10 +39,35 @@ class Recollection:
         known = self._providers.get(uuid)
         return known if known is not None and known.generation == generation else None
 
-    def consumer(self, uuid: str, generation: int | None) -> dict[str, Any] | None:
-        """Return a copy of the consumer's allocations, if it has this generation now."""
+    def consumer(self, uuid: str, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+        """Return a copy of the consumer's allocations, if nobody can have written them since.
+
+        :param shown: provider → what is allocated against it now, as placement shows it
+
+        The consumer's generation alone doesn't tell: it begins anew once the consumer has held
+        nothing. But then its new allocations moved the generation of each provider that they are
+        of. So either it holds nothing but what is shown, or a provider that it holds of hasn't
+        moved on.
+        """
         known = self._consumers.get(uuid)
-        if known is None or generation is None or known["consumer_generation"] != generation:
+        if known is None:
+            return None
+        now = {
+            provider: found["allocations"][uuid]
+            for provider, found in shown.items()
+            if uuid in found["allocations"]
+        }
+        generations = {part.get("consumer_generation") for part in now.values()}
+        then = known["allocations"]
+        is_same = generations == {known["consumer_generation"]} and all(
+            provider in then and then[provider]["resources"] == part["resources"]
+            for provider, part in now.items()
+        )
+        is_older = any(
+            then[provider]["generation"] == shown[provider]["resource_provider_generation"]
+            for provider in now.keys() & then.keys()
+        )
+        if not is_same or not (now.keys() == then.keys() or is_older):
             return None
         return copy.deepcopy(known)
 

@@ -211,3 +211,34 @@ def test_nothing_recollected_outlives_the_update_or_a_reset(host, outsider):
     client.clear_provider_cache()
     assert not client._recollection.knows_consumers
     host.start(MediumFakeDriver)
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_a_consumer_that_was_made_anew_meanwhile_is_read_again(host, outsider, where):
+    """Its generation may be the same as before: each consumer's begins at 1."""
+    host.start()
+    root, others = host.uuid, [outsider.provider(inventory={"VGPU": {"total": 9}}) for _ in "ab"]
+    guest = outsider.allocate({root: {"VCPU": 1}, others[0]: {"VGPU": 1}})
+    now = {
+        "here": {root: {"VCPU": 2}, others[0]: {"VGPU": 1}},
+        "elsewhere": {root: {"VCPU": 1}, others[1]: {"VGPU": 1}},
+    }[where]
+    tries = []
+
+    def prepare(host):
+        def before(method, url):
+            if url == "/reshaper":
+                tries.append(url)
+                if len(tries) == 1:
+                    outsider.call("DELETE", f"/allocations/{guest}")
+                    outsider.allocate(now, guest)
+
+        host.adapter.before = before
+
+    host.start(NestingDriver, prepare=prepare)
+    held = outsider.allocations(guest)
+    (vcpus,) = (part["VCPU"] for part in held.values() if "VCPU" in part)
+    assert vcpus == now[root]["VCPU"]
+    assert {uuid: part for uuid, part in held.items() if "VGPU" in part} == {
+        uuid: part for uuid, part in now.items() if "VGPU" in part
+    }
