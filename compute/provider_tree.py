@@ -65,6 +65,8 @@ class ProviderTree:
         self._by_name: dict[str, dict[str, ProviderNode]] = {}
         # The sharing providers, in the order they came; None: to be looked for.
         self._sharing: list[ProviderNode] | None = None
+        self._removed: set[str] = set()
+        self._conflicts: set[str] = set()
 
     @property
     def roots(self) -> ValuesView[ProviderNode]:
@@ -78,6 +80,8 @@ class ProviderTree:
             twin = self._empty_twin()
             for root in self.roots:
                 twin._adopt_copy(root)
+            twin._removed |= self._removed
+            twin._conflicts |= self._conflicts
             return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,6 +155,7 @@ class ProviderTree:
             parent.children[node.uuid] = node
         self._by_uuid[node.uuid] = node
         self._by_name.setdefault(node.name, {})[node.uuid] = node
+        self._removed.discard(node.uuid)
         self._sharing = None
 
     def _remove(self, node: ProviderNode) -> None:
@@ -254,8 +259,21 @@ class ProviderTree:
 
     @_locked
     def remove(self, name_or_uuid: str) -> None:
-        """Remove the provider and all below it."""
+        """Remove the provider and all below it: they shall be no more, see `removed`."""
+        node = self._get(name_or_uuid)
+        self._removed.update(gone.uuid for gone in node.walk())
+        self._remove(node)
+
+    @_locked
+    def forget(self, name_or_uuid: str) -> None:
+        """Drop the provider and all below it from the picture; they may still be there."""
         self._remove(self._get(name_or_uuid))
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The uuids of what was removed and didn't come back."""
+        with self.lock:
+            return frozenset(self._removed)
 
     # Looking around
 
@@ -321,6 +339,29 @@ class ProviderTree:
         scope = ProviderSubTree(root.uuid)
         scope._adopt_copy(root)
         return scope
+
+    # Conflicts
+
+    @_locked
+    def note_conflict(self, name_or_uuid: str) -> None:
+        """Remember that the provider isn't of this generation any more, and that it was said so."""
+        self._conflicts.add(self._get(name_or_uuid).uuid)
+
+    @_locked
+    def expected_generation(self, name_or_uuid: str) -> int | None:
+        """The generation at which the provider is written; None: whatever it is by then.
+
+        That is so for a provider that was made here, and for one that a conflict is known of.
+        """
+        node = self._get(name_or_uuid)
+        return None if node.uuid in self._conflicts else node.generation
+
+    @_locked
+    def note_written(self, name_or_uuid: str, generation: int | None) -> None:
+        """Remember that the provider was written as it is here, and its generation since then."""
+        node = self._get(name_or_uuid)
+        self._conflicts.discard(node.uuid)
+        node.note_generation(generation)
 
     # Inventory
 

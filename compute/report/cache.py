@@ -83,7 +83,7 @@ class ProviderCache:
             return
         self._forgotten += 1
         with suppress(ValueError):  # another thread was quicker
-            self._provider_tree.remove(members[0])
+            self._provider_tree.forget(members[0])
         for member in members:
             self._association_refresh_time.pop(member, None)
 
@@ -96,7 +96,7 @@ class ProviderCache:
         if not cacheonly:
             self._forgotten += 1
             try:
-                self._provider_tree.remove(name_or_uuid)
+                self._provider_tree.forget(name_or_uuid)
             except ValueError:
                 LOG.debug("Provider %s was not cached.", name_or_uuid)
         self._association_refresh_time.pop(name_or_uuid, None)

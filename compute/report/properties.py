@@ -52,10 +52,15 @@ class Properties(Providers):
         return True
 
     def set_inventory_for_provider(
-        self, context: Any, uuid: str, inventory: Inventory | None
+        self,
+        context: Any,
+        uuid: str,
+        inventory: Inventory | None,
+        generation: int | None = None,
     ) -> None:
         """Make `inventory` the provider's whole inventory; None or `{}` clears it.
 
+        A `generation`, of which the caller knew the provider, is sent instead of the cached one.
         Records may be partial: placement fills in its defaults. It refuses a total of 0, so leave
         such a class out.
 
@@ -67,7 +72,8 @@ class Properties(Providers):
         if not self._provider_tree.has_inventory_changed(uuid, wanted):
             return
         reached(self._ensure_resource_classes(context, set(wanted)))
-        generation = self._provider_tree.data(uuid).generation
+        if generation is None:
+            generation = self._provider_tree.data(uuid).generation
         url = f"/resource_providers/{uuid}/inventories"
         response = self.put(
             url,

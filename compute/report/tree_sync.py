@@ -57,12 +57,17 @@ class AddProvider:
     uuid: str
     name: str
     parent_uuid: str | None
+    #: whether placement had it once: then it isn't made anew
+    was_there: bool = False
 
     def __str__(self) -> str:
         below = f" below {self.parent_uuid}" if self.parent_uuid else ""
         return f"create provider {self.name} ({self.uuid}){below}"
 
     def apply(self, client: Properties, context: Any) -> None:
+        known = client._provider_tree.exists(self.uuid)
+        if self.was_there and not known and not client._load_tree(context, self.uuid):
+            raise exceptions.ResourceProviderVanished(uuid=self.uuid)
         client._ensure_resource_provider(context, self.uuid, self.name, self.parent_uuid)
 
 
@@ -143,12 +148,15 @@ class SetInventory:
 
     uuid: str
     inventory: Inventory
+    generation: int | None = None
 
     def __str__(self) -> str:
         return f"set inventory of {self.uuid} to {self.inventory}"
 
     def apply(self, client: Properties, context: Any) -> None:
-        client.set_inventory_for_provider(context, self.uuid, self.inventory)
+        client.set_inventory_for_provider(
+            context, self.uuid, self.inventory, generation=self.generation
+        )
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,7 @@ class SetAggregates:
 
     uuid: str
     aggregates: frozenset[str]
+    generation: int | None = None
 
     def __str__(self) -> str:
         return f"set aggregates of {self.uuid} to {sorted(self.aggregates)}"
@@ -166,7 +175,11 @@ class SetAggregates:
         return replace(self, aggregates=self.aggregates | has.aggregates)
 
     def apply(self, client: Properties, context: Any) -> None:
-        reached(client.set_aggregates_for_provider(context, self.uuid, self.aggregates))
+        reached(
+            client.set_aggregates_for_provider(
+                context, self.uuid, self.aggregates, generation=self.generation
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -175,6 +188,7 @@ class SetTraits:
 
     uuid: str
     traits: frozenset[str]
+    generation: int | None = None
 
     def __str__(self) -> str:
         return f"set traits of {self.uuid} to {sorted(self.traits)}"
@@ -184,18 +198,16 @@ class SetTraits:
         return replace(self, traits=self.traits | has.traits)
 
     def apply(self, client: Properties, context: Any) -> None:
-        reached(client.set_traits_for_provider(context, self.uuid, self.traits))
+        reached(
+            client.set_traits_for_provider(
+                context, self.uuid, self.traits, generation=self.generation
+            )
+        )
 
 
-Step = (
-    AddProvider
-    | Reshape
-    | RereadInventory
-    | RemoveProvider
-    | SetInventory
-    | SetAggregates
-    | SetTraits
-)
+PropertyStep = SetInventory | SetAggregates | SetTraits
+
+Step = AddProvider | Reshape | RereadInventory | RemoveProvider | PropertyStep
 
 
 # Planning
@@ -224,20 +236,26 @@ def plan(
 def plan_additions(known: ProviderTree, wanted: ProviderTree) -> list[AddProvider]:
     """Create what isn't known, a parent before its children."""
     return [
-        AddProvider(uuid, wanted.data(uuid).name, wanted.data(uuid).parent_uuid)
-        for uuid in wanted.get_provider_uuids()
-        if not known.exists(uuid)
+        AddProvider(
+            one.uuid,
+            one.name,
+            one.parent_uuid,
+            was_there=wanted.expected_generation(one.uuid) is not None,
+        )
+        for one in map(wanted.data, wanted.get_provider_uuids())
+        if not known.exists(one.uuid)
     ]
 
 
 def plan_removals(known: ProviderTree, wanted: ProviderTree) -> list[RemoveProvider]:
-    """Delete what isn't wanted any more, children before their parent.
+    """Delete what was removed, children before their parent.
 
+    What isn't in `wanted` and never was may have come after the copy was made that `wanted` is.
     Of a ProviderSubTree only what is known below its root: the rest is not its business, and a
     sharing provider has other users.
     """
-    kept = set(wanted.get_provider_uuids())
-    return [RemoveProvider(uuid) for uuid in reversed(_scope(known, wanted)) if uuid not in kept]
+    removed = wanted.removed
+    return [RemoveProvider(uuid) for uuid in reversed(_scope(known, wanted)) if uuid in removed]
 
 
 def plan_reshape(
@@ -267,10 +285,10 @@ def _has_more_to_set(known: ProviderTree, wanted: ProviderTree, uuid: str) -> bo
     )
 
 
-def plan_properties(known: ProviderTree, wanted: ProviderTree) -> list[Step]:
+def plan_properties(known: ProviderTree, wanted: ProviderTree) -> list[PropertyStep]:
     """Set what differs, children before their parent; what isn't known counts as bare."""
     scope = set(_scope(known, wanted))
-    steps: list[Step] = []
+    steps: list[PropertyStep] = []
     for uuid in reversed(wanted.get_provider_uuids()):
         wants = wanted_data(known, wanted, uuid)
         if known.exists(uuid):
@@ -321,21 +339,36 @@ def sync(
 ) -> None:
     """Make placement look like `wanted`.
 
+    What `wanted` says of a provider is written at the generation that `wanted` has of it: who else
+    uses the client may have read it again since `wanted` was copied, and found more there. That is
+    a conflict; the next call with the same tree insists.
+
     Planned in stages: a provider that was to be created may turn out to exist, with properties of
     its own, and a reshape leaves inventories behind that need no further setting. The first
     failure ends it; what was done stays done, and a later call does the rest.
     """
     removals = plan_removals(client._provider_tree, wanted)
     for addition in plan_additions(client._provider_tree, wanted):
-        with _read_again_unless_created(client, addition):
+        with _conflict_noted(wanted, addition.uuid), _read_again_unless_created(client, addition):
             _apply(client, context, addition)
     _learn(client._provider_tree, wanted)
     if allocations is not None:
         move, *rereads = plan_reshape(client._provider_tree, wanted, allocations, removals)
+        current = [
+            uuid
+            for uuid in wanted.get_provider_uuids()
+            if wanted.data(uuid).generation == _generation(client, uuid)
+        ]
         move.apply(client, context)
         _apply(client, context, *rereads)
+        for uuid in current:
+            wanted.note_written(uuid, _generation(client, uuid))
     _apply(client, context, *removals)
-    _apply(client, context, *plan_properties(client._provider_tree, wanted))
+    for step in plan_properties(client._provider_tree, wanted):
+        uuid = step.uuid
+        with _conflict_noted(wanted, uuid):
+            _apply(client, context, replace(step, generation=wanted.expected_generation(uuid)))
+        wanted.note_written(uuid, _generation(client, uuid))
     client.settled()
 
 
@@ -355,6 +388,16 @@ def apply(client: Properties, context: Any, steps: Iterable[Step]) -> None:
 
 def _generation(client: Properties, uuid: str) -> int | None:
     return client._provider_tree.data(uuid).generation
+
+
+@contextmanager
+def _conflict_noted(wanted: ProviderTree, uuid: str) -> Iterator[None]:
+    """Let who insists on `wanted` after a conflict have it, the next time."""
+    try:
+        yield
+    except exceptions.PlacementAPIConflict:
+        wanted.note_conflict(uuid)
+        raise
 
 
 def _apply(client: Properties, context: Any, *steps: Any) -> None:
@@ -407,7 +450,7 @@ def _sync_errors(client: Properties, uuid: str) -> Iterator[None]:
         who = f"{tree.data(uuid).name} ({uuid})"
     try:
         yield
-    except exceptions.ResourceProviderUpdateConflict:
+    except exceptions.PlacementAPIConflict:
         _forget(client, uuid, root)
         raise
     except CONVERTED as failure:

@@ -1,0 +1,116 @@
+"""One report client, several threads: each works on its own copy of what the client remembers.
+
+While a node's update is under way, another one may read a pool that both share again, or a whole
+tree, and others may have changed that in Placement meanwhile (compute.md §3.5, §3.9).
+"""
+
+import copy
+from uuid import uuid4
+
+import pytest
+
+from compute.exceptions import ResourceProviderUpdateConflict, ResourceProviderVanished
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+
+
+@pytest.fixture
+def aggregate():
+    return str(uuid4())
+
+
+@pytest.fixture
+def pool(outsider, aggregate):
+    return outsider.provider(
+        inventory={"DISK_GB": {"total": 500}}, traits=[SHARES], aggregates=[aggregate]
+    )
+
+
+@pytest.fixture
+def nodes(outsider, aggregate):
+    return [outsider.provider(aggregates=[aggregate]) for _ in range(2)]
+
+
+def read_again(client, context, node, outsider):
+    """Do what another thread's update of `node` does once what is remembered is old."""
+    for uuid in list(client._association_refresh_time):
+        client.invalidate_resource_provider(uuid, cacheonly=True)
+    client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
+
+
+def changed_inventory(outsider, uuid, aggregate):
+    outsider.set_inventory(uuid, {"DISK_GB": {"total": 700}})
+
+
+def changed_traits(outsider, uuid, aggregate):
+    outsider.set_traits(uuid, [SHARES, "STORAGE_DISK_SSD"])
+
+
+def changed_aggregates(outsider, uuid, aggregate):
+    outsider.set_aggregates(uuid, [aggregate, str(uuid4())])
+
+
+@pytest.mark.parametrize("change", [changed_inventory, changed_traits, changed_aggregates])
+def test_what_another_node_read_again_isnt_written_over_from_an_older_copy(
+    client, context, outsider, aggregate, pool, nodes, change
+):
+    first, second = nodes
+    tree = client.get_provider_subtree_and_ensure_root(context, first, with_sharing=True)
+    change(outsider, pool, aggregate)
+    now = outsider.inventory(pool), outsider.traits(pool), outsider.aggregates(pool)
+    read_again(client, context, second, outsider)
+    with pytest.raises(ResourceProviderUpdateConflict):
+        client.update_from_provider_tree(context, tree)
+    assert (outsider.inventory(pool), outsider.traits(pool), outsider.aggregates(pool)) == now
+    tree = client.get_provider_subtree_and_ensure_root(context, first, with_sharing=True)
+    tree.update_inventory(first, {"VCPU": {"total": 8}})
+    client.update_from_provider_tree(context, tree)
+    assert outsider.totals(first) == {"VCPU": 8}
+
+
+def test_one_copy_can_be_edited_and_sent_again_and_again(client, context, outsider, nodes, pool):
+    tree = client.get_provider_subtree_and_ensure_root(context, nodes[0], with_sharing=True)
+    for total in (8, 16):
+        for uuid, resource_class in ((nodes[0], "VCPU"), (pool, "DISK_GB")):
+            tree.update_inventory(uuid, {resource_class: {"total": total}})
+            tree.add_aggregates(uuid, str(uuid4()))
+            tree.add_traits(uuid, f"CUSTOM_{total}")
+            tree.remove_traits(uuid, "CUSTOM_8" if total == 16 else "CUSTOM_16")
+        client.update_from_provider_tree(context, tree)
+        assert outsider.totals(nodes[0]) == {"VCPU": total}
+        assert outsider.traits(pool) == {SHARES, f"CUSTOM_{total}"}
+    tree.update_inventory(nodes[0], {"VCPU": {"total": 32}})
+    client.update_from_provider_tree(context, tree, {})
+    tree.add_traits(nodes[0], "CUSTOM_32")
+    client.update_from_provider_tree(context, tree)
+    assert outsider.traits(nodes[0]) == {"CUSTOM_16", "CUSTOM_32"}
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["one node's copy", "a copy of everything"])
+def test_what_came_after_the_copy_isnt_removed_for_being_absent_from_it(
+    client, context, outsider, nodes, whole
+):
+    first, second = nodes
+    get = (
+        client.get_provider_tree_and_ensure_root
+        if whole
+        else client.get_provider_subtree_and_ensure_root
+    )
+    tree = copy.deepcopy(get(context, first))
+    theirs = outsider.provider(parent=first, inventory={"FPGA": {"total": 1}})
+    client._clear_provider_cache_for_tree(first)
+    client.get_provider_subtree_and_ensure_root(context, first)
+    client.get_provider_subtree_and_ensure_root(context, second)
+    client.update_from_provider_tree(context, tree)
+    assert outsider.exists(theirs)
+    assert outsider.exists(second)
+
+
+def test_what_others_deleted_meanwhile_isnt_made_again(client, context, outsider, nodes):
+    theirs = outsider.provider(parent=nodes[0], inventory={"FPGA": {"total": 1}})
+    tree = client.get_provider_subtree_and_ensure_root(context, nodes[0])
+    outsider.call("DELETE", f"/resource_providers/{theirs}")
+    client.clear_provider_cache()
+    with pytest.raises(ResourceProviderVanished):
+        client.update_from_provider_tree(context, tree)
+    assert not outsider.exists(theirs)
