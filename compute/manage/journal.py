@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from compute.context import RequestContext
 from compute.report import SchedulerReportClient
-from compute.report.consumer import read_consumer, write_consumer
+from compute.report.consumer import UNTYPED, read_consumer, write_consumer
 
 FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
 #: how each entry begins
@@ -151,7 +151,7 @@ def put_back(
             "consumer_generation": None,
         }
         if body["version"] != "1.28":
-            body["consumer_type"] = entry.get("consumer_type") or "unknown"
+            body["consumer_type"] = entry.get("consumer_type") or UNTYPED
     wanted = body["allocations"] | {provider: {"resources": entry["resources"]}}
     write_consumer(client, context, consumer, body, wanted)
     return True

@@ -11,6 +11,8 @@ from compute.report import SchedulerReportClient
 
 #: with the consumer's type, and the one before for a placement that doesn't know it
 VERSIONS = ("1.38", "1.28")
+#: what placement calls the type of a consumer that was written without one; it takes no such type
+UNTYPED = "unknown"
 
 
 def read_consumer(
@@ -40,11 +42,15 @@ def write_consumer(
 ) -> None:
     """Make `allocations` what the consumer holds, if it is still as `body` was read.
 
-    Raises AllocationUpdateFailed, also if somebody changed it meanwhile, and ClientException.
+    `body` has a `consumer_type` only if its `version` does; UNTYPED stays so. Raises
+    AllocationUpdateFailed, also if somebody changed it meanwhile, and ClientException.
     """
     kept = {rp: {"resources": part["resources"]} for rp, part in allocations.items()}
     payload = {**body, "allocations": kept}
     version = payload.pop("version")
+    if payload.get("consumer_type") == UNTYPED:
+        del payload["consumer_type"]
+        version = VERSIONS[-1]
     response = client.put(
         f"/allocations/{consumer}",
         payload,

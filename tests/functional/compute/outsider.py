@@ -3,6 +3,8 @@
 from uuid import uuid4
 
 LATEST = "1.39"
+#: the last that knows no types of consumers
+UNTYPED = "1.37"
 
 
 class Outsider:
@@ -85,23 +87,25 @@ class Outsider:
         )
 
     def allocate(self, resources_by_provider, consumer=None, consumer_type="INSTANCE"):
-        """Make these the consumer's allocations and return its uuid."""
+        """Make these the consumer's allocations and return its uuid.
+
+        None as the type is for a writer that knows no types.
+        """
         consumer = consumer or str(uuid4())
         generation = self.call("GET", f"/allocations/{consumer}").get("consumer_generation")
-        self.call(
-            "PUT",
-            f"/allocations/{consumer}",
-            {
-                "allocations": {
-                    uuid: {"resources": resources}
-                    for uuid, resources in resources_by_provider.items()
-                },
-                "project_id": "project",
-                "user_id": "user",
-                "consumer_generation": generation,
-                "consumer_type": consumer_type,
+        body = {
+            "allocations": {
+                uuid: {"resources": resources} for uuid, resources in resources_by_provider.items()
             },
-        )
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": generation,
+        }
+        if consumer_type is None:
+            self.call("PUT", f"/allocations/{consumer}", body, UNTYPED)
+        else:
+            body["consumer_type"] = consumer_type
+            self.call("PUT", f"/allocations/{consumer}", body)
         return consumer
 
     def allocations(self, consumer):

@@ -121,11 +121,13 @@ def test_of_an_unknown_consumer_only_what_this_host_alone_gives_out_is_taken(
     assert outsider.allocations(consumer) == {other_root: CPU, pool: DISK}
 
 
-def test_it_keeps_its_type(running, outsider, other_root):
-    consumer = outsider.allocate({running.uuid: CPU, other_root: CPU}, consumer_type="INSTANCE")
+@pytest.mark.parametrize("consumer_type", ["INSTANCE", None])
+def test_it_keeps_its_type_and_stays_without_one(running, outsider, other_root, consumer_type):
+    consumer = outsider.allocate({running.uuid: CPU, other_root: CPU}, consumer_type=consumer_type)
     running.update()
     body = outsider.call("GET", f"/allocations/{consumer}")
-    assert (list(body["allocations"]), body["consumer_type"]) == ([other_root], "INSTANCE")
+    assert list(body["allocations"]) == [other_root]
+    assert body["consumer_type"] == (consumer_type or "unknown")
 
 
 class TestADeletedInstanceOfThisHost:

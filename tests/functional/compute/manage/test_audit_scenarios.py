@@ -170,12 +170,15 @@ class TestANodeTheRecordsDoNotKnow:
 
 
 class TestTheJournal:
-    def test_what_is_deleted_can_be_put_back(self, site, root):
-        consumer = leftover(site, root)
+    @pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION", None])
+    def test_what_is_deleted_can_be_put_back(self, site, root, consumer_type):
+        with site.placement() as outsider:
+            consumer = outsider.allocate({root: FLAVOR}, consumer_type=consumer_type)
         journal = site.folder / "journal"
         with site.placement() as outsider:
             before = outsider.call("GET", f"/allocations/{consumer}")
-        site.run("audit", "--delete", "--journal", str(journal))
+        assert site.run("audit", "--delete", "--journal", str(journal)).code == 4
+        assert held(site, consumer) == {}
         ended = site.run("audit", "--undo", str(journal))
         assert (ended.code, "Restored allocations" in ended.out) == (0, True)
         with site.placement() as outsider:
