@@ -55,6 +55,8 @@ _POSTGRESQL_FAILURES = {
 _POSTGRESQL_CONNECTION = "08"
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
+    # a table was rebuilt after the transaction began
+    1412: "serialization",
     1213: DEADLOCK,
     1020: "serialization",
     1047: NOT_READY,

@@ -1,0 +1,43 @@
+"""An operator rebuilds a table while a question is being asked."""
+
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import schema
+from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.tables import change_lanes, traits
+
+REBUILD = {
+    "sqlite": f"REINDEX {change_lanes.name}",
+    "postgresql": f"VACUUM FULL {change_lanes.name}",
+    "mysql": f"ALTER TABLE {change_lanes.name} FORCE",
+}
+
+
+@pytest.fixture
+def database(database_url):
+    with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
+        schema.sync(opened)
+        yield opened
+
+
+def test_a_question_amid_which_a_table_is_rebuilt_is_answered(database, database_url):
+    rebuilt = []
+
+    def question(connection):
+        connection.execute(sa.select(sa.func.count(traits.c.id)))
+        if not rebuilt:
+            rebuilt.append(rebuild(database_url))
+        return connection.execute(sa.select(sa.func.count(change_lanes.c.id))).scalar()
+
+    assert database.read(question) == 1
+    assert rebuilt
+
+
+def rebuild(url):
+    with contextlib.closing(Database(DatabaseSettings(url))) as operator:
+        engine = operator.engine.execution_options(isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            return connection.exec_driver_sql(REBUILD[engine.dialect.name])
