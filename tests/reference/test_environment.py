@@ -1,0 +1,46 @@
+"""The reference's environment: made once, however many ask for it."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.reference.environment import complete_in
+
+#: seconds in which a second one could begin, if nothing kept it from it
+LONG_ENOUGH = 1
+
+
+def test_of_several_that_ask_at_the_same_time_one_makes_it(tmp_path):
+    folder = tmp_path / "work" / "environment"
+    start, second = threading.Barrier(2), threading.Event()
+    made = []
+
+    def make(where):
+        made.append(where)
+        if len(made) > 1:
+            second.set()
+        second.wait(LONG_ENOUGH)
+        where.mkdir(exist_ok=True)
+
+    def ask():
+        start.wait()
+        complete_in(folder, make)
+
+    with ThreadPoolExecutor(2) as pool:
+        for asked in [pool.submit(ask) for _ in range(2)]:
+            asked.result()
+    assert made == [folder]
+
+
+def test_what_was_not_completed_is_made_again(tmp_path):
+    made = []
+
+    def fail(where):
+        made.append(where)
+        raise OSError("no network")
+
+    with pytest.raises(OSError, match="no network"):
+        complete_in(tmp_path / "environment", fail)
+    complete_in(tmp_path / "environment", lambda where: (made.append(where), where.mkdir()))
+    assert len(made) == 2
