@@ -1,80 +1,158 @@
 """What writes to a tree cost those who claim of it: ``python -m benchmarks.contention``.
 
-Two clients claim of a parent and its child, first alone, then beside clients that write the
-providers themselves. One line for each database: claims in a second, what is left of them, the
-median time of one, and the deadlocks that the database counted.
+Two clients claim of a parent and its child: alone, beside clients that write the providers of the
+same trees, and beside the same clients when they write another tree's. The last two share the
+machine in the same way, so what differs between them is the waiting for locks; what differs
+between the last and the first is the machine. Rounds are short and take turns, and their medians
+are shown.
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
+import itertools
+import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tests.databases.mortal import mortal
 from tests.faults import mixed
-from tests.faults.running import Client, running
+from tests.faults.running import NO_ANSWER, Answer, Client, running
+from tests.functional.placement.cloud import numbered
 
 CLAIMERS = 2
+LOADS: dict[str, Sequence[mixed.Step]] = {
+    "PUT of children": (mixed.keep_parent, mixed.keep_parent),
+    "POST of children": (mixed.come_and_go, mixed.come_and_go),
+    "both": (mixed.keep_parent, mixed.keep_parent, mixed.come_and_go, mixed.come_and_go),
+    "everything": (*mixed.TREES, *mixed.REST),
+}
+#: which trees are written beside the claims
+NONE, OTHER, SAME = "alone", "other trees", "same trees"
+
+
+class Elsewhere(Client):
+    """Sends its requests to other providers: each that a writer names is another one here."""
+
+    def request(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Answer:
+        changed = json.loads(_elsewhere(json.dumps(body)))
+        return super().request(method, _elsewhere(path), changed, version)
+
+
+def _elsewhere(text: str) -> str:
+    for number in range(1, 5):
+        text = text.replace(numbered("d", number), numbered("9", number))
+    return text
+
+
+@dataclasses.dataclass
+class Round:
+    """What two clients that claim saw in one stretch of time."""
+
+    seconds: float
+    times: list[float] = dataclasses.field(default_factory=list)
+    statuses: dict[int | str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Claims in a second."""
+        return len(self.times) / self.seconds
+
+    def count(self, status: int | str) -> None:
+        self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
 def main() -> None:
     """Measure on PostgreSQL and MariaDB."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
-    seconds = parser.parse_args().seconds
-    beside: dict[str, Sequence[mixed.Step]] = {
-        "alone": (),
-        "PUT of children": (mixed.keep_parent, mixed.keep_parent),
-        "POST of children": (mixed.come_and_go, mixed.come_and_go),
-        "everything": (*mixed.TREES, *mixed.REST),
-    }
-    for kind in ("postgresql", "mariadb"):
-        alone = 0.0
-        for name, steps in beside.items():
-            with mortal(kind) as server:
-                with running(server.url) as service:
-                    mixed.make(service)
-                    times, statuses = measure(service.path, steps, seconds)
-                found = mixed.deadlocks(server.url)
-            rate = len(times) / seconds
-            alone = alone or rate
-            print(
-                f"{kind:10} {name:16} {rate:7.1f} claims/s  {rate / alone:5.2f} of alone  "
-                f"median {statistics.median(times) * 1000:7.1f} ms  {found:4} deadlocks  "
-                f"{dict(sorted(statuses.items()))}",
-                flush=True,
-            )
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each round")
+    parser.add_argument("--rounds", type=int, default=5, help="of each load")
+    parser.add_argument("--database", choices=("postgresql", "mariadb"), help="just this one")
+    given = parser.parse_args()
+    for kind in ("postgresql", "mariadb") if given.database is None else (given.database,):
+        with mortal(kind) as server:
+            # a thread for each client: none of them waits for another one's
+            with running(server.url, workers=2, threads=8) as service:
+                mixed.make(service)
+                mixed.make(Elsewhere(service.path))
+                found = measure(service.path, given.rounds, given.seconds)
+            report(kind, found, mixed.deadlocks(server.url))
 
 
-def measure(
-    path: str, steps: Sequence[mixed.Step], seconds: float
-) -> tuple[list[float], dict[int, int]]:
-    """Seconds that each claim took, and how often each status was answered to anybody."""
-    times: list[float] = []
-    statuses: dict[int, int] = {}
+def measure(path: str, rounds: int, seconds: float) -> dict[tuple[str, str], list[Round]]:
+    """The rounds of each load, by its name and the trees it writes; they take turns."""
+    cases: list[tuple[str, str, Sequence[mixed.Step]]] = [("", NONE, ())]
+    for name, steps in LOADS.items():
+        cases += [(name, OTHER, steps), (name, SAME, steps)]
+    found: dict[tuple[str, str], list[Round]] = {(name, where): [] for name, where, _ in cases}
+    numbers = itertools.count(1)
+    # the first round warms up
+    for turn in range(rounds + 1):
+        for name, where, steps in cases:
+            client = Client(path) if where == SAME else Elsewhere(path)
+            seen = one_round(Client(path), client, steps, seconds, numbers)
+            if turn:
+                found[name, where].append(seen)
+    return found
+
+
+def one_round(
+    claimer: Client,
+    writer: Client,
+    steps: Sequence[mixed.Step],
+    seconds: float,
+    numbers: Iterator[int],
+) -> Round:
+    """Claim for so long, beside one writer for each step."""
+    seen = Round(seconds)
     end = time.monotonic() + seconds
 
-    def work(step: mixed.Step, first: int, took: Callable[[float], None]) -> None:
-        client, chance, number = Client(path), random.Random(first), first
+    def work(client: Client, step: mixed.Step, number: int) -> None:
+        chance = random.Random(number)
         while time.monotonic() < end:
             begun = time.perf_counter()
-            for status in step(client, chance, number):
-                took(time.perf_counter() - begun)
-                statuses[status] = statuses.get(status, 0) + 1
-                begun = time.perf_counter()
+            try:
+                for status in step(client, chance, number):
+                    if step is mixed.claim:
+                        seen.times.append(time.perf_counter() - begun)
+                    seen.count(status)
+                    begun = time.perf_counter()
+            except NO_ANSWER as error:
+                seen.count(type(error).__name__)
             number += 1
 
     with concurrent.futures.ThreadPoolExecutor(CLAIMERS + len(steps)) as pool:
-        jobs = [pool.submit(work, mixed.claim, n * 10**6, times.append) for n in range(CLAIMERS)]
-        jobs += [
-            pool.submit(work, step, n * 10**6, lambda seconds: None)
-            for n, step in enumerate(steps, CLAIMERS)
-        ]
-        for job in jobs:
+        jobs = [(claimer, mixed.claim)] * CLAIMERS + [(writer, step) for step in steps]
+        for job in [pool.submit(work, *job, next(numbers) * 10**4) for job in jobs]:
             job.result()
-    return times, statuses
+    return seen
+
+
+def report(kind: str, found: dict[tuple[str, str], list[Round]], deadlocks: int) -> None:
+    """One line for each load: medians over the rounds, and what is left of which."""
+    rates = {
+        case: statistics.median(seen.rate for seen in rounds) for case, rounds in found.items()
+    }
+    alone = rates["", NONE]
+    print(f"{kind}: {alone:.1f} claims/s alone, {deadlocks} deadlocks in all")
+    for name in LOADS:
+        other, same = rates[name, OTHER], rates[name, SAME]
+        times = [took for seen in found[name, SAME] for took in seen.times] or [float("inf")]
+        statuses: dict[str, int] = {}
+        for seen in found[name, SAME]:
+            for status, count in seen.statuses.items():
+                statuses[str(status)] = statuses.get(str(status), 0) + count
+        ratio = same / other if other else float("nan")
+        print(
+            f"  {name:16} other trees {other:6.1f}/s ({other / alone:4.2f} of alone)  same trees "
+            f"{same:6.1f}/s ({same / alone:4.2f} of alone, {ratio:4.2f} of other trees)  "
+            f"median {statistics.median(times) * 1000:6.1f} ms, longest {max(times):5.2f} s  "
+            f"{dict(sorted(statuses.items()))}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from placement.storage import (
 )
 from placement.storage.changes import Kind
 from placement.storage.engine import Connection, Database
+from placement.storage.locking import Hold
 from placement.storage.tables import utcnow
 
 
@@ -45,11 +46,13 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
     def create(connection: Connection) -> Provider:
         parent = _parent_of_new(connection, uuid, name, parent_uuid)
         _refuse_taken(providers.taken(connection, uuid, name), uuid, name)
+        root_uuid = uuid
         if parent is not None:
+            # late: others wait for the parent from here on
+            root_uuid = _lock_parent(connection, parent)
             cluster.hold_trees(connection, [parent.root_id])
         provider_id = providers.insert(connection, uuid, name, parent)
         changes.record(connection, [provider_id], Kind.ROW)
-        root_uuid = uuid if parent is None else providers.uuid_of(connection, parent.root_id)
         return Provider(provider_id, uuid, name, 0, parent_uuid, root_uuid, utcnow(), None)
 
     return database.write(create)
@@ -58,20 +61,26 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
 def _parent_of_new(
     connection: Connection, uuid: str, name: str, parent_uuid: str | None
 ) -> Node | None:
-    """The parent, locked with its root: the row to be stored refers to both."""
+    """The parent, not locked yet."""
     if not name:
         raise ObjectRefused(action="create", reason="name is required")
     if parent_uuid is None:
         return None
     if parent_uuid == uuid:
         raise ObjectRefused(action="create", reason=tree.OWN_PARENT)
-    found = _existing_parent(connection, parent_uuid)
-    locked = providers.lock(connection, [], {found.id, found.root_id})
-    parent = locked.get(found.uuid)
-    if parent is None or parent.root_id != found.root_id:
-        # deleted, or moved to another tree before it was locked
+    return _existing_parent(connection, parent_uuid)
+
+
+def _lock_parent(connection: Connection, parent: Node) -> str:
+    """Lock a parent with its root, as a new row refers to both; answers the root's uuid.
+
+    Raises LostRace if the parent was deleted, or moved to another tree, before it was locked.
+    """
+    locked = providers.lock(connection, [], {parent.id, parent.root_id}, Hold.REFERENCE)
+    now = {node.id: node for node in locked.values()}
+    if parent.id not in now or now[parent.id].root_id != parent.root_id:
         raise LostRace()
-    return parent
+    return now[parent.root_id].uuid
 
 
 def _existing_parent(connection: Connection, uuid: str) -> Node:
@@ -103,12 +112,13 @@ def update_provider(
     """
 
     def update(connection: Connection) -> Provider:
+        seen = providers.get(connection, uuid)
         move = None
-        if (
-            isinstance(parent_uuid, Unchanged)
-            or providers.get(connection, uuid).parent_uuid == parent_uuid
-        ):
-            node = providers.lock_one(connection, uuid)
+        if isinstance(parent_uuid, Unchanged) or parent_uuid == seen.parent_uuid:
+            if name == seen.name:
+                # nothing is to be stored: nobody needs to wait
+                return seen
+            node = providers.lock_one(connection, uuid, Hold.PLACE)
         else:
             move = _lock_for_move(connection, uuid, parent_uuid)
             node = move.node
@@ -127,7 +137,7 @@ def update_provider(
         if move is not None:
             providers.move(connection, node.id, move.parent, move.below)
         changes.record(connection, move.below if move else [node.id], Kind.ROW)
-        after = providers.get(connection, uuid)
+        after = providers.get(connection, uuid) if move else before
         return Provider(
             node.id,
             uuid,
@@ -183,7 +193,7 @@ def _lock_for_move(connection: Connection, uuid: str, parent_uuid: str | None) -
     locked: what they need now may come before what is locked.
     """
     wanted = _Move.read(connection, uuid, parent_uuid).rows
-    locked = {node.id for node in providers.lock(connection, [], wanted).values()}
+    locked = {node.id for node in providers.lock(connection, [], wanted, Hold.PLACE).values()}
     move = _Move.read(connection, uuid, parent_uuid)
     if not move.rows <= locked:
         raise LostRace()
@@ -198,7 +208,7 @@ def delete_provider(database: Database, uuid: str) -> None:
     """
 
     def delete(connection: Connection) -> None:
-        node = providers.lock_one(connection, uuid)
+        node = providers.lock_one(connection, uuid, Hold.PLACE)
         if providers.has_children(connection, node.id):
             raise ProviderHasChildren(uuid=uuid)
         if allocations.any_of_provider(connection, node.id):

@@ -9,7 +9,7 @@ from placement.errors import ProviderNotFound
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database, inserted_id
 from placement.storage.lists import among
-from placement.storage.locking import by_primary_key
+from placement.storage.locking import Hold, by_primary_key, locking
 from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
 
@@ -50,11 +50,13 @@ _FIND = {
     (True, True): _NODES.where(sa.or_(_NAMED, _NUMBERED)),
 }
 _LOCK = {
-    key: question.order_by(providers.c.id).with_for_update() for key, question in _FIND.items()
+    (*key, hold): locking(question.order_by(providers.c.id), hold)
+    for key, question in _FIND.items()
+    for hold in Hold
 }
-_LOCK_NUMBERED = by_primary_key(_LOCK[False, True], providers)
+_LOCK_NUMBERED = {hold: by_primary_key(_LOCK[False, True, hold], providers) for hold in Hold}
 _PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
-_LOCK_ONE = _PLACE.with_for_update()
+_LOCK_ONE = {hold: locking(_PLACE, hold) for hold in Hold}
 _OF_TREES = _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
 _BUMP = (
     sa.update(providers)
@@ -102,7 +104,10 @@ def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
 
 
 def lock(
-    connection: Connection, uuids: Collection[str], ids: Collection[int] = ()
+    connection: Connection,
+    uuids: Collection[str],
+    ids: Collection[int] = (),
+    hold: Hold = Hold.CONTENT,
 ) -> dict[str, Node]:
     """Lock providers, named by uuid or id, for this transaction, in id order.
 
@@ -115,7 +120,7 @@ def lock(
     given = {"uuids": list(uuids), "ids": sorted(ids)}
     wanted = {name: some for name, some in given.items() if some}
     key = bool(uuids), bool(ids)
-    question = _LOCK[key]
+    question = _LOCK[*key, hold]
     if connection.dialect.name in MYSQL and len(uuids) + len(ids) > 1:
         # it locks rows in the order in which it comes across them, which is that of the index
         if uuids:
@@ -123,14 +128,14 @@ def lock(
             wanted = {"ids": sorted(row.id for row in found)}
             if not found:
                 return {}
-        question = _LOCK_NUMBERED
+        question = _LOCK_NUMBERED[hold]
     rows = connection.execute(question, wanted)
     return {node.uuid: node for node in (Node(*row) for row in rows)}
 
 
-def lock_one(connection: Connection, uuid: str) -> Node:
+def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> Node:
     """Lock one provider. Raises ProviderNotFound."""
-    row = connection.execute(_LOCK_ONE, {"uuid": uuid}).one_or_none()
+    row = connection.execute(_LOCK_ONE[hold], {"uuid": uuid}).one_or_none()
     if row is None:
         raise ProviderNotFound(uuid=uuid)
     return Node(*row)
@@ -215,9 +220,3 @@ def delete(connection: Connection, provider_id: int) -> None:
         # it lets no row go that refers to itself, as a root does
         connection.execute(sa.update(providers).where(this).values(root_provider_id=None))
     connection.execute(sa.delete(providers).where(this))
-
-
-def uuid_of(connection: Connection, provider_id: int) -> str:
-    """The uuid of a provider known to exist."""
-    question = sa.select(providers.c.uuid).where(providers.c.id == provider_id)
-    return connection.execute(question).scalar_one()

@@ -57,6 +57,12 @@ def keep_parent(client: Client, chance: random.Random, number: int) -> Iterator[
     yield _put_below(client, MIDDLE, ROOT).status
 
 
+def rename(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """A child gets another name, and with it its parent again."""
+    body = {"name": f"{MIDDLE} {number}", "parent_provider_uuid": ROOT}
+    yield client.put(f"/resource_providers/{MIDDLE}", body).status
+
+
 def change_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
     """A child moves, within its tree or to another, or becomes a root."""
     yield _put_below(client, LEAF, chance.choice([MIDDLE, ROOT, OTHER_ROOT, None])).status
@@ -120,7 +126,7 @@ def name_things(client: Client, chance: random.Random, number: int) -> Iterator[
 
 
 CLAIMS: tuple[Step, ...] = (claim, claim_together)
-TREES: tuple[Step, ...] = (keep_parent, change_parent, move_tree, come_and_go)
+TREES: tuple[Step, ...] = (keep_parent, rename, change_parent, move_tree, come_and_go)
 REST: tuple[Step, ...] = (
     change_inventories,
     change_traits,
