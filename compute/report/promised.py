@@ -2,10 +2,12 @@
 
 A redirection, a 202, a 200 without a body: what answers so stands between us and placement, or in
 its place, and nothing tells whether the request was carried out. It must not pass for a success.
+Nor must a 404 of its own pass for placement's word that there is no such provider or consumer.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NotPlacementsAnswer(ksa_exc.InvalidResponse):
-    """An answer that looks like a success and isn't one that placement gives; a ClientException."""
+    """An answer that tells nothing, because placement doesn't give it; a ClientException."""
 
     def __init__(self, method: str, url: str, response: Response, wrong: str) -> None:
         super().__init__(response=response)
@@ -59,14 +61,21 @@ _PROMISES = (
 )
 
 
+# A 404 of these means that there is nothing to do, or nobody there.
+_ONE = re.compile(".*/(resource_providers|allocations)/[^/]+")
+
+
 def as_promised(method: str, url: str, response: Response) -> Response:
     """Return the response: a success that placement promises, or an error (400 and above).
 
-    Raises NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON.
+    Raises NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON, and where
+    a 404 says something that isn't placement's.
     """
-    if response.status_code >= 400:
-        return response
     path = urlsplit(url).path
+    if response.status_code >= 400:
+        if response.status_code == 404 and _ONE.fullmatch(path) and _is_foreign(response.content):
+            raise NotPlacementsAnswer(method, url, response, "with a body that isn't placement's")
+        return response
     promise = next(
         (one for one in _PROMISES if one.method == method and one.path.fullmatch(path)), None
     )
@@ -80,3 +89,14 @@ def as_promised(method: str, url: str, response: Response) -> Response:
         wrong = "with a body that isn't placement's" if body else "without a body"
         raise NotPlacementsAnswer(method, url, response, wrong)
     return response
+
+
+def _is_foreign(content: bytes) -> bool:
+    """Say whether the body of an error is one that placement doesn't send."""
+    if not isinstance(content, bytes) or not content:
+        return False
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return True
+    return not isinstance(document, dict) or "errors" not in document

@@ -261,3 +261,28 @@ def test_promised_answers_and_errors_are_handed_on(make, method, url, status, te
     client = make(answer(status, text=text))
     verb = getattr(client, method.lower())
     assert verb(url, *[{}] * (method in ("POST", "PUT"))).status_code == status
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>Not Found</html>", "404 page not found", '{"message": "no route"}', "[]", "7"]
+)
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda client: client._delete_provider(None, "u"),
+        lambda client: client._get_resource_provider(None, "u"),
+        lambda client: client.delete_allocation_for_instance(None, "c", force=True),
+    ],
+    ids=["deleting a provider", "reading a provider", "deleting allocations"],
+)
+def test_a_404_of_something_else_doesnt_say_that_there_is_nothing(make, act, text):
+    client = make(answer(404, text=text))
+    with pytest.raises(NotPlacementsAnswer, match="answered 404"):
+        act(client)
+    assert client._provider_tree.exists("u")
+
+
+def test_placements_own_404_does(make):
+    client = make(answer(404, {"errors": [{"status": 404, "detail": "No resource provider u"}]}))
+    client._delete_provider(None, "u")
+    assert not client._provider_tree.exists("u")
