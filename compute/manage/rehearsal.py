@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from compute.report import SchedulerReportClient
-from compute.report.allocations import ProviderAllocInfo
 
 
 class WriteRefused(Exception):
@@ -31,11 +30,11 @@ class RehearsalClient(SchedulerReportClient):
         self.imagined[uuid] = row
         return row
 
-    def get_allocations_for_resource_provider(self, context: Any, uuid: str) -> ProviderAllocInfo:
-        """As placement says; nobody holds anything of a provider that isn't there."""
+    def _allocations_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
+        # Nobody holds anything of a provider that isn't there.
         if uuid in self.imagined:
-            return ProviderAllocInfo({})
-        return super().get_allocations_for_resource_provider(context, uuid)
+            return {"allocations": {}, "resource_provider_generation": 0}
+        return super()._allocations_of(context, uuid, version)
 
     def post(self, url: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse. Raises WriteRefused."""

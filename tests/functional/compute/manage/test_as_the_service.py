@@ -289,3 +289,23 @@ def test_a_bad_file_of_the_operator_s_is_127_and_named(sqlite_site, flags):
     ended = sqlite_site.run("migrate_compute_inventory", *flags)
     assert (ended.code, ended.out, ended.err.count("\n")) == (127, "", 1)
     assert str(folder / "a.yaml") in ended.err
+
+
+def test_a_dry_run_on_a_host_that_placement_doesnt_know_tells_what_a_run_does(sqlite_site, writes):
+    site = sqlite_site
+    site.write(DEVICES, [device(number) for number in range(2)])
+    site.configure(f"{DRIVERS}.DeviceHost", more(site))
+    root = site.start_service_once(DeviceHost)
+    with site.placement() as outsider:
+        for row in outsider.call("GET", f"/resource_providers?in_tree={root}")[
+            "resource_providers"
+        ][::-1]:
+            outsider.call("DELETE", f"/resource_providers/{row['uuid']}")
+    site.configure(f"{DRIVERS}.DeviceHost", more(site, report=True))
+    rehearsed = site.run("migrate_compute_inventory", "--dry-run", "--sync", "--json")
+    assert (rehearsed.code, rehearsed.err) == (0, "")
+    (plan,) = rehearsed.json["nodes"]
+    writes.clear()
+    ended = site.run("migrate_compute_inventory", "--sync", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert told(plan, names_of(site)) == done(list(writes), names_of(site))
