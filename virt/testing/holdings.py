@@ -11,8 +11,6 @@ from virt.testing.scenario import (
     OTHER_HOST,
     Holdings,
     World,
-    accelerators_child,
-    operators_child,
     stable_uuid,
 )
 
@@ -46,7 +44,7 @@ def handed_over(world: World, nodename: str, held: Holdings | None) -> Allocatio
             give(evacuated, world.uuid(OTHER_HOST), resource_class, amount)
     stranger = allocations.setdefault(stable_uuid("stranger"), _body())
     give(stranger, world.uuid(f"{OTHER_HOST}_numa0"), "VCPU", 1)
-    for neighbour in (operators_child(nodename), accelerators_child(nodename)):
+    for neighbour in (name for name in world.foreign if world.uuid(name) in known):
         for resource_class in world.tree.data(neighbour).inventory:
             for body in allocations.values():
                 give(body, world.uuid(neighbour), resource_class, 2)

@@ -80,6 +80,7 @@ class ReshapeScenario(Scenario):
         world = World(old, classes.union(self.renamed, self.renamed.values()))
         for nodename in world.nodes:
             update(old, world.tree, nodename, "the old driver's update")
+            world.settle_below(nodename)
         return world
 
 
@@ -115,6 +116,19 @@ class World:
             inventory = {OPERATORS_CLASS: record(9999)}
             self._fill(child, inventory | {one: record(9999) for one in self._classes})
         self.tree.add_traits(accelerators_child(name), OTHER_OWNER)
+
+    def settle_below(self, nodename: str) -> None:
+        """Give the accelerator service a child below each provider of the driver's.
+
+        One that the driver doesn't want any more has to stay then, without inventory.
+        """
+        for uuid in self.tree.get_provider_uuids(nodename)[1:]:
+            parent = self.tree.data(uuid).name
+            if parent not in self.foreign:
+                child = accelerators_child(parent)
+                self.tree.new_child(child, uuid, stable_uuid(child), generation=1)
+                self._fill(child, {one: record(9999) for one in self._classes})
+                self.tree.add_traits(child, OTHER_OWNER)
 
     def _add_other_host(self) -> None:
         self.tree.new_root(OTHER_HOST, stable_uuid(OTHER_HOST), generation=1)
