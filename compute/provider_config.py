@@ -1,6 +1,5 @@
 """The operator's provider configuration files: inventory and traits of one's own (§4.8)."""
 
-import glob
 import logging
 import math
 import os
@@ -118,7 +117,7 @@ def get_provider_configs(directory: str) -> dict[str, Provider]:
 
     `__source_file` in an entry is the name of the file it is from. Raises ProviderConfigException.
     """
-    paths = sorted(glob.glob(os.path.join(glob.escape(directory), "*.yaml")))
+    paths = _files_in(directory)
     if not paths:
         LOG.info("No provider configs found in %s.", directory)
     configs: dict[str, Provider] = {}
@@ -126,6 +125,24 @@ def get_provider_configs(directory: str) -> dict[str, Provider]:
         for provider in _providers_in(path):
             _add(configs, provider)
     return configs
+
+
+def _files_in(directory: str) -> list[str]:
+    """Return the files, in order; none where there is no such directory.
+
+    One that can't be listed isn't empty: what its files gave would be taken off the providers.
+    """
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ProviderConfigException(error=f"Unable to list {directory}: {error}") from error
+    return [
+        os.path.join(directory, name)
+        for name in sorted(names)
+        if name.endswith(".yaml") and not name.startswith(".")
+    ]
 
 
 def additional_traits(provider: Provider) -> list[str]:
@@ -164,7 +181,7 @@ def _providers_in(path: str) -> Iterable[Provider]:
             LOG.info("Provider %s in %s adds nothing.", provider["identification"], path)
             continue
         _check_custom(provider, path)
-        _check_ratios(provider, path)
+        _check_amounts(provider, path)
         yield {**provider, SOURCE_FILE: os.path.basename(path)}
 
 
@@ -201,12 +218,16 @@ def _check_version(document: Any, path: str) -> None:
         )
 
 
-def _check_ratios(provider: Provider, path: str) -> None:
+def _check_amounts(provider: Provider, path: str) -> None:
     for name, record in additional_inventories(provider).items():
         # Not a number compares with nothing, so the schema doesn't refuse it.
         if math.isnan(record.get("allocation_ratio", 1.0)):
             raise ProviderConfigException(
                 error=f"The allocation_ratio of {name} in {path} is not a number"
+            )
+        if record.get("reserved", 0) > record["total"]:
+            raise ProviderConfigException(
+                error=f"More of {name} is reserved in {path} than its total"
             )
 
 

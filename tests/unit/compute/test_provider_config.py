@@ -2,6 +2,7 @@
 
 import os
 from itertools import pairwise
+from unittest import mock
 
 import pytest
 
@@ -176,3 +177,22 @@ def test_r29_a_file_that_can_not_be_read_is_refused(tmp_path):
     (tmp_path / "a.yaml").mkdir()
     with pytest.raises(ProviderConfigException, match="Unable to read"):
         get_provider_configs(str(tmp_path))
+
+
+def test_a_location_that_cant_be_listed_isnt_taken_for_an_empty_one(tmp_path):
+    file = tmp_path / "provider_config"
+    file.write_text("")
+    with pytest.raises(ProviderConfigException, match=f"Unable to list {file}"):
+        get_provider_configs(str(file))
+    with (
+        mock.patch("os.listdir", side_effect=PermissionError(13, "Permission denied")),
+        pytest.raises(ProviderConfigException, match="Permission denied"),
+    ):
+        get_provider_configs(str(tmp_path))
+    assert get_provider_configs(str(tmp_path / "none")) == {}
+
+
+def test_more_reserved_than_there_is_is_refused(read):
+    inventories = "inventories: {additional: [{CUSTOM_A: {total: 1, reserved: 2}}]}"
+    with pytest.raises(ProviderConfigException, match=r"CUSTOM_A is reserved in .*a.yaml"):
+        read(entry("name: cn", inventories))
