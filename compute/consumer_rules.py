@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from compute import instances
 from compute.compute_node import ComputeNode
 from compute.instances import Instance
-from compute.migration_record import ENDED, Migration
+from compute.migration_record import ENDED, ERROR, Migration
 
 INSTANCE_TYPE, MIGRATION_TYPE = "INSTANCE", "MIGRATION"
 #: what instances and migrations are called; "unknown" is what placement calls a consumer that was
@@ -95,6 +95,8 @@ class Evidence:
         sharing ones
     :param records_know_instances: the records know any instance at all, a deleted one included
     :param driver_manages_instances: the node's instances are the driver's, and so in the records
+    :param moved_is_placed: `moved` holds something of its node itself, if it has one; True before
+        that was asked
     """
 
     host: str
@@ -106,6 +108,7 @@ class Evidence:
     alone_here: bool = False
     records_know_instances: bool = True
     driver_manages_instances: bool = True
+    moved_is_placed: bool = True
 
 
 def judge(place: Place, evidence: Evidence) -> Verdict:
@@ -196,13 +199,23 @@ def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
 
 
 def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Verdict:
-    if migration.status in ENDED:
-        if _is_unsettled(migration, evidence.moved):
+    moved, ends = evidence.moved, {migration.source_compute, migration.dest_compute}
+    if moved is not None and moved.deleted and not moved.hidden:
+        # Nobody ends the migration of an instance that was deleted meanwhile.
+        alone = Verdict(Kind.GONE, "the migration's instance is deleted")
+        return _if_proven(place, evidence, alone, ends)
+    if migration.status in ENDED or (migration.status == ERROR and moved is not None):
+        if _is_unsettled(migration, moved):
             return Verdict(
                 Kind.ON_ITS_WAY, f"the migration is {migration.status}, and its instance isn't back"
             )
+        if not migration.is_completed and not evidence.moved_is_placed:
+            return Verdict(
+                Kind.ON_ITS_WAY,
+                f"the migration is {migration.status}, and its instance holds nothing else",
+            )
         over = Verdict(Kind.GONE, f"the migration is {migration.status}")
-        return _if_proven(place, evidence, over, {migration.source_compute, migration.dest_compute})
+        return _if_proven(place, evidence, over, ends)
     if _touches(place, migration):
         return Verdict(Kind.ON_ITS_WAY, f"the migration is {migration.status}")
     if place.shares:

@@ -24,6 +24,7 @@ from compute.consumer_rules import (
     judge,
 )
 from compute.context import RequestContext
+from compute.instances import Instance
 from compute.manage.picture import Amounts, all_providers
 from compute.report import SchedulerReportClient
 from compute.report.consumer import read_consumer
@@ -77,10 +78,11 @@ class _Provider:
     """A provider, and this host's node whose tree it is in; a compute.consumer_rules.Place."""
 
     def __init__(
-        self, uuid: str, name: str, node: ComputeNode | None, shares: Callable[[], bool]
+        self, row: Mapping[str, Any], node: ComputeNode | None, shares: Callable[[], bool]
     ) -> None:
-        self.uuid = uuid
-        self.name = name
+        self.uuid: str = row["uuid"]
+        self.name: str = row["name"]
+        self.root: str = row["root_provider_uuid"]
         self.node = node
         self._shares = shares
 
@@ -145,7 +147,7 @@ class Auditor:
     def _provider(self, row: Mapping[str, Any]) -> _Provider:
         node = self._cell.compute_nodes.by_uuid(row["root_provider_uuid"])
         ours = node if node is not None and node.host == self._host else None
-        return _Provider(row["uuid"], row["name"], ours, lambda: self._shares(row["uuid"]))
+        return _Provider(row, ours, lambda: self._shares(row["uuid"]))
 
     def _shares(self, uuid: str) -> bool:
         return (
@@ -175,6 +177,7 @@ class Auditor:
             evidence,
             consumer_type=body.get("consumer_type"),
             alone_here=is_alone_here(body["allocations"], self._known_provider),
+            moved_is_placed=evidence.moved is None or self._is_placed(evidence.moved),
         )
         verdict = judge(provider, evidence)
         if not _audited(held) or verdict.kind in SETTLED:
@@ -192,6 +195,17 @@ class Auditor:
             verdict=verdict,
             node_known=provider.node is not None or provider.shares,
         )
+
+    def _is_placed(self, instance: Instance) -> bool:
+        """Whether the instance itself holds something of its node, if it has one."""
+        if instance.host is None:
+            return True
+        held = read_consumer(self._client, self._context, instance.uuid)["allocations"]
+        node = self._cell.compute_nodes.by_host_and_node(instance.host, instance.node or "")
+        if node is None:
+            return bool(held)
+        known = [self._known_provider(uuid) for uuid in held]
+        return any(provider is not None and provider.root == node.uuid for provider in known)
 
     def _known_provider(self, uuid: str) -> _Provider | None:
         if uuid not in self._known:

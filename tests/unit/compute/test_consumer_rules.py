@@ -143,6 +143,47 @@ TABLE = {
         replace(migration(source="host1", status="reverted"), moved=Instance(**HERE)),
         [G, N, N, N],
     ),
+    "a migration whose instance is back and holds nothing": (
+        replace(
+            migration(source="host1", status="reverted"),
+            moved=Instance(**HERE),
+            moved_is_placed=False,
+            alone_here=True,
+        ),
+        [W] * 4,
+    ),
+    "a failed migration whose instance rests": (
+        replace(migration(source="host1", status=ERROR), moved=Instance(**AWAY)),
+        [G, N, N, N],
+    ),
+    "a failed migration whose instance rests and holds nothing": (
+        replace(
+            migration(source="host1", status=ERROR), moved=Instance(**HERE), moved_is_placed=False
+        ),
+        [W] * 4,
+    ),
+    "a failed migration whose instance isn't back yet": (
+        replace(
+            migration(source="host1", status=ERROR), moved=Instance(**HERE, task_state="migrating")
+        ),
+        [W] * 4,
+    ),
+    "a migration whose instance was deleted on the way": (
+        replace(migration(source="host1"), moved=Instance(**HERE, deleted=True)),
+        [G, N, N, N],
+    ),
+    "a migration whose instance is in another cell": (
+        replace(migration(source="host1"), moved=Instance(**HERE, deleted=True, hidden=True)),
+        [W, W, H, N],
+    ),
+    "a completed migration whose instance holds nothing": (
+        replace(
+            migration(source="host1", status="completed"),
+            moved=Instance(**AWAY),
+            moved_is_placed=False,
+        ),
+        [G, N, N, N],
+    ),
     "a migration whose instance moved for good": (
         replace(
             migration(source="host1", status="confirmed"),

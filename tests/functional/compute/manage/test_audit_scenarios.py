@@ -6,7 +6,7 @@ import pytest
 
 from compute.cli import audit as audit_command
 from compute.instances import BUILDING, Instance
-from compute.migration_record import CONFIRMED, Migration
+from compute.migration_record import CONFIRMED, ERROR, REVERTED, Migration
 from tests.functional.compute.manage.site import FLAVOR, HOST
 from virt.fake import MediumFakeDriver
 
@@ -70,6 +70,21 @@ class TestM10ALeftover:
         assert site.run("audit").code == 0
 
 
+def test_the_migration_of_an_instance_deleted_on_the_way_is_a_leftover(sqlite_site):
+    site = sqlite_site
+    site.remember_a_guest()
+    root = site.start_service_once(MediumFakeDriver)
+    instance = Instance(host=HOST, node=HOST, vm_state="deleted")
+    migration = Migration(instance.uuid, status="migrating", source_compute=HOST, source_node=HOST)
+    with site.cell() as cell:
+        cell.instances.create(instance)
+        cell.instances.destroy(instance)
+        cell.migrations.create(migration)
+    with site.placement() as outsider:
+        outsider.allocate({root: FLAVOR}, migration.uuid, "MIGRATION")
+    assert (site.run("audit", "--delete").code, held(site, migration.uuid)) == (4, {})
+
+
 @pytest.mark.parametrize("provider", ["0badc0de-0000-4000-8000-000000000000", "no-uuid"])
 def test_m11_an_unknown_provider_is_127(site, root, provider):
     ended = site.run("audit", "--resource_provider", provider)
@@ -100,6 +115,30 @@ class TestWhoIsNoOrphan:
         with site.placement() as outsider:
             outsider.allocate({root: FLAVOR}, consumer=migration.uuid)
         assert site.run("audit").code == 0
+
+    @pytest.mark.parametrize("status", [ERROR, "failed", REVERTED])
+    def test_a_migration_that_holds_what_its_instance_has_not_got_back(self, sqlite_site, status):
+        site, instance, migration = sqlite_site, *self.failed_move(sqlite_site, status)
+        assert site.run("audit", "--delete").code == 0
+        # It got it back.
+        with site.placement() as outsider:
+            (root,) = outsider.allocations(migration)
+            outsider.allocate({root: FLAVOR}, consumer=instance)
+        assert site.run("audit", "--delete").code == 4
+        assert (held(site, instance), held(site, migration)) == ({root: FLAVOR}, {})
+
+    def failed_move(self, site, status):
+        """An instance that rests at its source, and the migration that has its share."""
+        site.remember_a_guest()
+        root = site.start_service_once(MediumFakeDriver)
+        instance = Instance(host=HOST, node=HOST, vm_state="active")
+        migration = Migration(instance.uuid, status=status, source_compute=HOST, source_node=HOST)
+        with site.cell() as cell:
+            cell.instances.create(instance)
+            cell.migrations.create(migration)
+        with site.placement() as outsider:
+            outsider.allocate({root: FLAVOR}, migration.uuid, "MIGRATION")
+        return instance.uuid, migration.uuid
 
     def test_a_consumer_of_what_no_instance_holds(self, site):
         with site.placement() as outsider:
