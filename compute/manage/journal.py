@@ -6,6 +6,7 @@ may be about something that was never removed, but nothing is removed without an
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
@@ -43,7 +44,8 @@ class NotNoted(Exception):
 class Journal:
     """A context that appends to a file, made when it is missing. Raises JournalUnusable.
 
-    An entry that was cut short is taken away: what it was about was never removed.
+    An entry that was cut short is taken away: what it was about was never removed. While one run
+    writes it no other may.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,10 +67,16 @@ class Journal:
         return self
 
     def _prepare(self) -> None:
-        if not self._file.tell():
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise JournalUnusable(f"Journal {self._path}: another run is writing it") from error
+        size = os.fstat(self._file.fileno()).st_size
+        if not size:
             _flush_folder(self._path.parent)
         _, cut_short = _read(self._path)
-        self._file.truncate(self._file.tell() - len(cut_short.encode()))
+        if cut_short:
+            self._file.truncate(size - len(cut_short.encode()))
 
     def __exit__(
         self,
@@ -128,6 +136,11 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
         raise JournalUnusable(f"{path} is no journal: {error}") from error
     if not all(isinstance(entry, dict) and entry.keys() >= FIELDS for entry in found):
         raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(FIELDS)}")
+    for entry in found:
+        if not all(isinstance(entry[name], str) for name in ("consumer", "provider")) or not (
+            isinstance(entry["resources"], dict)
+        ):
+            raise JournalUnusable(f"{path} is no journal: an entry has values of other types")
     if not cut_short.startswith(BEGINNING[: len(cut_short)]):
         raise JournalUnusable(f"{path} is no journal: its last line is no entry")
     return found, cut_short

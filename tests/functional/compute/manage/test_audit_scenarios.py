@@ -6,9 +6,13 @@ import pytest
 
 from compute.cli import audit as audit_command
 from compute.instances import BUILDING, Instance
+from compute.manage.journal import Journal
 from compute.migration_record import CONFIRMED, ERROR, REVERTED, Migration
 from tests.functional.compute.manage.site import FLAVOR, HOST
 from virt.fake import MediumFakeDriver
+
+#: an entry with a list for a provider
+OTHER_TYPES = '{"consumer": "", "provider": [], "resources": {}, "project_id": "", "user_id": ""}\n'
 
 
 @pytest.fixture
@@ -253,7 +257,7 @@ class TestTheJournal:
         ended = site.run("audit", "--undo", str(journal))
         assert (ended.code, "Unable to allocate inventory" in ended.err) == (1, True)
 
-    @pytest.mark.parametrize("content", ["{}\n", "no journal\n", "[1]\n"])
+    @pytest.mark.parametrize("content", ["{}\n", "no journal\n", "[1]\n", OTHER_TYPES])
     def test_what_is_no_journal_is_127(self, sqlite_site, content):
         sqlite_site.start_service_once(MediumFakeDriver)
         path = sqlite_site.folder / "journal"
@@ -287,6 +291,13 @@ class TestAJournalThatIsThereAlready:
             assert self.delete(site, journal).code == 4
         assert site.run("audit", "--undo", str(journal)).code == 0
         assert [held(site, consumer) for consumer in consumers] == [{root: FLAVOR}] * 2
+
+    def test_is_refused_while_another_run_writes_it(self, site, root, journal):
+        consumer = leftover(site, root)
+        with Journal(journal):
+            ended = self.delete(site, journal)
+        assert (ended.code, held(site, consumer)) == (127, {root: FLAVOR})
+        assert "another run is writing it" in ended.err
 
     @pytest.mark.parametrize("left", [1, 30])
     def test_loses_an_entry_that_was_cut_short(self, site, root, journal, left):
