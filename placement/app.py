@@ -28,9 +28,11 @@ class Running:
 
     application: WSGIApplication
     database: Database
+    snapshot: LiveSnapshot
 
     def close(self) -> None:
         """Close its connections to the database; it opens new ones if it is asked again."""
+        self.snapshot.rest()
         self.database.close()
 
 
@@ -54,7 +56,7 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
     application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
     application = StatementCount(application, database)
-    return Running(wrapped(application, conf), database)
+    return Running(wrapped(application, conf), database, snapshot)
 
 
 def open_database(

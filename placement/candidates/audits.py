@@ -1,5 +1,6 @@
 """When a snapshot was last compared with the tables, and who sees to it that it is again."""
 
+import math
 import random
 import threading
 import time
@@ -40,6 +41,10 @@ class AuditTimes:
     def wanted(self) -> None:
         """Somebody searches."""
         self._wanted = self._clock()
+
+    def unwanted(self) -> None:
+        """Nobody will search for now."""
+        self._wanted = -math.inf
 
     @property
     def is_overdue(self) -> bool:

@@ -18,8 +18,10 @@ from placement.errors import PlacementError
 from placement.storage import changes
 from placement.storage.changes import Cursor
 from placement.storage.engine import Connection, Database
+from placement.storage.unexpected import log_unexpected
 
 LOG = logging.getLogger(__name__)
+AUDIT_FAILED = "The audit of the snapshot failed"
 #: slots of deleted providers that are put up with, as a share of all, before all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
 #: providers from which on a snapshot is spared the garbage collector
@@ -151,8 +153,8 @@ class LiveSnapshot:
                 self._auditing.outcome(self._audit, may_have_begun=True)
             except PlacementError:
                 raise
-            except Exception:
-                LOG.exception("The audit of the snapshot failed")
+            except Exception as error:
+                log_unexpected(LOG, AUDIT_FAILED, error)
                 self._distrust(held, "audit failed")
         if not self._is_watched:
             self._is_watched = True
@@ -167,15 +169,20 @@ class LiveSnapshot:
             self._auditing.outcome(self._audit, may_have_begun=True)
         except PlacementError as unavailable:
             LOG.warning("The audit of the snapshot is put off: %s", unavailable)
-        except Exception:
-            LOG.exception("The audit of the snapshot failed")
+        except Exception as error:
+            log_unexpected(LOG, AUDIT_FAILED, error)
         return True
+
+    def rest(self) -> None:
+        """End the audits until somebody searches again; one that goes on is waited for."""
+        self._times.unwanted()
+        self._auditing.wait_until_done()
 
     def _audit(self) -> None:
         """Have everything loaded anew if the tables aren't what the change feed makes of them."""
         begun = self._times.now()
         held = self._held
-        if held is None:
+        if held is None or self._times.is_quiet:
             return
         found = self._database.read(lambda connection: _compare(connection, held))
         if found:

@@ -64,6 +64,11 @@ class SharedWork(Generic[T]):
             self._begun += 1
         return self._do(work)
 
+    def wait_until_done(self) -> None:
+        """Wait for work that goes on, as long as anybody would."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, self._patience)
+
     def _do(self, work: Callable[[], T]) -> T:
         outcome: _Outcome[T] = _Outcome(self._begun)
         try:

@@ -28,9 +28,9 @@ MAY_IMPORT = {
         "microversions",
         "policies",
         "schemas",
-        # whether it was the database that failed, and how
-        "storage.dialects",
         "storage.engine",
+        # whether it was the database that failed, and what may be said of it
+        "storage.unexpected",
     },
     "handlers": {
         "candidates",

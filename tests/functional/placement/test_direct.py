@@ -4,6 +4,8 @@ import concurrent.futures
 import contextlib
 import http.client
 import socket
+import threading
+import time
 import uuid
 
 import pytest
@@ -240,6 +242,23 @@ def test_at_its_end_the_database_is_one_file(conf, path, tmp_path):
     with PlacementDirect(conf) as client:
         client.post("/resource_providers", json={"name": "a"})
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_after_its_end_nothing_asks_the_database_any_more(path, caplog):
+    conf = configuration(f"sqlite:///{path}", berth__snapshot_audit_interval=0.02)
+    with PlacementDirect(conf, latest_microversion=True) as client:
+        client.get("/allocation_candidates?resources=VCPU:1")
+    path.unlink()
+    deadline = time.monotonic() + 0.2
+    while time.monotonic() < deadline and any(is_audit(t) for t in threading.enumerate()):
+        time.sleep(0.01)
+
+    assert not path.exists()
+    assert "audit" not in caplog.text
+
+
+def is_audit(thread):
+    return thread.name == "snapshot-audit"
 
 
 def test_it_ends_with_an_exception_too_and_lets_it_pass(conf, path, tmp_path):

@@ -327,6 +327,31 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
     assert used(audited) == 3
 
 
+def test_an_audit_that_the_database_refuses_is_logged_without_its_statement(
+    cloud, audited, database, caplog
+):
+    audited.current()
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE placement_aggregates")
+    caplog.set_level("INFO")
+    assert audited.audit_in_background()
+
+    assert "The audit of the snapshot failed" in caplog.text
+    assert "SELECT" not in caplog.text
+
+
+def test_at_rest_nothing_is_audited_until_somebody_searches(cloud, audited, database):
+    audited.current()
+    use(database, 3)
+    audited.rest()
+    assert not audited.audit_in_background()
+    assert audited.loads == {"first use": 1}
+
+    assert used(audited) == 0
+    assert audited.audit_in_background()
+    assert used(audited) == 3
+
+
 def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
     audited.current()
     clock.now += 61
