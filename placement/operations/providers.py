@@ -135,7 +135,7 @@ def update_provider(
         if name != before.name:
             providers.rename(connection, node.id, name)
         if move is not None:
-            providers.move(connection, node.id, move.parent, move.below)
+            providers.move(connection, node, move.parent, move.below)
         changes.record(connection, move.below if move else [node.id], Kind.ROW)
         after = providers.get(connection, uuid) if move else before
         return Provider(

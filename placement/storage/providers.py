@@ -188,21 +188,20 @@ def rename(connection: Connection, provider_id: int, name: str) -> None:
     connection.execute(sa.update(providers).where(providers.c.id == provider_id).values(name=name))
 
 
-def move(
-    connection: Connection, provider_id: int, parent: Node | None, below: Collection[int]
-) -> None:
+def move(connection: Connection, node: Node, parent: Node | None, below: Collection[int]) -> None:
     """Put a provider under another parent (None: make it a root), its subtree `below` with it."""
-    root_id = provider_id if parent is None else parent.root_id
+    root_id = node.id if parent is None else parent.root_id
     connection.execute(
         sa.update(providers)
-        .where(providers.c.id == provider_id)
+        .where(providers.c.id == node.id)
         .values(parent_provider_id=parent.id if parent else None)
     )
+    if root_id == node.root_id:
+        # the rows below stay as they are: their age is told to clients
+        return
+    # by id alone: with the root in question, MariaDB may go by its index, and wait for other rows
     connection.execute(
-        sa.update(providers)
-        # a move within a tree leaves the rows below alone: their age is told to clients
-        .where(among(providers.c.id, "ids"), providers.c.root_provider_id != root_id)
-        .values(root_provider_id=root_id),
+        sa.update(providers).where(among(providers.c.id, "ids")).values(root_provider_id=root_id),
         {"ids": list(below)},
     )
 

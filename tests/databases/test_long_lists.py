@@ -90,7 +90,9 @@ WRITES = {
     "generations by steps": lambda c: providers.bump_by(
         c, {i: 1 + i % 3 for i in [*IDS, the_id(c, EMPTY)]}
     ),
-    "a subtree moved": lambda c: providers.move(c, the_id(c, EMPTY), None, IDS),
+    "a subtree moved": lambda c: providers.move(
+        c, providers.place(c, EMPTY), providers.place(c, ROOT), IDS
+    ),
     "inventories replaced": lambda c: inventories.replace(
         c, IDS, {(i, 0): Inventory(1, 0, 1, 1, 1, 1.0) for i in IDS[:7]}
     ),

@@ -126,3 +126,9 @@ def test_a_write_that_waits_for_a_provider_holds_just_those_before_it(
 def test_a_child_written_with_the_parent_it_has_needs_no_lock_but_its_own(service, database_url):
     with held(database_url, ROOT):
         expect(put(service, MIDDLE, ROOT), 200)
+
+
+def test_a_move_within_a_tree_needs_no_lock_of_what_is_below(service, database_url):
+    expect(create(service, ROOT), 200)
+    with held(database_url, LEAF):
+        expect(put(service, MIDDLE, numbered("b", 1)), 200)
