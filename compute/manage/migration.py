@@ -102,7 +102,8 @@ class Migrator:
         """Bring one node up to date. What fails is in the report; nothing is raised."""
         # One client for all tries: it needs to read again only what others changed meanwhile.
         client = cache(self.new_client)
-        return self._reported(node, lambda: self._migrate(node, client()))
+        moving: list[_Work] = []
+        return self._reported(node, lambda: self._migrate(node, client(), moving))
 
     def rehearse(self, node: ComputeNode) -> NodeReport:
         """Tell what `migrate` would do. `new_client` must make RehearsalClients."""
@@ -116,14 +117,23 @@ class Migrator:
             LOG.exception("Node %s could not be migrated", node.hypervisor_hostname)
             return NodeReport(node.hypervisor_hostname, node.uuid, Result.FAILED, error=error)
 
-    def _migrate(self, node: ComputeNode, client: SchedulerReportClient) -> NodeReport:
+    def _migrate(
+        self, node: ComputeNode, client: SchedulerReportClient, moving: list[_Work]
+    ) -> NodeReport:
+        """Try once. `moving` is what earlier tries were about to move, and is added to.
+
+        Where there was something to move and is nothing any more, it was moved by the try before,
+        which another writer disturbed after that.
+        """
         work = self._begun(node, client)
-        if work.wanted.reshaped is None and not self.sync:
+        if work.wanted.reshaped is not None:
+            moving.append(work)
+        elif not self.sync and not moving:
             return work.compared(Result.UNCHANGED)
         pending = bool(work.plan())
         work.tracker.flush(work.context, work.wanted)
-        if work.wanted.reshaped is not None:
-            return work.compared(Result.MIGRATED)
+        if moving:
+            return moving[-1].compared(Result.MIGRATED)
         return work.compared(Result.SYNCHRONIZED if pending else Result.UNCHANGED)
 
     def _rehearse(self, node: ComputeNode) -> NodeReport:

@@ -5,8 +5,10 @@ from uuid import uuid4
 
 import pytest
 
+from compute.exceptions import ResourceProviderUpdateConflict
 from compute.instances import Flavor, Instance
 from compute.report.transport import Transport
+from compute.report.tree_sync import RereadInventory
 from compute.service_record import Service
 from tests.functional.compute.manage.drivers import (
     DEVICES,
@@ -309,3 +311,29 @@ def test_a_dry_run_on_a_host_that_placement_doesnt_know_tells_what_a_run_does(sq
     ended = site.run("migrate_compute_inventory", "--sync", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert told(plan, names_of(site)) == done(list(writes), names_of(site))
+
+
+def test_a_writer_that_comes_right_after_the_reshape_doesnt_make_it_undone(
+    sqlite_site, writes, monkeypatch
+):
+    sqlite_site.configure("fake.MediumFakeDriver", more(sqlite_site))
+    root = sqlite_site.start_service_once(FlatDeviceHost)
+    with sqlite_site.placement() as outsider:
+        consumer = outsider.allocate({root: HELD})
+    sqlite_site.configure(f"{DRIVERS}.DeviceHost", more(sqlite_site))
+    read, conflicts = RereadInventory.apply, []
+
+    def disturbed(step, client, context):
+        if not conflicts:
+            conflicts.append(step.uuid)
+            raise ResourceProviderUpdateConflict(uuid=step.uuid, generation=1, error="others")
+        read(step, client, context)
+
+    monkeypatch.setattr(RereadInventory, "apply", disturbed)
+    ended = sqlite_site.run("migrate_compute_inventory", "--json")
+    (report,) = ended.json["nodes"]
+    assert (ended.code, report["result"]) == (0, "migrated")
+    assert list(report["moves"]) == [consumer]
+    writes.clear()
+    sqlite_site.start_service_once(DeviceHost)
+    assert writes == []
