@@ -122,11 +122,11 @@ class World:
 
         One that the driver doesn't want any more has to stay then, without inventory.
         """
-        for uuid in self.tree.get_provider_uuids(nodename)[1:]:
-            parent = self.tree.data(uuid).name
+        for parent_uuid in self.tree.get_provider_uuids(nodename)[1:]:
+            parent = self.tree.data(parent_uuid).name
             if parent not in self.foreign:
                 child = accelerators_child(parent)
-                self.tree.new_child(child, uuid, stable_uuid(child), generation=1)
+                self.tree.new_child(child, parent_uuid, stable_uuid(child), generation=1)
                 self._fill(child, {one: record(9999) for one in self._classes})
                 self.tree.add_traits(child, OTHER_OWNER)
 

@@ -390,3 +390,35 @@ class MakesNewProviders(FakeRCRenameDriver):
             name += "-again"
         tree.new_child(name, nodename)
         super().update_provider_tree(tree, nodename, allocations)
+
+
+# What is below a provider of the driver's
+
+
+class HasACell(MediumFakeDriver):
+    """Reports VCPU on a child of the root."""
+
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        inventory = self._root_inventory(tree.data(nodename).inventory)
+        cell = f"{nodename}_numa0"
+        if not tree.exists(cell):
+            tree.new_child(cell, nodename)
+        tree.update_inventory(cell, {"VCPU": inventory.pop("VCPU")})
+        tree.update_inventory(nodename, inventory)
+
+
+class RemovesItsCellWithAllBelow(MediumFakeDriver):
+    """Reports VCPU on the root again, and cuts off the branch it was on."""
+
+    def update_provider_tree(self, tree, nodename, allocations=None):
+        cell = f"{nodename}_numa0"
+        if tree.exists(cell):
+            if allocations is None:
+                raise exceptions.ReshapeNeeded()
+            here, root = tree.data(cell).uuid, tree.data(nodename).uuid
+            for body in allocations.values():
+                held = body["allocations"].pop(here, None)
+                if held:
+                    body["allocations"][root]["resources"]["VCPU"] = held["resources"]["VCPU"]
+            tree.remove(cell)
+        super().update_provider_tree(tree, nodename, allocations)

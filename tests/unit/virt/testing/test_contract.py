@@ -219,6 +219,15 @@ def test_a_reshape_must_not_touch_others_records_traits_and_aggregates(run_resha
     assert "aggregates of provider host1_accelerator changed" in says
 
 
+def test_a_reshape_must_not_remove_what_others_have_below_a_provider_that_goes(virtapi, conf):
+    scenario = ReshapeScenario(
+        partial(broken.RemovesItsCellWithAllBelow, virtapi, conf),
+        old_driver=partial(broken.HasACell, virtapi, conf),
+    )
+    with pytest.raises(ContractBroken, match="host1_numa0_accelerator"):
+        ReshapeContract().test_a_reshape_leaves_what_others_have_as_it_is(scenario)
+
+
 def test_the_keys_a_node_must_have_are_those_the_tracker_asks_for():
     assert contract.REQUIRED_RESOURCES == compute_node.REQUIRED_RESOURCES
 
