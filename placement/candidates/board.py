@@ -198,10 +198,9 @@ class Board:
         if self._classes is None:
             tops = {local for _, local in self._tops}
             classes: dict[object, list[int]] = collections.defaultdict(list)
+            masks = set(self._options)
             for number, local in enumerate(self._locals):
-                options = sum(
-                    1 << depth for depth, mask in enumerate(self._options) if mask >> number & 1
-                )
+                options = sum(1 << which for which, mask in enumerate(masks) if mask >> number & 1)
                 if not options:
                     continue
                 named = number if number in tops else -1

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
+from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
 from placement.candidates.explain import Notes, Step
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
@@ -22,12 +22,14 @@ class Explanation:
         fail
     :param undecided: uuids of the roots whose trees weren't searched to an end before the budget
         was used up
+    :param ended: how it was used up, if there are any
     """
 
     steps: tuple[Step, ...]
     fruitful: tuple[str, ...]
     fruitless: tuple[str, ...]
     undecided: tuple[str, ...] = ()
+    ended: SearchEnded | None = None
 
     @property
     def ended_at(self) -> Step | None:
@@ -56,12 +58,13 @@ def explain(
     fruitless: list[str] = []
     left = np.zeros(snapshot.size, np.bool_)
     left[simple] = left[others] = True
+    ended = None
     try:
         for family in trees.families(simple, others):
             found = family.solved.at(0) is not None
             (fruitful if found else fruitless).extend(uuids[root] for root in family.roots.tolist())
             left[family.roots] = False
-    except (OutOfTime, OutOfMemory):
-        pass
+    except (OutOfTime, OutOfMemory) as early:
+        ended = early
     undecided = tuple(uuids[root] for root in np.flatnonzero(left).tolist())
-    return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless), undecided)
+    return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless), undecided, ended)

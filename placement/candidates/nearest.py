@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from placement.candidates.budget import Budget
 from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.snapshot import Snapshot
@@ -29,27 +30,39 @@ class NearMiss:
     roots: tuple[str, ...]
 
 
-def near_misses(snapshot: Snapshot, request: CandidateRequest) -> tuple[NearMiss, ...]:
+def near_misses(
+    snapshot: Snapshot, request: CandidateRequest, budget: Budget | None = None
+) -> tuple[NearMiss, ...]:
     """Each single condition that alone keeps a request from having candidates.
 
     Empty when two or more would have to go, and for a request that has candidates. Raises
-    BadRequest like the search.
+    BadRequest like the search, and SearchEnded if the budget for all of it is used up before
+    each condition was tried.
     """
-    if explain(snapshot, request).fruitful:
+    budget = budget or Budget()
+    if _fruitful(snapshot, request, budget):
         return ()
     misses: list[NearMiss] = []
     for asked, suffix, easier in _easier(request):
-        roots = explain(snapshot, easier).fruitful
+        roots = _fruitful(snapshot, easier, budget)
         if roots:
             misses.append(NearMiss(asked, suffix, None, roots))
     for number, group in enumerate(request.groups):
         for name in group.resources:
-            misses += _with_another_amount(snapshot, request, number, name)
+            misses += _with_another_amount(snapshot, request, number, name, budget)
     return tuple(misses)
 
 
+def _fruitful(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> tuple[str, ...]:
+    """The roots whose trees have candidates. Raises SearchEnded if that isn't known of all."""
+    explanation = explain(snapshot, request, budget)
+    if explanation.ended is not None:
+        raise explanation.ended
+    return explanation.fruitful
+
+
 def _with_another_amount(
-    snapshot: Snapshot, request: CandidateRequest, number: int, name: str
+    snapshot: Snapshot, request: CandidateRequest, number: int, name: str, budget: Budget
 ) -> list[NearMiss]:
     """The nearest amounts of a class that can be had, one less and one more than asked."""
     group = request.groups[number]
@@ -58,7 +71,7 @@ def _with_another_amount(
     for amounts in _amounts(snapshot, name, asked):
         for amount in amounts[:_TRIES]:
             other = dataclasses.replace(group, resources={**group.resources, name: amount})
-            roots = explain(snapshot, _with_group(request, number, other)).fruitful
+            roots = _fruitful(snapshot, _with_group(request, number, other), budget)
             if roots:
                 misses.append(NearMiss(f"resources {name}:{asked}", group.suffix, amount, roots))
                 break

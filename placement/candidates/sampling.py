@@ -3,6 +3,7 @@
 import bisect
 import itertools
 import random
+import sys
 from collections.abc import Iterable, Iterator
 
 from placement.candidates.batch import Batch
@@ -15,8 +16,8 @@ from placement.candidates.trees import Family
 _STATES_EACH, _STATES = 100, 3_000
 #: how often a draw may miss before others are made: so often, and so often per candidate
 _MISSES, _MISSES_EACH = 2_000, 20
-#: so many numbers are put into a random order at once
-_MOST_SHUFFLED = 200_000
+#: so many numbers are drawn at once
+_MOST_AT_ONCE = 20_000
 #: how often chance is asked for a candidate before all are listed, per candidate
 _DESCENTS_EACH = 3
 
@@ -88,23 +89,26 @@ class Draw:
         self._stream, self._limit, self._source = families, limit, source
         self._families: list[Family] = []
         self._budget, self._size = budget, size
+        #: what was drawn blindly or listed, to tell what is new
         self._drawn: set[tuple[int, int, Solution]] = set()
         self._trees: dict[tuple[int, Solution], list[int]] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._drawn)
+        return self._count
 
     def run(self) -> None:
         """Draw. What is drawn stays, should the budget end it."""
         self._families = list(self._stream)
         weights = self._weights()
         ends = self._ends(weights)
+        counts = [weight for weight in weights if not isinstance(weight, RawDraws)]
         if ends[-1] > self._limit:
-            if any(isinstance(weight, RawDraws) for weight in weights):
-                self._draw(weights, ends, patient=False)
-                self._descend(weights)
-            else:
-                self._draw(weights, ends, patient=True)
+            if len(counts) == len(weights):
+                self._pick(counts, ends)
+                return
+            self._draw(weights, ends)
+            self._descend(weights)
         if len(self) < self._limit:
             self._list()
 
@@ -132,17 +136,25 @@ class Draw:
         totals = (n * len(family) for n, family in zip(numbers, self._families, strict=True))
         return list(itertools.accumulate(totals, initial=0))
 
-    def _draw(self, weights: "list[int | RawDraws]", ends: list[int], patient: bool) -> None:
-        """By number.
+    def _pick(self, counts: list[int], ends: list[int]) -> None:
+        """As many as are wanted, by number, where all are counted."""
+        trees_of: dict[tuple[int, int], list[int]] = {}
+        for number in _distinct(self._source, ends[-1], self._limit, self._budget):
+            which = bisect.bisect_right(ends, number) - 1
+            tree, rank = divmod(number - ends[which], counts[which])
+            self._budget.keep(self._size)
+            trees = trees_of.get((which, rank))
+            if trees is None:
+                solution = self._families[which].solved.ranked(rank)
+                trees = trees_of[which, rank] = self._trees[which, solution] = []
+            trees.append(tree)
+            self._count += 1
 
-        :param patient: whether to go on, however often nothing new is drawn
-        """
+    def _draw(self, weights: "list[int | RawDraws]", ends: list[int]) -> None:
+        """By number, where some numbers stand for nothing valid; until nothing new comes."""
         misses = 0
-        for number in self._numbers(ends[-1]):
-            if len(self) >= self._limit:
-                return
-            if not patient and misses >= _MISSES + _MISSES_EACH * len(self):
-                return
+        while len(self) < self._limit and misses < _MISSES + _MISSES_EACH * len(self):
+            number = self._source.randrange(ends[-1])
             which = bisect.bisect_right(ends, number) - 1
             family, weight = self._families[which], weights[which]
             count = weight.count if isinstance(weight, RawDraws) else weight
@@ -153,13 +165,6 @@ class Draw:
                 solution = family.solved.ranked(rank)
             if solution is None or not self._add(which, tree, solution):
                 misses += 1
-
-    def _numbers(self, count: int) -> Iterator[int]:
-        """Numbers below `count`, without end; those that nearly all are drawn come once."""
-        if count <= 2 * self._limit <= _MOST_SHUFFLED:
-            yield from self._source.sample(range(count), count)
-        while True:
-            yield self._source.randrange(count)
 
     def _descend(self, weights: "list[int | RawDraws]") -> None:
         """By searches that try options in a random order."""
@@ -196,4 +201,19 @@ class Draw:
         self._budget.keep(self._size)
         self._drawn.add(key)
         self._trees.setdefault((which, solution), []).append(tree)
+        self._count += 1
         return True
+
+
+def _distinct(source: random.Random, count: int, wanted: int, budget: Budget) -> Iterator[int]:
+    """So many of the numbers below `count`, each once; there are more of them."""
+    if wanted <= _MOST_AT_ONCE and count <= sys.maxsize:
+        yield from source.sample(range(count), wanted)
+        return
+    drawn: set[int] = set()
+    while len(drawn) < wanted:
+        budget.spend()
+        number = source.randrange(count)
+        if number not in drawn:
+            drawn.add(number)
+            yield number

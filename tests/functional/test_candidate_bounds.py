@@ -1,5 +1,6 @@
 """A search for candidates ends: at a bound, or with its client. It never says "none" unproven."""
 
+import json
 import logging
 
 import pytest
@@ -58,10 +59,12 @@ def test_more_candidates_than_fit_into_memory_are_refused_and_the_answer_says_wh
 
 
 @pytest.mark.parametrize("random", [False, True])
-def test_with_a_limit_the_same_request_is_answered(service_with, random):
-    status, found = ask(service_with({RANDOM: random}), MANY + "&limit=1000")
+@pytest.mark.parametrize("limit", [1000, 20_001])
+def test_with_a_limit_the_same_request_is_answered(service_with, random, limit):
+    status, found = ask(service_with({RANDOM: random}), f"{MANY}&limit={limit}")
 
-    assert (status, len(found)) == (200, 1000)
+    assert (status, len(found)) == (200, limit)
+    assert len({json.dumps(candidate["mappings"], sort_keys=True) for candidate in found}) == limit
 
 
 def test_with_a_maximum_the_same_request_is_answered(service_with):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.nearest import NearMiss, near_misses
 from placement.candidates.request import CandidateRequest, Group
 from placement.errors import BadRequest
@@ -129,3 +130,20 @@ def test_a_name_that_the_search_does_not_come_to_is_no_error(clouds):
     with pytest.raises(BadRequest, match="CUSTOM_NONE"):
         near_misses(snapshot, asked(Group("1", {"VCPU": 1}), groups[1]))
     assert near_misses(snapshot, asked(*groups, root_required=AVX)) == ()
+
+
+def test_all_tries_together_have_one_budget(clouds):
+    snapshot = clouds.snapshot({"a": host(VCPU=1, DISK_GB=1), "n": child("a", VCPU=1)})
+    looks = iter(range(20))
+    budget = Budget(seconds=2.5, clock=lambda: next(looks))
+
+    with pytest.raises(OutOfTime):
+        near_misses(snapshot, asked(Group("", {"VCPU": 9, "DISK_GB": 9}, (AVX, SSE))), budget)
+
+
+def test_near_misses_of_trees_that_were_not_searched_to_an_end_are_not_told(clouds):
+    snapshot = clouds.snapshot({"a": host(VCPU=1), "n": child("a", VCPU=1)})
+    request = asked(Group("1", {"VCPU": 1}), Group("2", {"VCPU": 1}), isolate=True)
+
+    with pytest.raises(OutOfMemory):
+        near_misses(snapshot, request, Budget(size=1))
