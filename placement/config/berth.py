@@ -30,8 +30,8 @@ OPTIONS = [
         default=128,
         min=0,
         help="MiB that the candidates of one search may take, about as much as they take in the "
-        "answer; 0: any size. Then it answers as it does when its time is over. Four searches at "
-        "once with the default keep a worker below 1 GiB.",
+        "answer; 0: any size. Then it answers as it does when its time is over. With the default, "
+        "one search adds some 200 MiB to a worker at most, and four at once 650.",
     ),
     cfg.BoolOpt(
         "log_request_cost",
