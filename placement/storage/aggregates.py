@@ -37,7 +37,7 @@ def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     }
     if found:
         missing = [uuid for uuid in uuids if uuid not in found]
-        found |= names.spelled_otherwise(connection, aggregates.c.uuid, missing)
+        found |= names.spelled_otherwise(connection, aggregates.c.uuid, missing, set(found))
     return found
 
 

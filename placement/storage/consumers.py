@@ -96,7 +96,7 @@ def ensure_owners(
         found = _owner_ids(connection, wanted)
         for kind, (_, name) in _NAMED.items():
             missing = [value for value in wanted[kind] if value not in found[kind]]
-            found[kind] |= names.spelled_otherwise(connection, name, missing)
+            found[kind] |= names.spelled_otherwise(connection, name, missing, set(found[kind]))
     return found["project"], found["user"], found["type"]
 
 

@@ -4,7 +4,7 @@ SQLite and PostgreSQL tell `a` from `A`. MySQL's usual collations do not, nor `e
 name from the same with a space at its end; which names are one is its decision (rest-api.md 6.4).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
@@ -39,17 +39,20 @@ def insert_missing(
 
 
 def spelled_otherwise(
-    connection: Connection, column: sa.Column, wanted: Collection[str]
+    connection: Connection, column: sa.Column, wanted: Collection[str], stored: Collection[str]
 ) -> dict[str, int]:
     """The ids of rows that are stored under another spelling of the wanted names, by the latter.
 
     Ask for names that a look-up found no row of that very name for. On MySQL one statement for
-    some hundred of them, none where names have one spelling.
+    some hundred of those that may be another spelling; none where names have one spelling.
+
+    :param stored: the names of the rows that the look-up found for all names together, which are
+        those of other spellings, too: MySQL compares lists as it compares names
     """
     if not wanted or connection.dialect.name not in MYSQL:
         return {}
     found = {}
-    for names in parts(wanted, _SELECTS_PER_STATEMENT):
+    for names in parts(_doubtful(wanted, stored), _SELECTS_PER_STATEMENT):
         questions = [
             sa.select(sa.literal_column(str(number)), column.table.c.id).where(column == name)
             for number, name in enumerate(names)
@@ -57,3 +60,21 @@ def spelled_otherwise(
         rows = connection.execute(sa.union_all(*questions))
         found.update({names[number]: row_id for number, row_id in rows})
     return found
+
+
+def _doubtful(wanted: Iterable[str], stored: Collection[str]) -> list[str]:
+    """The wanted names that may be one of the stored to a database: it must be asked.
+
+    Usual characters of ASCII differ in their case at most, and spaces at the end may not count.
+    What any others are the same as isn't known here.
+    """
+    if not stored:
+        return []
+    if not all(map(_usual, stored)):
+        return list(wanted)
+    known = {name.rstrip().lower() for name in stored}
+    return [name for name in wanted if not _usual(name) or name.rstrip().lower() in known]
+
+
+def _usual(name: str) -> bool:
+    return name.isascii() and name.isprintable()
