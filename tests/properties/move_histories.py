@@ -47,7 +47,8 @@ def history(seed, length):
 def play(steps, world):
     """Do the steps that are possible, and settle; AssertionError for what goes wrong."""
     player = _Player(world)
-    for position, step in enumerate([*steps, Step("settle", 0)]):
+    last = Step("settle", steps[-1].number if steps else 0)
+    for position, step in enumerate([*steps, last]):
         try:
             player.do(step)
             world.check()
@@ -119,7 +120,10 @@ class _Player:
     def _start_resize(self, chance):
         if guests := self._guests("active"):
             guest = chance.choice(guests)
-            self.world.start_move(guest, self._host(chance), "resize", chance.choice(FLAVORS))
+            at = self.world.host(self.world.instance(guest).host)
+            # Within a host there is most to be mixed up.
+            host = at if chance.random() < 0.5 else self._host(chance)
+            self.world.start_move(guest, host, "resize", chance.choice(FLAVORS))
 
     def _start(self, chance, kind):
         if guests := self._guests("active"):
@@ -167,10 +171,16 @@ class _Player:
     def _go(self, chance, ways):
         if guests := self._guests(*ways):
             guest = chance.choice(guests)
+            hosts = [name for name in (guest.source, guest.dest) if name is not None]
             getattr(self.world, ways[guest.phase])(guest)
+            if chance.random() < 0.75:
+                # A state of a move is short: so it is looked at while it lasts.
+                self._update_host(self.world.host(chance.choice(hosts)))
 
     def _update(self, chance):
-        host = self._host(chance)
+        self._update_host(self._host(chance))
+
+    def _update_host(self, host):
         if host.update():
             self.world.check_host(host)
 
