@@ -16,7 +16,7 @@ from placement import config, wsgi
 from placement.app import create_app
 from tests.functional.conftest import WSGITransport
 from tests.functional.keystone_stub import HOUR, SERVICE_PASSWORD, Keystone, token
-from tests.gabbi import services
+from tests.gabbi import fixtures, services
 
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
 JSON = {"accept": "application/json"}
@@ -146,7 +146,7 @@ def test_authentication_comes_before_the_version(placement):
 def test_the_versions_are_shown_to_everybody_without_asking_keystone(placement, keystone, given):
     answer = placement("/", given)
     assert answer.status_code == 200
-    assert answer.json()["versions"][0]["max_version"] == "1.39"
+    assert answer.json()["versions"][0]["max_version"] == fixtures.NEWEST
     assert keystone.asked == []
 
 

@@ -1,9 +1,11 @@
-"""Gabbi fixtures: the uuids the acceptance files speak of, as `$ENVIRON['NAME']`."""
+"""Gabbi fixtures: what the acceptance files speak of, as `$ENVIRON['NAME']`."""
 
 import os
 import uuid
 
 from gabbi import fixture
+
+from placement import microversions
 
 NAMES = (
     "ROOT",
@@ -21,6 +23,10 @@ NAMES = (
     "CONSUMER_C",
     "CONSUMER_D",
 )
+#: the newest version the service has; what is asked may be OpenStack Placement, which stays at 1.39
+_NEWEST = (1, 39) if os.environ.get("BERTH_GABBI_REFERENCE") else microversions.NEWEST
+NEWEST = microversions.name(_NEWEST)
+ABOVE_NEWEST = microversions.name((_NEWEST[0], _NEWEST[1] + 1))
 NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
 
@@ -54,3 +60,16 @@ class Uuids(fixture.GabbiFixture):
         for name in NAMES:
             for variable in spellings(name):
                 os.environ.pop(variable, None)
+
+
+class Versions(fixture.GabbiFixture):
+    """Put the newest microversion, and the one that would follow it, into the environment."""
+
+    def start_fixture(self) -> None:
+        """Export both, remembering nothing: the names belong to this suite alone."""
+        os.environ.update(NEWEST=NEWEST, ABOVE_NEWEST=ABOVE_NEWEST)
+
+    def stop_fixture(self) -> None:
+        """Take them out again."""
+        for variable in ("NEWEST", "ABOVE_NEWEST"):
+            os.environ.pop(variable, None)

@@ -13,6 +13,7 @@ import sys
 import pytest
 import requests
 
+from placement import microversions
 from placement.cli import serve as serve_command
 
 SECRET = "s3cr3t"
@@ -288,4 +289,4 @@ def test_the_wsgi_entry_point_serves_what_the_environment_configures(tmp_path, e
         text=True,
         check=True,
     )
-    assert ended.stdout.splitlines()[-1] == "1.39"
+    assert ended.stdout.splitlines()[-1] == microversions.name(microversions.NEWEST)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from placement import errors
+from placement import errors, microversions
 from placement.http import error_body
 from placement.http.context import RequestContext
 from placement.http.environ import CONTEXT, VERSION
-from placement.microversions import UnacceptableVersion
+from placement.microversions import NEWEST, UnacceptableVersion
 
 CONTEXT_OF_REQUEST = RequestContext()
 
@@ -109,7 +109,7 @@ def test_line_ends_and_tags_leave_the_message(message, shown):
 
 def test_a_version_that_is_not_served_says_which_are():
     found = described(UnacceptableVersion(why="x"), version=None)
-    assert (found["max_version"], found["min_version"]) == ("1.39", "1.0")
+    assert (found["max_version"], found["min_version"]) == (microversions.name(NEWEST), "1.0")
 
 
 @pytest.mark.parametrize(
