@@ -1,0 +1,79 @@
+"""Runs the tests nearest to what is being changed: `tox -e quick`.
+
+What counts is what differs from the commit where the branch left its base (`BERTH_QUICK_BASE`, or
+`origin/main`), committed or not. The tests that take longer are named, and not run.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[1]
+BASE = os.environ.get("BERTH_QUICK_BASE", "origin/main")
+PACKAGES = ("placement", "compute", "virt", "benchmarks")
+#: folders whose files are quick enough one by one
+QUICK = ("unit", "functional", "architecture", "gabbi")
+#: run whatever changed
+ALWAYS = "tests/architecture"
+GABBI = "tests/gabbi/test_gabbi.py::test_every_request_of_the_file_is_answered_as_it_says"
+_GABBI_FOLDER = PurePosixPath("tests/gabbi")
+
+
+def main(arguments: list[str]) -> int:
+    """Run them, and return pytest's exit code; `arguments` are pytest's."""
+    tests, longer = chosen(changed(ROOT, BASE), ROOT)
+    print("quick:", *tests, sep="\n  ")
+    if longer:
+        print("they take longer and are NOT RUN:", *longer, sep="\n  ")
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", *arguments, *tests]
+    environment = {**os.environ, "BERTH_TEST_DATABASES": "sqlite"}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def changed(root: Path, base: str) -> list[str]:
+    """Return the files that differ from where the branch left `base`, and the untracked ones.
+
+    Where there is no such base the last commit is.
+    """
+    left = _git(root, "merge-base", base, "HEAD") or ["HEAD"]
+    return [
+        *_git(root, "diff", "--name-only", "--no-renames", left[0]),
+        *_git(root, "ls-files", "--others", "--exclude-standard"),
+    ]
+
+
+def chosen(paths: Iterable[str], root: Path) -> tuple[list[str], list[str]]:
+    """Return the tests to run for these changed files, and tests among them that take longer."""
+    tests, longer = {ALWAYS}, set()
+    for path in map(PurePosixPath, paths):
+        if path.parts[0] in PACKAGES:
+            tests |= _tests_of(path, root)
+        elif path.match("tests/gabbi/gabbits/*.yaml"):
+            tests |= {f"{GABBI}[sqlite-{path.stem}]"} if (root / path).exists() else set()
+        elif path.match("test_*.py") and (root / path).exists() and path.parent != _GABBI_FOLDER:
+            (tests if path.parts[1] in QUICK else longer).add(str(path))
+    inside = {test for test in tests if not tests.isdisjoint(map(str, PurePosixPath(test).parents))}
+    return sorted(tests - inside), sorted(longer)
+
+
+def _tests_of(path: PurePosixPath, root: Path) -> set[str]:
+    """Return the folder of unit tests that mirrors a module's, and functional tests of its name."""
+    folder = path.parent
+    while not (root / "tests" / "unit" / folder).is_dir():
+        folder = folder.parent
+    named = (root / "tests" / "functional" / path.parent).glob(f"test_{path.stem}.py")
+    return {f"tests/unit/{folder}", *(str(one.relative_to(root)) for one in named)}
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    ended = subprocess.run(
+        ["git", *arguments], cwd=root, capture_output=True, text=True, check=False
+    )
+    return ended.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
