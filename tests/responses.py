@@ -11,7 +11,7 @@ from typing import Any
 
 from webob import acceptparse
 
-from placement.microversions import Version, pick
+from placement.microversions import HISTORY, Version, name, pick
 from placement.schemas.answer import NO_BODY, NOT_GIVEN
 from placement.schemas.refusals import (
     REFUSALS,
@@ -27,7 +27,7 @@ from placement.schemas.schema import Schema
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
 SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-VERSION = re.compile(r"placement 1\.([0-9]|[123][0-9])")
+VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
 #: one newline at the end of a path is overlooked
 _ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path) + "\n?") for path in RESPONSES}
 
@@ -112,7 +112,7 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
 
 def _of_versioned(exchange: Exchange) -> list[str]:
     text = exchange.headers["openstack-api-version"]
-    if not VERSION.fullmatch(text):
+    if text not in VERSIONS:
         return [f"openstack-api-version {text!r}"]
     table = ANYWHERE.get(exchange.status) or _table(exchange)
     if table is None or min(table) > exchange.version:

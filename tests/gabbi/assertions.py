@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from gabbi.handlers import base
 
+from tests.gabbi.fixtures import NEWEST
 from tests.responses import Exchange, complaints
 
 EXPLANATIONS = {
@@ -117,7 +118,7 @@ class Refusal(base.ResponseHandler):
             frame["code"] = expected.get("code", "placement.undefined_code")
         frame["request_id"] = test.response["x-openstack-request-id"]
         if not negotiated and status == HTTPStatus.NOT_ACCEPTABLE:
-            frame.update(max_version="1.39", min_version="1.0")
+            frame.update(max_version=NEWEST, min_version="1.0")
         return frame
 
     def _check_detail(self, test: Any, expected: dict[str, Any], detail: str) -> None:
