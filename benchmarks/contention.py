@@ -82,7 +82,7 @@ def main() -> None:
             report(kind, found, mixed.deadlocks(server.url))
 
 
-def measure(path: str, rounds: int, seconds: float) -> dict[tuple[str, str], list[Round]]:
+def measure(path: str | int, rounds: int, seconds: float) -> dict[tuple[str, str], list[Round]]:
     """The rounds of each load, by its name and the trees it writes; they take turns."""
     cases: list[tuple[str, str, Sequence[mixed.Step]]] = [("", NONE, ())]
     for name, steps in LOADS.items():

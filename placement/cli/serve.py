@@ -44,6 +44,8 @@ class Server(BaseApplication):
         self.conf = conf
         #: seconds; for the workers (placement.serving.worker)
         self.client_timeout: float = arguments.client_timeout
+        #: bytes
+        self.most_held: int = arguments.spool_size * 1024 * 1024
         super().__init__()
 
     @property
@@ -96,6 +98,13 @@ def parser() -> argparse.ArgumentParser:
         default=60,
         metavar="SECONDS",
         help="how long a client may take to send a request, and to go on reading its answer",
+    )
+    options.add_argument(
+        "--spool-size",
+        type=number(int, 1, 1_000_000),
+        default=2_048,
+        metavar="MIB",
+        help="how much of requests and of unread answers a worker holds, most of it in TMPDIR",
     )
     options.add_argument("--config-file", action="append", default=[], metavar="PATH")
     options.add_argument("--config-dir", action="append", default=[], metavar="DIR")

@@ -30,6 +30,8 @@ class Task(WSGITask):
         environ: Environ = super().get_environment()
         environ["PATH_INFO"] = self.request.path
         environ["SERVER_SOFTWARE"] = "placement-api"
+        # a connection takes bytes and nothing else
+        del environ["wsgi.file_wrapper"]
         return environ
 
     def execute(self) -> None:

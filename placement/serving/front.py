@@ -29,8 +29,10 @@ BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
 #: seconds for which a new connection is taken for one that is about to send its request
 FRESH = 2.0
-#: seconds between looks for clients that have taken too long
+#: seconds between looks for clients that have taken too long or hold too much
 INTERVAL = 1.0
+#: bytes that may come before the next look
+MOST_BEFORE_LOOK = 64 * 1024 * 1024
 
 
 class Listening:
@@ -44,6 +46,7 @@ class Listening:
         self.longest_body = front.longest_body
         self.client_timeout = front.client_timeout
         self.look_again: Callable[[Connection], None] = front.look_again
+        self.note_held: Callable[[int], None] = front.note_held
         super().__init__(*args, **named)
 
     @property
@@ -104,6 +107,8 @@ class Front:
     :param connections: at most; for one more, the client that is waited for longest has to go
     :param client_timeout: seconds in which a client has to send a request, and to go on reading
     :param longest_body: bytes
+    :param most_held: bytes of requests and of answers that aren't read, in memory and in files; if
+        there are more, the clients that are waited for longest have to go
     """
 
     def __init__(
@@ -115,10 +120,16 @@ class Front:
         connections: int,
         client_timeout: float,
         longest_body: int,
+        most_held: int,
     ) -> None:
         self.client_timeout = client_timeout
         self.longest_body = longest_body
         self.connections = connections
+        self.most_held = most_held
+        #: no more requests with long bodies are taken for now
+        self._is_full = False
+        #: bytes that have come since the last look; threads count, too, so it is about right
+        self._came = 0
         self.stopping = False
         self._sockets = Sockets()
         self._sockets.watch(wake_up)
@@ -172,9 +183,10 @@ class Front:
         self._rung = False
         self._sockets.turn(seconds)
         now = time.monotonic()
-        if now >= self._next_look:
+        if now >= self._next_look or self._came > MOST_BEFORE_LOOK:
             self._next_look = now + INTERVAL
-            self._end_overdue(now)
+            self._came = 0
+            self._look(now)
 
     def stop_accepting(self) -> None:
         """From now on, only finish what has begun."""
@@ -207,12 +219,26 @@ class Front:
             for connection in list(listener.active_channels.values())
         ]
 
-    def _end_overdue(self, now: float) -> None:
-        for connection in self._connected():
+    def _look(self, now: float) -> None:
+        connected = self._connected()
+        for connection in connected:
             if connection.waits_for_client() and (
                 now - connection.waiting_since > self.client_timeout
             ):
                 connection.handle_close()
+            elif connection.ended_sending is not None:
+                connection.ask_if_there()
+        self._bound_held({one: held for one in connected if (held := one.held())})
+
+    def _bound_held(self, held: dict[Connection, int]) -> None:
+        total = sum(held.values())
+        waiting = [one for one in held if one.waits_for_client()]
+        for connection in sorted(waiting, key=lambda one: one.waiting_since):
+            if total <= self.most_held:
+                break
+            total -= held[connection]
+            connection.handle_close()
+        self._is_full = total > self.most_held
 
     def make_room_for_one(self) -> None:
         """Keep the bound on connections."""
@@ -234,6 +260,10 @@ class Front:
             self._rung = True
             self._listeners[0].trigger.pull_trigger()
 
+    def note_held(self, count: int) -> None:
+        """Count bytes that have come to be held."""
+        self._came += count
+
     def hand_out(self, connection: Connection) -> None:
         """Have the connection's next request answered when its turn comes."""
         if not connection.begin():
@@ -241,7 +271,8 @@ class Front:
             return
         request = connection.requests[0]
         if request.error is None and request.path not in OPEN_PATHS:
-            if len(self._requests.queue) < MOST_WAITING:
+            too_much = self._is_full and request.held() > BODY_IN_MEMORY
+            if len(self._requests.queue) < MOST_WAITING and not too_much:
                 self._requests.add_task(connection)
                 return
             request.error = Busy()

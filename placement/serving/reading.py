@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 
 #: bytes that a chunk's size and extensions, or all trailers together, may take
@@ -23,6 +23,8 @@ class Parser(HTTPRequestParser):
 
     error: Any
     completed: bool
+    header_plus: bytes
+    headers: dict[str, str]
 
     # those of requests that can't be read
     command = "-"
@@ -50,6 +52,29 @@ class Parser(HTTPRequestParser):
         if self.error is not None:
             self.expect_continue = False
         return consumed
+
+    def held(self) -> int:
+        """Bytes of the request that are held, in memory or in a file."""
+        body = 0 if self.body_rcv is None else self.body_rcv.__len__()
+        return len(self.header_plus) + int(body)
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head. Raises ParsingError.
+
+        Where two readers could disagree about where a request ends, it is refused: a proxy before
+        us would take for a body what we take for another client's request, or the reverse.
+        """
+        try:
+            super().parse_header(header_plus)
+        except ValueError as odd:
+            # a length of thousands of digits, half an IPv6 address
+            raise ParsingError("The request's line or a header is invalid") from odd
+        if "," in self.headers.get("HOST", ""):
+            raise ParsingError("More than one host")
+        if "TRANSFER_ENCODING" in self.headers:
+            raise ParsingError("Transfer-Encoding needs HTTP/1.1")
+        if self.chunked and "CONTENT_LENGTH" in self.headers:
+            raise ParsingError("Transfer-Encoding and Content-Length exclude each other")
 
     def _bound_chunks(self) -> None:
         receiver = self.body_rcv

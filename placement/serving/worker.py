@@ -21,7 +21,8 @@ OTHER_FILES = 200
 class FrontWorker(Worker):
     """Serves the application that gunicorn's `app` has loaded.
 
-    The app's `client_timeout` (seconds) and `longest_body` (bytes) bound what clients may do.
+    The app's `client_timeout` (seconds), `longest_body` and `most_held` (bytes) bound what clients
+    may do.
     """
 
     def run(self) -> None:
@@ -36,6 +37,7 @@ class FrontWorker(Worker):
             connections=most_connections(),
             client_timeout=self.app.client_timeout,
             longest_body=self.app.longest_body,
+            most_held=self.app.most_held,
         )
         while self.alive and self.ppid == os.getppid():
             self.notify()

@@ -33,25 +33,28 @@ class Answer(NamedTuple):
 
 
 class Connection(http.client.HTTPConnection):
-    """Speaks through a socket file."""
+    """Speaks through a socket file, or a port of this machine."""
 
-    def __init__(self, path: str, patience: float) -> None:
+    def __init__(self, path: str | int, patience: float) -> None:
         super().__init__("localhost", timeout=patience)
         self._path = path
 
     def connect(self) -> None:
+        if isinstance(self._path, int):
+            self.sock = socket.create_connection(("127.0.0.1", self._path), self.timeout)
+            return
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
 
 
 class Client:
-    """Sends requests to a socket file, each on a connection of its own; any process may have one.
+    """Sends requests to a socket file or a port, each on a connection of its own; for any process.
 
     Raises OSError or HTTPException when no answer comes.
     """
 
-    def __init__(self, path: str, patience: float = PATIENCE) -> None:
+    def __init__(self, path: str | int, patience: float = PATIENCE) -> None:
         self.path = path
         self.patience = patience
 
@@ -103,6 +106,7 @@ class RunningService(Client):
     :param arguments: of the command
     :param options: by the names of their environment variables, without the `OS_`
     :param code: Python that each process of the service runs first
+    :param port: to serve on, instead of a socket file
     """
 
     def __init__(
@@ -113,9 +117,10 @@ class RunningService(Client):
         threads: int = 4,
         arguments: Sequence[str] = (),
         code: str | None = None,
+        port: int | None = None,
         **options: str,
     ) -> None:
-        super().__init__(str(folder / "api.sock"))
+        super().__init__(port or str(folder / "api.sock"))
         self.log = folder / "service.log"
         self._workers = workers
         environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
@@ -133,7 +138,8 @@ class RunningService(Client):
             **options,
         }
         environ |= {f"OS_{name}": value for name, value in options.items()}
-        command = [sys.executable, "-m", "placement.cli.serve", f"--unix-socket={self.path}"]
+        command = [sys.executable, "-m", "placement.cli.serve"]
+        command += [f"--port={port}" if port else f"--unix-socket={self.path}"]
         command += [f"--workers={workers}", f"--threads={threads}", *arguments]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

@@ -141,6 +141,22 @@ def test_a_client_that_left_does_no_harm(service, connect):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_client_may_end_its_sending_before_it_reads_the_answers(connect, version):
+    headers = f"{JSON}Connection: keep-alive\r\n"
+    client = connect(request(f"GET /resource_providers HTTP/{version}", headers) * 3)
+    client.shutdown(socket.SHUT_WR)
+    assert [read_answer(client).status for _ in range(3)] == [200, 200, 200]
+    assert is_closed(client)
+
+
+@pytest.mark.parametrize("sent", [SILENT[name] for name in SILENT if name != "kept alive"])
+def test_what_ends_before_the_request_does_is_closed_at_once(connect, sent):
+    client = connect(sent)
+    client.shutdown(socket.SHUT_WR)
+    assert is_closed(client)
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_a_connection_is_kept_as_the_client_wants_it(connect, version):
     kept = connect(request(f"GET / HTTP/{version}", "Connection: keep-alive\r\n"))
     assert read_answer(kept).status == 200
@@ -185,6 +201,15 @@ UNREADABLE = {
     "the length": (request("POST / HTTP/1.1", "Content-Length: zz\r\n"), 400),
     "a header": (request(headers="no colon\r\n"), 400),
     "a line break in a header": (request(headers="X-A: b\rX-B: c\r\n"), 400),
+    "two ends of a body": (chunked(b"0\r\n\r\n", "Content-Length: 5\r\n"), 400),
+    "two lengths": (request("POST / HTTP/1.1", "Content-Length: 0\r\nContent-Length: 5\r\n"), 400),
+    "a length beyond numbers": (
+        request("POST / HTTP/1.1", f"Content-Length: {'9' * 5000}\r\n"),
+        400,
+    ),
+    "chunks in HTTP/1.0": (request("POST / HTTP/1.0", "Transfer-Encoding: chunked\r\n"), 400),
+    "two hosts": (request(headers="Host: y\r\n"), 400),
+    "half an address": (request("GET http://[::1 HTTP/1.1"), 400),
     "the first line": (b"nonsense\r\n\r\n", 400),
     "the method": (request("get / HTTP/1.1"), 400),
     "the headers' length": (request(headers=f"X-Long: {'x' * 100_000}\r\n"), 431),

@@ -2,10 +2,12 @@
 
 import contextlib
 import random
+import socket
 
 import pytest
 
 from tests.faults.running import eventually, running
+from tests.functional.serving.programs import free_port
 
 THREADS = 4
 DEVICES, GROUPS = 11, 30
@@ -20,9 +22,14 @@ def database_kind():
 
 
 @pytest.fixture
-def service(database_url):
-    """One worker, and nothing but a client that leaves ends a search."""
-    options = {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
+def options():
+    """Nothing but a client that leaves ends a search."""
+    return {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
+
+
+@pytest.fixture
+def service(database_url, options):
+    """One worker."""
     with running(
         database_url, workers=1, threads=THREADS, arguments=["--debug"], **options
     ) as service:
@@ -52,16 +59,64 @@ def exploding():
     return "/allocation_candidates?" + "&".join(groups) + "&group_policy=none&limit=1"
 
 
+def count_logged(service, text):
+    return service.log.read_text(errors="replace").count(text)
+
+
 def test_searches_whose_clients_have_left_do_not_hold_a_worker(service):
     build(service)
-
-    def logged(text):
-        return service.log.read_text(errors="replace").count(text)
-
     with contextlib.ExitStack() as stack:
         for _ in range(THREADS):
             connection = stack.enter_context(contextlib.closing(service.connect()))
             connection.request("GET", exploding(), headers=service.headers())
-        eventually(lambda: logged("GET /allocation_candidates") == THREADS, service.said)
+        eventually(
+            lambda: count_logged(service, "GET /allocation_candidates") == THREADS, service.said
+        )
     assert service.get("/resource_providers").status == 200
-    eventually(lambda: logged(LEFT) == THREADS, service.said)
+    eventually(lambda: count_logged(service, LEFT) == THREADS, service.said)
+
+
+@pytest.fixture
+def on_tcp(database_url, options):
+    """A service on a port; a client that left looks there like one that has ended its sending."""
+    with running(
+        database_url,
+        workers=1,
+        threads=THREADS,
+        arguments=["--debug"],
+        port=free_port(),
+        **options,
+    ) as service:
+        build(service)
+        yield service
+
+
+@contextlib.contextmanager
+def searching(service, version):
+    """A client whose search has begun."""
+    with contextlib.closing(service.connect()) as connection:
+        connection.connect()
+        headers = "".join(f"{name}: {value}\r\n" for name, value in service.headers().items())
+        request = f"GET {exploding()} HTTP/{version}\r\nHost: x\r\n{headers}\r\n"
+        connection.sock.sendall(request.encode())
+        eventually(lambda: count_logged(service, "GET /allocation_candidates") == 1, service.said)
+        yield connection.sock
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_search_ends_when_its_client_has_left_over_tcp(on_tcp, version):
+    with searching(on_tcp, version):
+        pass
+    eventually(lambda: count_logged(on_tcp, LEFT) == 1, on_tcp.said)
+
+
+@pytest.mark.parametrize("options", [{"BERTH__SEARCH_TIME_LIMIT": "4"}])
+def test_who_has_ended_its_sending_still_gets_the_answer_of_a_long_search(on_tcp):
+    with searching(on_tcp, "1.1") as client:
+        client.shutdown(socket.SHUT_WR)
+        answered = b"".join(iter(lambda: client.recv(65_536), b""))
+    # the first answer asks whether the client is still there
+    first, last = answered.split(b"\r\n\r\n", 1)
+    assert first == b"HTTP/1.1 100 Continue"
+    assert last.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")), last
+    assert not count_logged(on_tcp, LEFT)

@@ -33,6 +33,17 @@ def service(database_url):
         yield service
 
 
+@pytest.fixture
+def small_spool(database_url):
+    """A service that holds one MiB for its clients, and takes bodies nearly as long."""
+    options = {"BERTH__MAX_BODY_SIZE": "900000"}
+    arguments = ["--spool-size=1"]
+    with running(
+        database_url, workers=1, threads=THREADS, arguments=arguments, **options
+    ) as service:
+        yield service
+
+
 def head(*lines):
     return "\r\n".join(["POST /resource_providers HTTP/1.1", "Host: x", *lines, ""]).encode()
 
@@ -79,6 +90,29 @@ def test_slow_clients_are_cut_off_and_others_get_their_turn(service, opening):
         for thread in slow:
             thread.join(service.patience)
         assert not any(thread.is_alive() for thread in slow)
+
+
+def test_all_bodies_that_are_begun_together_are_bounded(small_spool):
+    """Who is waited for longest has to go; who comes last is served."""
+    opening = head("Content-Type: application/json", "Content-Length: 900000", "", "")
+    with contextlib.ExitStack() as stack:
+        begun = []
+        for _ in range(4):
+            connection = stack.enter_context(contextlib.closing(small_spool.connect()))
+            connection.connect()
+            connection.sock.sendall(opening + b" " * 800_000)
+            begun.append(connection.sock)
+        for client in begun[:3]:
+            assert is_closed(client)
+        assert small_spool.post("/resource_providers", {"name": "in time"}).status == 200
+        begun[3].sendall(b" " * 100_000)
+        assert begun[3].recv(20).startswith(b"HTTP/1.1 401 ")
+
+
+def is_closed(client):
+    with contextlib.suppress(ConnectionResetError):
+        return client.recv(1) == b""
+    return True
 
 
 def test_a_client_that_does_not_read_its_answer_is_cut_off(service):

@@ -16,6 +16,7 @@ from placement.cli.serve import main, parser
         ("--workers", "1.5", "a whole number"),
         ("--threads", "0", "from 1 to 1000"),
         ("--threads", "-1", "from 1 to 1000"),
+        ("--spool-size", "0", "from 1 to 1000000"),
         ("--client-timeout", "0", "from 0.1 to 86400"),
         ("--client-timeout", "-5", "from 0.1 to 86400"),
         ("--client-timeout", "nan", "from 0.1 to 86400"),
