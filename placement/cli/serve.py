@@ -145,8 +145,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return FAILED
         logs.set_up(conf, config.PROJECT)
         # find out about an identity service or a database that can't be used before there are
-        # workers that would die of it; they must not inherit its connections
-        authenticated(_nothing, conf)
+        # workers that would die of it; they must not inherit its connections, nor the options of
+        # this way to authenticate, which a configuration to be reloaded may no longer have
+        authenticated(_nothing, load_config(arguments)[0])
         open_database(conf).close()
     # the master says nothing there any more
     logs.let_go()
