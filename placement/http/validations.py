@@ -5,8 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-#: seconds from which on a validation is slow, and nobody waits behind it
-SLOW = 2.0
+#: seconds from which on a validation is slow, and nobody waits behind it; under load keystone takes
+#: two or three, and whoever were refused then would mostly only ask again
+SLOW = 5.0
 
 
 class TooManyValidations(Exception):
