@@ -126,8 +126,9 @@ def one_round(
 
     with concurrent.futures.ThreadPoolExecutor(CLAIMERS + len(steps)) as pool:
         jobs = [(claimer, mixed.claim)] * CLAIMERS + [(writer, step) for step in steps]
-        for job in [pool.submit(work, *job, next(numbers) * 10**4) for job in jobs]:
-            job.result()
+        begun = [pool.submit(work, who, step, next(numbers) * 10**4) for who, step in jobs]
+        for one in begun:
+            one.result()
     return seen
 
 
