@@ -47,7 +47,16 @@ def serve(application):
             address = listener.getsockname()
             listener.setblocking(False)
             wake_up, wake = os.pipe()
-            served = Front(application, [listener], wake_up, 1, connections, PATIENCE, 1_000)
+            served = Front(
+                application,
+                [listener],
+                wake_up,
+                threads=1,
+                connections=connections,
+                client_timeout=PATIENCE,
+                longest_body=1_000,
+                most_held=1 << 30,
+            )
             stopped = threading.Event()
 
             def run():

@@ -138,7 +138,7 @@ def test_a_list_cut_off_anywhere_is_never_taken_for_a_shorter_one():
     assert len(parse_nodes(whole)) == 3
 
     for length in range(len(whole)):
-        with pytest.raises(ValueError, match=r"YAML|mapping|uuid|end with"):
+        with pytest.raises(ValueError, match=r"YAML|mapping|uuid|not a list|end with"):
             parse_nodes(whole[:length])
 
 
