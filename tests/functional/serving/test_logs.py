@@ -1,5 +1,6 @@
 """Logs of placement-api: a line for each message, in the file that has the name."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -76,6 +77,7 @@ def open_files(server):
     found = set()
     for pid in (str(server.process.pid), *server.workers()):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
-            if entry.is_symlink():
+            # The service closes files while they are listed.
+            with contextlib.suppress(FileNotFoundError):
                 found.add(os.readlink(entry))
     return found
