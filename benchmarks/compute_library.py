@@ -29,14 +29,14 @@ from rich.table import Table
 from wsgi_intercept import add_wsgi_intercept, remove_wsgi_intercept, requests_intercept
 
 from compute import config
-from compute.cell_database import sqlite
-from compute.context import admin_context
-from compute.manager import ComputeManager
-from compute.node_identity import NodeIdentity
 from compute.provider_tree import ProviderTree
+from compute.records.cell_database import sqlite
+from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.service_runner import ServiceRunner
-from compute.virtapi import ComputeVirtAPI
+from compute.report.context import admin_context
+from compute.service.manager import ComputeManager
+from compute.service.runner import ServiceRunner
+from compute.service.virtapi import ComputeVirtAPI
 from placement import config as placement_config
 from placement.app import create_app
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver

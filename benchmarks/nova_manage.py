@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compute import config
-from compute.cell_database.memory import MemoryCellDatabase
-from compute.compute_node import ComputeNode
-from compute.manage.migration import Migrator, NodeReport, Result
-from compute.manage.rehearsal import RehearsalClient
-from compute.manage.stand_in import StandIn
+from compute.maintenance.migration import Migrator, NodeReport, Result
+from compute.maintenance.rehearsal import RehearsalClient
+from compute.maintenance.stand_in import StandIn
+from compute.records.cell_database.memory import MemoryCellDatabase
+from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from placement.direct import PlacementDirect
 from tests.databases.fixtures import COPIES

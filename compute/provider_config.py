@@ -11,8 +11,8 @@ from typing import Any
 
 import jsonschema
 
+from compute.config.yaml_file import parse_yaml, read_text
 from compute.exceptions import ProviderConfigException
-from virt.yaml_file import parse_yaml, read_text
 
 LOG = logging.getLogger(__name__)
 

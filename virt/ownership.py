@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from compute import exceptions
-from virt.provider_names import child_suffix
+from compute.provider_tree.names import child_suffix
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree

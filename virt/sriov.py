@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compute import exceptions
+from compute.provider_tree.names import child_name, child_suffix
 from virt.inventory import Inventory, record
 from virt.ownership import is_foreign
 from virt.pci_device import DeviceSpec, PciDevice, offered
-from virt.provider_names import child_name, child_suffix
 from virt.reshape.numa import Provider
 
 if TYPE_CHECKING:

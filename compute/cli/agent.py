@@ -13,14 +13,14 @@ from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 
 from compute import config, exceptions
-from compute.cell_database import sqlite
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import say, set_up_logging, why
-from compute.manager import ComputeManager, DriverInitFailed, UpdateOutcome
-from compute.node_identity import NodeIdentity
+from compute.records.cell_database import sqlite
+from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.service_runner import ServiceRunner, Signals
-from compute.virtapi import ComputeVirtAPI
+from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
+from compute.service.runner import ServiceRunner, Signals
+from compute.service.virtapi import ComputeVirtAPI
 from virt.driver import DriverLoadError, load_driver
 
 LOG = logging.getLogger(__name__)

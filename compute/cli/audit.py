@@ -19,11 +19,9 @@ from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configurati
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
-from compute.context import admin_context
-from compute.interruption import finished_first
-from compute.manage.audit import Auditor, Orphan
-from compute.manage.deletion import Deletion
-from compute.manage.journal import (
+from compute.maintenance.audit import Auditor, Orphan
+from compute.maintenance.deletion import Deletion
+from compute.maintenance.journal import (
     JournalUnusable,
     NotNoted,
     default_path,
@@ -31,6 +29,8 @@ from compute.manage.journal import (
     put_back,
 )
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
+from compute.service.signals import finished_first
 from virt.driver import DriverLoadError, driver_class
 
 FAILED = 1

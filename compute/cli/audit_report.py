@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compute.cli.json_stream import JSONStream
-from compute.manage.audit import Orphan
+from compute.maintenance.audit import Orphan
 
 
 @contextlib.contextmanager

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from compute.cell_database import CellDatabase
 from compute.cli.json_stream import JSONStream
 from compute.cli.looking import Tree, WhoIsWho, look, options
 from compute.cli.tree_drawing import amounts
-from compute.manage.picture import Amounts
+from compute.maintenance.picture import Amounts
+from compute.records.cell_database import CellDatabase
 
 
 class Held(NamedTuple):

@@ -9,18 +9,18 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.cell_database import CellDatabase
 from compute.cli import network_access, placement_access
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records import records
-from compute.context import admin_context
-from compute.instances import Instance
-from compute.interruption import finished_first
-from compute.manage.heal import Healer, Healing, Step
+from compute.maintenance.heal import Healer, Healing, Step
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
+from compute.service.signals import finished_first
 
 MORE_LEFT = 1
 NO_NODE = 2

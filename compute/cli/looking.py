@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.cell_database import CellDatabase
 from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
-from compute.context import admin_context
-from compute.instances import Instance
-from compute.manage.picture import ProviderPicture, find_roots, read_tree
-from compute.migration_record import Migration
+from compute.maintenance.picture import ProviderPicture, find_roots, read_tree
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance
+from compute.records.migration import Migration
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 
 FAILED = 1
 NO_PROVIDER = 2

@@ -10,7 +10,6 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from compute import config, exceptions
-from compute.cell_database import CellDatabase
 from compute.cli import migration_report, placement_access
 from compute.cli.command_line import (
     INTERRUPTED,
@@ -25,15 +24,16 @@ from compute.cli.looking import WhoIsWho
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records import records
-from compute.compute_node import ComputeNode
-from compute.interruption import Interruption
-from compute.manage.migration import Migrator, NodeReport, Result
-from compute.manage.nodes import CommandVirtAPI, NoSuchNode, nodes_of
-from compute.manage.rehearsal import RehearsalClient
-from compute.manage.stand_in import StandIn
-from compute.node_identity import NodeIdentity
+from compute.maintenance.migration import Migrator, NodeReport, Result
+from compute.maintenance.nodes import CommandVirtAPI, NoSuchNode, nodes_of
+from compute.maintenance.rehearsal import RehearsalClient
+from compute.maintenance.stand_in import StandIn
+from compute.records.cell_database import CellDatabase
+from compute.records.compute_node import ComputeNode
+from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.resource_tracker.patience import Patience
+from compute.service.signals import Interruption
 from virt.driver import ComputeDriver, DriverLoadError, load_driver
 
 FAILED = 1

@@ -11,8 +11,8 @@ from compute.cli.console import why
 from compute.cli.json_stream import JSONStream
 from compute.cli.looking import WhoIsWho
 from compute.cli.tree_drawing import as_json, draw, marks_between, show
-from compute.manage.migration import Named, NodeReport, Result
-from compute.manage.moves import Move
+from compute.maintenance.migration import Named, NodeReport, Result
+from compute.maintenance.moves import Move
 
 
 class Output(Protocol):

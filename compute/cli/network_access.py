@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.command_line import InvalidInput
-from compute.manage.ports import ALLOCATION, NoPorts, Port, Ports
+from compute.maintenance.ports import ALLOCATION, NoPorts, Port, Ports
 
 GROUP = "neutron"
 PROFILE = "binding:profile"

@@ -29,7 +29,7 @@ from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
 from compute.cli.tree import tree
 from compute.exceptions import InvalidConfiguration
-from compute.interruption import termination_interrupts
+from compute.service.signals import termination_interrupts
 
 CATEGORIES: Mapping[str, Mapping[str, Command]] = {
     "placement": {

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from oslo_config import cfg
 
-from compute.cell_database import CellDatabase, sqlite
-from compute.cell_database.memory import MemoryCellDatabase
 from compute.cli.command_line import InvalidInput
 from compute.exceptions import InvalidConfiguration
+from compute.records.cell_database import CellDatabase, sqlite
+from compute.records.cell_database.memory import MemoryCellDatabase
 
 
 @contextlib.contextmanager

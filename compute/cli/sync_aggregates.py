@@ -11,10 +11,10 @@ from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records import records
-from compute.context import admin_context
-from compute.manage.aggregate_sync import HostUnmapped, Membership
-from compute.manage.aggregate_sync import sync_aggregates as memberships
+from compute.maintenance.aggregate_sync import HostUnmapped, Membership
+from compute.maintenance.aggregate_sync import sync_aggregates as memberships
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 
 SEVERAL_NODES = 1
 UNREADABLE = 2

@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterator, Sequence
 
-from compute.cell_database import CellDatabase
 from compute.cli.json_stream import JSONStream
 from compute.cli.looking import Tree, WhoIsWho, look, options
 from compute.cli.tree_drawing import as_json, draw, show
+from compute.records.cell_database import CellDatabase
 
 
 def tree(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:

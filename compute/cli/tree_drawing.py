@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from compute.cli.console import Terminal
-from compute.manage.picture import Amounts, ProviderPicture, capacity
+from compute.maintenance.picture import Amounts, ProviderPicture, capacity
 
 BAR_WIDTH = 10
 #: how full a bar is from where on it has this colour

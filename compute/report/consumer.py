@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from compute import exceptions
-from compute.context import RequestContext
 from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext
 
 #: with the consumer's type, and the one before for a placement that doesn't know it
 VERSIONS = ("1.38", "1.28")

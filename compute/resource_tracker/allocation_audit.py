@@ -6,13 +6,13 @@ import time
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.compute_node import ComputeNode
-from compute.consumer_evidence import RecordedEvidence
-from compute.consumer_rules import LEFTOVER, Kind
-from compute.context import RequestContext
-from compute.instances import Instance
-from compute.migration_record import Migration
+from compute.consumers.evidence import RecordedEvidence
+from compute.consumers.rules import LEFTOVER, Kind
 from compute.provider_tree import ProviderTree
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance
+from compute.records.migration import Migration
+from compute.report.context import RequestContext
 from compute.resource_tracker.consumer_audit import ConsumerAudit
 from compute.resource_tracker.reporting import TRACKER
 from compute.resource_tracker.usage import UsageTracking

@@ -6,20 +6,23 @@ from typing import Any
 
 from keystoneauth1.exceptions import ClientException
 
-from compute import exceptions, held_shares, migration_record, pci_devices
-from compute.claims import Claim, MoveClaim
-from compute.compute_node import ComputeNode
-from compute.context import RequestContext
-from compute.held_shares import Holding, Side
-from compute.instances import (
+from compute import exceptions
+from compute.consumers import held_shares
+from compute.consumers.held_shares import Holding, Side
+from compute.pci import devices as pci_devices
+from compute.provider_tree import Resource
+from compute.records import migration as migration_record
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import (
     DELETED,
     Flavor,
     Instance,
     MigrationContext,
     allows_resource_removal,
 )
-from compute.migration_record import Migration
-from compute.provider_tree import Resource
+from compute.records.migration import Migration
+from compute.report.context import RequestContext
+from compute.resource_tracker.claim import Claim, MoveClaim
 from compute.resource_tracker.written_allocations import WrittenAllocations
 
 LOG = logging.getLogger(__name__)

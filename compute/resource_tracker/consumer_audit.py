@@ -13,9 +13,8 @@ import os_traits
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.compute_node import ComputeNode
-from compute.consumer_evidence import RecordedEvidence
-from compute.consumer_rules import (
+from compute.consumers.evidence import RecordedEvidence
+from compute.consumers.rules import (
     Evidence,
     Kind,
     KnownPlace,
@@ -24,10 +23,11 @@ from compute.consumer_rules import (
     is_alone_here,
     judge,
 )
-from compute.context import RequestContext
 from compute.provider_tree import ProviderTree
+from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from compute.report.consumer import read_consumer, without, write_consumer
+from compute.report.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 

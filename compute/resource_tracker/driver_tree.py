@@ -9,10 +9,10 @@ from typing import Any
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.compute_node import ComputeNode
-from compute.context import RequestContext
 from compute.provider_tree import ProviderTree
+from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext
 from compute.resource_tracker import root_inventory
 from compute.resource_tracker.reshape import Reshaped, reshaped_allocations
 

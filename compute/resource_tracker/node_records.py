@@ -8,22 +8,23 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from compute import exceptions, held_shares
-from compute.allocation_ratios import apply_ratios
-from compute.cell_database import CellDatabase, DuplicateRecord
-from compute.compute_node import ComputeNode
-from compute.context import RequestContext
-from compute.held_shares import Holding, Share
-from compute.instances import Instance
-from compute.migration_record import Migration
-from compute.node_identity import NodeIdentity
-from compute.pci_devices import Device
+from compute import exceptions
+from compute.consumers import held_shares
+from compute.consumers.held_shares import Holding, Share
+from compute.pci.devices import Device
 from compute.provider_config import Provider, get_provider_configs
 from compute.provider_tree import ProviderSubTree, ProviderTree, Resource
+from compute.records.cell_database import CellDatabase, DuplicateRecord
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance
+from compute.records.migration import Migration
+from compute.records.node_identity import NodeIdentity
+from compute.records.service import Service
 from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext
+from compute.resource_tracker.allocation_ratios import apply_ratios
 from compute.resource_tracker.node_locks import NodeLocks
 from compute.resource_tracker.stats import Stats
-from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
 

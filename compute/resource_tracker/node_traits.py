@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Set
 
 import os_traits
 
-from compute.compute_node import ComputeNode
+from compute.records.compute_node import ComputeNode
 
 # Say whose provider it is. Older placements don't know them.
 MARKERS = (os_traits.COMPUTE_NODE, os_traits.OWNER_NOVA)

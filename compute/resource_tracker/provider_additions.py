@@ -19,7 +19,7 @@ from compute.provider_config import (
     additional_traits,
 )
 from compute.provider_tree import ProviderSubTree
-from compute.provider_tree_node import Inventory
+from compute.provider_tree.node import Inventory
 
 LOG = logging.getLogger(__name__)
 

@@ -6,18 +6,20 @@ import logging
 from collections.abc import Set
 from dataclasses import dataclass
 
-from compute import exceptions, held_shares, pci_placement_translator
-from compute.compute_node import ComputeNode
-from compute.context import RequestContext
-from compute.instance_resources import PCI_DEVICE
+from compute import exceptions
+from compute.consumers import held_shares
+from compute.consumers.instance_resources import PCI_DEVICE
+from compute.pci import placement_translator as pci_placement_translator
 from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.records.compute_node import ComputeNode
+from compute.records.service import Service
+from compute.report.context import RequestContext
 from compute.resource_tracker.driver_tree import edit_tree
 from compute.resource_tracker.node_records import NodeRecords
 from compute.resource_tracker.node_traits import MARKERS, capabilities_of, wanted_traits
 from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.provider_additions import ProviderAdditions
 from compute.resource_tracker.reshape import Allocations, Reshaped
-from compute.service_record import Service
 
 LOG = logging.getLogger(__name__)
 

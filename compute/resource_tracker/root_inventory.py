@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute.compute_node import ComputeNode
+from compute.records.compute_node import ComputeNode
 
 Inventory = dict[str, dict[str, Any]]
 

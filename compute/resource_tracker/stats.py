@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from compute.instances import BUILDING, Instance
+from compute.records.instance import BUILDING, Instance
 
 # Task states that keep a host's disks busy.
 IO_TASKS = frozenset(

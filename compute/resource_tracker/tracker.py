@@ -3,11 +3,12 @@
 import logging
 from typing import Any
 
-from compute import exceptions, pci_devices
-from compute.compute_node import ComputeNode, missing_resources
-from compute.context import RequestContext
-from compute.host_address import local_address
+from compute import exceptions
+from compute.pci import devices as pci_devices
+from compute.records.compute_node import ComputeNode, missing_resources
+from compute.report.context import RequestContext
 from compute.resource_tracker.claiming import Claiming
+from compute.resource_tracker.host_address import local_address
 from compute.resource_tracker.node_records import Records
 from compute.resource_tracker.reporting import WantedProviders
 

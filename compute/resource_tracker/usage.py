@@ -3,13 +3,16 @@
 import logging
 from typing import Any
 
-from compute import exceptions, held_shares, migration_record, pci_devices
-from compute.compute_node import ComputeNode
-from compute.held_shares import Holding, Side
-from compute.instance_resources import usage_of
-from compute.instances import Instance, allows_resource_removal
-from compute.migration_record import Migration
+from compute import exceptions
+from compute.consumers import held_shares
+from compute.consumers.held_shares import Holding, Side
+from compute.consumers.instance_resources import usage_of
+from compute.pci import devices as pci_devices
 from compute.provider_tree import Resource
+from compute.records import migration as migration_record
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance, allows_resource_removal
+from compute.records.migration import Migration
 from compute.resource_tracker import root_inventory
 from compute.resource_tracker.node_records import Records
 from compute.resource_tracker.reporting import Reporting

@@ -11,16 +11,16 @@ import os_traits
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.compute_node import ComputeNode
-from compute.context import RequestContext
-from compute.held_shares import Holding, Share, Side
-from compute.instance_resources import (
+from compute.consumers.held_shares import Holding, Share, Side
+from compute.consumers.instance_resources import (
     PCI_DEVICE,
     generic_pci_devices,
     resources_from_flavor,
 )
-from compute.instances import Flavor, Instance
 from compute.provider_tree import ProviderTree
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Flavor, Instance
+from compute.report.context import RequestContext
 from compute.resource_tracker.allocation_audit import AllocationAudit
 from compute.resource_tracker.node_records import NodeState
 from compute.resource_tracker.reporting import AUTO, SCHEDULER, TRACKER

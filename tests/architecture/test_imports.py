@@ -103,11 +103,8 @@ def test_compute_imports_nothing_of_placement_but_the_embedded_service(path: pat
 @pytest.mark.parametrize("path", list(modules("compute")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_compute_loads_drivers_by_name(path: pathlib.Path) -> None:
     drivers = {name for name in imports(path) if name.startswith("virt.")}
-    # And leaves: what providers are called (the compute service makes some for PCI devices), how
-    # files are read, and by which rule allocations find a place on cells.
+    # And leaves: by which rule allocations find a place on cells.
     leaves = (
-        "virt.provider_names.",
-        "virt.yaml_file.",
         "virt.reshape.numa.",
         "virt.reshape.relocate.",
     )
@@ -120,7 +117,7 @@ def test_compute_loads_drivers_by_name(path: pathlib.Path) -> None:
 @pytest.mark.parametrize("path", list(modules("virt")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_virt_knows_the_tree_and_the_exceptions_of_compute_and_no_more(path: pathlib.Path) -> None:
     others = {name for name in imports(path) if not name.startswith("virt.")}
-    allowed = ("compute.provider_tree", "compute.exceptions")
+    allowed = ("compute.provider_tree", "compute.exceptions", "compute.config.yaml_file")
     assert {name for name in others if not name.startswith(allowed)} == set()
 
 

@@ -15,15 +15,15 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException, ConnectFailure
 
 from compute import config, exceptions
-from compute.cell_database.memory import MemoryCellDatabase
-from compute.context import admin_context
-from compute.instance_resources import resources_from_flavor
-from compute.instances import Flavor, Instance
-from compute.migration_record import Migration
-from compute.node_identity import NodeIdentity
+from compute.consumers.instance_resources import resources_from_flavor
+from compute.records.cell_database.memory import MemoryCellDatabase
+from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
+from compute.records.node_identity import NodeIdentity
+from compute.records.service import Service
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 from compute.resource_tracker import ResourceTracker
-from compute.service_record import Service
 from tests.functional.compute.outsider import Outsider
 from virt.fake import FakeDriver
 from virt.virtapi import NoopVirtAPI

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.names import child_name
 from virt.driver import ComputeDriver
 from virt.inventory import Inventory, record
-from virt.provider_names import child_name
 from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 

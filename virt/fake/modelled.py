@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from compute.provider_tree.names import child_name
 from virt.inventory import Inventory, cell_inventories
 from virt.ownership import Ownership
-from virt.provider_names import child_name
 from virt.reshape import numa
 from virt.sriov import PHYSNET_TRAIT, PhysicalFunction
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.names import child_name
 from virt.fake.driver import MediumFakeDriver
 from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.inventory import Inventory, record
 from virt.ownership import Ownership
-from virt.provider_names import child_name
 from virt.reshape import numa
 from virt.reshape.records import Allocations
 from virt.reshape.resource_class import rename_classes

@@ -26,9 +26,9 @@ from typing import Any
 import os_traits
 
 from compute import exceptions
+from compute.config.yaml_file import parse_yaml, read_text
 from virt.inventory import CUSTOM_NAME
 from virt.ironic.node import Node, custom_class
-from virt.yaml_file import parse_yaml, read_text
 
 LOG = logging.getLogger(__name__)
 

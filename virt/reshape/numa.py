@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compute import exceptions
+from compute.provider_tree.names import child_name
 from virt.inventory import HUGEPAGES, Inventory
 from virt.ownership import Ownership, ensure_child, suffix_like
-from virt.provider_names import child_name
 from virt.reshape.records import Allocations
 from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
 from virt.reshape.removal import remove_provider

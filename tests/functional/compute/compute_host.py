@@ -2,14 +2,14 @@
 
 from uuid import uuid4
 
-from compute.cell_database import sqlite
-from compute.context import admin_context
 from compute.exceptions import ReshapeNeeded
-from compute.manager import ComputeManager
-from compute.node_identity import NodeIdentity
+from compute.records.cell_database import sqlite
+from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.service_runner import ServiceRunner
-from compute.virtapi import ComputeVirtAPI
+from compute.report.context import admin_context
+from compute.service.manager import ComputeManager
+from compute.service.runner import ServiceRunner
+from compute.service.virtapi import ComputeVirtAPI
 from virt.fake import MediumFakeDriver
 from virt.inventory import record
 

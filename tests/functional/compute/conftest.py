@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from compute import config
-from compute.context import admin_context
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
-from compute.migration_record import Migration
+from compute.records.migration import Migration
 from tests.unit.virt.host.machines import two_sockets
 from virt.fake import FakeSharedStorageDriver
 from virt.host.driver import HostDriver

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from compute import exceptions
-from compute.context import admin_context
-from compute.instances import Flavor, Instance
-from compute.manager import DriverInitFailed
+from compute.records.instance import Flavor, Instance
+from compute.report.context import admin_context
+from compute.service.manager import DriverInitFailed
 from virt.ironic import IronicDriver
 
 GOLD = "CUSTOM_BAREMETAL_GOLD"

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from compute import exceptions
-from compute.instances import Instance
-from compute.migration_record import Migration
 from compute.provider_tree import Resource
+from compute.records.instance import Instance
+from compute.records.migration import Migration
 from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     FACTS,

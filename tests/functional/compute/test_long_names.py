@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from compute import exceptions
+from compute.provider_tree.names import child_name
 from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     GPUS,
@@ -18,7 +19,6 @@ from tests.unit.virt.node.hosts import (
 )
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
-from virt.provider_names import child_name
 
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 

@@ -7,8 +7,8 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
-from compute.context import admin_context
-from compute.instances import Flavor, Instance
+from compute.records.instance import Flavor, Instance
+from compute.report.context import admin_context
 from virt.fake import FakeMultiNodeDriver
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"

@@ -3,8 +3,8 @@
 import pytest
 
 from compute import exceptions
-from compute.instances import Instance
-from compute.migration_record import Migration
+from compute.records.instance import Instance
+from compute.records.migration import Migration
 from tests.properties.moving_hosts import (
     CARD,
     CONTEXT,

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from compute import exceptions
-from compute.instances import Instance
+from compute.records.instance import Instance
 from tests.unit.virt.host.machines import two_sockets
 from tests.unit.virt.node.hosts import KnownHost
 from virt.host.driver import HostDriver

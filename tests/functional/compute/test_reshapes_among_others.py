@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 
-from compute.migration_record import Migration
+from compute.records.migration import Migration
 from tests.unit.virt.libvirt.older_driver import OlderDriver
 from tests.unit.virt.node.hosts import (
     GPUS,

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from compute.instances import SHELVED_OFFLOADED, Instance
-from compute.migration_record import ERROR, Migration
+from compute.records.instance import SHELVED_OFFLOADED, Instance
+from compute.records.migration import ERROR, Migration
 from compute.report import consumer as consumers
 from compute.resource_tracker import consumer_audit
 

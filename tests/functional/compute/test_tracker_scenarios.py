@@ -8,8 +8,8 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
-from compute.context import admin_context
-from compute.instances import Flavor, Instance
+from compute.records.instance import Flavor, Instance
+from compute.report.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost, NestingDriver
 from virt.fake import (
     FakeMultiNodeDriver,

@@ -8,9 +8,9 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
-from compute.context import admin_context
-from compute.instances import Flavor, Instance
-from compute.migration_record import Migration
+from compute.records.instance import Flavor, Instance
+from compute.records.migration import Migration
+from compute.report.context import admin_context
 from tests.functional.compute.compute_host import NestingDriver
 from virt.fake import MediumFakeDriver
 

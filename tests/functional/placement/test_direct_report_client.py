@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from compute import config as compute_config
-from compute.context import admin_context
 from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 from placement import config
 from placement.direct import PlacementDirect
 

@@ -4,8 +4,8 @@ import pytest
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.names import child_name
 from virt.ownership import Ownership, ensure_child, own_child, suffix_like
-from virt.provider_names import child_name
 
 NODE = "host1"
 

@@ -1,6 +1,6 @@
 """Moves: what became of each consumer's allocations."""
 
-from compute.manage.moves import Move, moves_of
+from compute.maintenance.moves import Move, moves_of
 
 
 def told(before, after):

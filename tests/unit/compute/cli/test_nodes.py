@@ -2,9 +2,9 @@
 
 import pytest
 
-from compute.cell_database.memory import MemoryCellDatabase
-from compute.compute_node import ComputeNode
-from compute.manage.nodes import NoSuchNode, nodes_of
+from compute.maintenance.nodes import NoSuchNode, nodes_of
+from compute.records.cell_database.memory import MemoryCellDatabase
+from compute.records.compute_node import ComputeNode
 
 
 class Driver:

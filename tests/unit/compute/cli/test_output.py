@@ -8,7 +8,7 @@ import pytest
 from compute.cli.json_stream import JSONStream
 from compute.cli.migration_report import described
 from compute.cli.tree_drawing import bar
-from compute.manage.moves import Move
+from compute.maintenance.moves import Move
 
 NAMES = {"a": "node", "b": "node_numa0"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from compute.cli.console import in_any_encoding
 from compute.cli.tree_drawing import draw, marks_between, show
-from compute.manage.picture import ProviderPicture
+from compute.maintenance.picture import ProviderPicture
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")
 HOLDER = "0a7d7a6c-3ae0-4c3a-8d5c-6f2b8d3e9f01"

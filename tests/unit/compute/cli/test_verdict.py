@@ -2,8 +2,8 @@
 
 import pytest
 
-from compute.manage.picture import ProviderPicture
-from compute.manage.verdict import misfits, used_after
+from compute.maintenance.picture import ProviderPicture
+from compute.maintenance.verdict import misfits, used_after
 
 
 def provider(used, **record):

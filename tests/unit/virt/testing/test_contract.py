@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from compute import compute_node
+from compute.records import compute_node
 from tests.unit.virt.testing import broken_drivers as broken
 from virt.fake import FakeRCRenameDriver
 from virt.testing import (

@@ -1,0 +1,73 @@
+"""What the records of a host tell of consumers, as the rules want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compute.consumers.rules import Evidence
+from compute.records.cell_database import CellDatabase
+from compute.records.migration import Migration
+
+#: how many consumers a question names; databases allow some ten thousand
+_BATCH = 1000
+
+
+class RecordedEvidence:
+    """Asks the records of a host, anew each time.
+
+    `driver_manages_instances` says whether the instances of the host's nodes are in the records.
+    """
+
+    def __init__(self, cell: CellDatabase, host: str, driver_manages_instances: bool) -> None:
+        self._cell = cell
+        self._host = host
+        self._driver_manages_instances = driver_manages_instances
+
+    def know_instances(self) -> bool:
+        """Whether they know any instance at all. Otherwise they are no evidence."""
+        return self._cell.instances.has_any()
+
+    def of(self, consumer: str) -> Evidence:
+        """What they tell of one consumer."""
+        return self.of_each([consumer])[consumer]
+
+    def of_each(self, consumers: Iterable[str]) -> dict[str, Evidence]:
+        """Consumer → what they tell of it. A few questions for all of them."""
+        found: dict[str, Evidence] = {}
+        wanted = sorted(set(consumers))
+        for start in range(0, len(wanted), _BATCH):
+            found |= self._of_batch(wanted[start : start + _BATCH])
+        return found
+
+    def _of_batch(self, consumers: list[str]) -> dict[str, Evidence]:
+        cell = self._cell
+        instances = {
+            instance.uuid: instance
+            for instance in cell.instances.by_uuids(consumers, include_deleted=True)
+        }
+        others = [consumer for consumer in consumers if consumer not in instances]
+        migrations = {migration.uuid: migration for migration in cell.migrations.by_uuids(others)}
+        moved = {
+            instance.uuid: instance
+            for instance in cell.instances.by_uuids(
+                (migration.instance_uuid for migration in migrations.values()), include_deleted=True
+            )
+        }
+        moves: dict[str, list[Migration]] = {}
+        for move in cell.migrations.of_instances(instances):
+            moves.setdefault(move.instance_uuid, []).append(move)
+        know_instances = bool(instances) or self.know_instances()
+
+        def evidence(consumer: str) -> Evidence:
+            migration = migrations.get(consumer)
+            return Evidence(
+                self._host,
+                instances.get(consumer),
+                migration,
+                None if migration is None else moved.get(migration.instance_uuid),
+                moves.get(consumer, ()),
+                records_know_instances=know_instances,
+                driver_manages_instances=self._driver_manages_instances,
+            )
+
+        return {consumer: evidence(consumer) for consumer in consumers}

@@ -1,0 +1,286 @@
+"""Whose a consumer of allocations is: one set of rules for the tracker and for commands.
+
+The records that a host keeps are evidence about that host alone. So a consumer is taken for a
+leftover of this host only where something proves it: a record that says the instance is gone or
+elsewhere, or that records which know instances don't know this one, on a provider that no other
+host gives out. compute.md §4.9, §4.10, §7.3.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from compute.records import instance as instances
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance
+from compute.records.migration import ENDED, ERROR, Migration
+
+INSTANCE_TYPE, MIGRATION_TYPE = "INSTANCE", "MIGRATION"
+#: what instances and migrations are called; "unknown" is what placement calls a consumer that was
+#: written without a type, and None stands for a placement that knows no types
+OUR_TYPES = frozenset({INSTANCE_TYPE, MIGRATION_TYPE, "unknown", None})
+
+
+#: what an instance holds where it lives
+OF_A_HOME = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
+
+
+class Kind(enum.StrEnum):
+    """What a consumer is to a provider, as far as this host can tell."""
+
+    #: its instance lives there, or its migration begins or ends there
+    HERE = "here"
+    #: it is coming or leaving; until that is settled it keeps what it holds
+    ON_ITS_WAY = "on its way"
+    #: ours, and its record says that it is over
+    GONE = "gone"
+    #: ours, and its record says that it holds nothing here
+    ELSEWHERE = "elsewhere"
+    #: of this host's own provider, and unknown to records that know instances
+    UNRECORDED = "unrecorded"
+    #: another host may know it
+    NOT_OURS = "not ours to judge"
+    #: neither an instance nor a migration, says its type
+    OTHER_TYPE = "other type"
+
+
+#: what stays, and is as it should be
+SETTLED = frozenset({Kind.HERE, Kind.ON_ITS_WAY})
+#: what is proven to be a leftover of this host
+LEFTOVER = frozenset({Kind.GONE, Kind.ELSEWHERE, Kind.UNRECORDED})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a consumer is to a provider, and why, as half a sentence."""
+
+    kind: Kind
+    reason: str
+
+
+class Place(Protocol):
+    """A provider. Its attributes may be read late: they are only asked for where they matter."""
+
+    @property
+    def node(self) -> ComputeNode | None:
+        """The node of this host whose tree it is in; None if it is in no such tree."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether it shares with others: then instances of any host may hold something of it."""
+
+
+@dataclass(frozen=True)
+class KnownPlace:
+    """A place of which all is known."""
+
+    node: ComputeNode | None
+    shares: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a consumer.
+
+    :param host: the host whose records these are
+    :param instance: the instance of the consumer's uuid, a deleted one included
+    :param migration: the migration of the consumer's uuid, if it is no instance
+    :param moved: the instance of that migration
+    :param moves: the migrations of the instance
+    :param consumer_type: as placement has it; None before it was asked
+    :param alone_here: it is certain that it holds nothing but of this host's providers and of
+        sharing ones
+    :param records_know_instances: the records know any instance at all, a deleted one included
+    :param driver_manages_instances: the node's instances are the driver's, and so in the records
+    :param moved_is_placed: `moved` holds something of its node itself, if it has one; True before
+        that was asked
+    """
+
+    host: str
+    instance: Instance | None = None
+    migration: Migration | None = None
+    moved: Instance | None = None
+    moves: Sequence[Migration] = ()
+    consumer_type: str | None = None
+    alone_here: bool = False
+    records_know_instances: bool = True
+    driver_manages_instances: bool = True
+    moved_is_placed: bool = True
+
+
+def judge(place: Place, evidence: Evidence) -> Verdict:
+    """Say what the consumer is to the provider."""
+    if evidence.consumer_type not in OUR_TYPES:
+        return Verdict(Kind.OTHER_TYPE, f"its consumer type is {evidence.consumer_type}")
+    if evidence.instance is not None:
+        return _of_instance(place, evidence, evidence.instance)
+    if evidence.migration is not None:
+        return _of_migration(place, evidence, evidence.migration)
+    return _unrecorded(place, evidence)
+
+
+def is_alone_here(
+    allocations: Mapping[str, Mapping[str, Any]], place_of: Callable[[str], Place | None]
+) -> bool:
+    """Say whether it is certain that a consumer lives on no other host.
+
+    An instance that does holds processors or memory there. So all that isn't of this host's
+    providers must be of sharing ones, and none of that.
+
+    :param allocations: provider → `{"resources": {class: amount}}`
+    :param place_of: returns None for a provider that isn't known
+    """
+    for provider, part in allocations.items():
+        place = place_of(provider)
+        if place is None:
+            return False
+        if place.node is not None:
+            continue
+        if not OF_A_HOME.isdisjoint(part["resources"]) or not place.shares:
+            return False
+    return True
+
+
+def is_on_its_way(instance: Instance) -> bool:
+    """Say whether an instance that is on no host is about to get one.
+
+    It is being built, or something is being done with it: unshelving, spawning, scheduling. What
+    that is to hold is allocated before the host is recorded.
+    """
+    return instance.host is None and (
+        instance.vm_state == instances.BUILDING or instance.task_state is not None
+    )
+
+
+def is_moving(instance: Instance) -> bool:
+    """Say whether an instance is between two places, or has a move that can be reverted."""
+    return (
+        instance.vm_state == instances.RESIZED
+        or instance.task_state in instances.RESIZING | instances.REBUILDING_STATES
+        or instance.task_state == instances.MIGRATING
+    )
+
+
+def _of_instance(place: Place, evidence: Evidence, instance: Instance) -> Verdict:
+    if instance.deleted and not instance.hidden:
+        gone = Verdict(Kind.GONE, "the instance is deleted")
+        return _if_proven(place, evidence, gone, {instance.host})
+    if is_on_its_way(instance):
+        return Verdict(Kind.ON_ITS_WAY, "the instance is about to get a host")
+    if instance.host is None:
+        nowhere = Verdict(Kind.ELSEWHERE, "the instance is on no host")
+        return _if_proven(place, evidence, nowhere)
+    if _is_at(place, instance.host, instance.node):
+        return Verdict(Kind.HERE, "the instance is here")
+    if _moves_here(place, evidence, instance):
+        return Verdict(Kind.ON_ITS_WAY, "the instance is being moved")
+    if place.shares:
+        return Verdict(Kind.HERE, "the instance may hold its share wherever it is")
+    elsewhere = Verdict(
+        Kind.ELSEWHERE, f"the instance is on {instance.host} ({instance.node or 'no node yet'})"
+    )
+    return _if_proven(place, evidence, elsewhere)
+
+
+def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
+    """Whether the instance may hold something here for a move. Only moves under way count.
+
+    A state that says it moves is believed where no record tells between which places.
+    """
+    if instance.node is None and place.node is not None and place.node.host == instance.host:
+        return True
+    under_way = [migration for migration in evidence.moves if migration.in_progress]
+    if not under_way:
+        return is_moving(instance)
+    return any(_touches(place, migration) for migration in under_way)
+
+
+def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Verdict:
+    moved, ends = evidence.moved, {migration.source_compute, migration.dest_compute}
+    if moved is not None and moved.deleted and not moved.hidden:
+        # Nobody ends the migration of an instance that was deleted meanwhile.
+        alone = Verdict(Kind.GONE, "the migration's instance is deleted")
+        return _if_proven(place, evidence, alone, ends)
+    if migration.status in ENDED or (migration.status == ERROR and moved is not None):
+        if _is_unsettled(migration, moved):
+            return Verdict(
+                Kind.ON_ITS_WAY, f"the migration is {migration.status}, and its instance isn't back"
+            )
+        if not migration.is_completed and not evidence.moved_is_placed:
+            return Verdict(
+                Kind.ON_ITS_WAY,
+                f"the migration is {migration.status}, and its instance holds nothing else",
+            )
+        over = Verdict(Kind.GONE, f"the migration is {migration.status}")
+        return _if_proven(place, evidence, over, ends)
+    if _touches(place, migration):
+        return Verdict(Kind.ON_ITS_WAY, f"the migration is {migration.status}")
+    if place.shares:
+        return Verdict(Kind.HERE, "the migration may hold its share wherever it begins")
+    elsewhere = Verdict(
+        Kind.ELSEWHERE,
+        f"the migration is from {migration.source_node} to {migration.dest_node}",
+    )
+    return _if_proven(place, evidence, elsewhere)
+
+
+def _is_unsettled(migration: Migration, moved: Instance | None) -> bool:
+    """Whether what the migration holds may still have to be given back to its instance."""
+    return (
+        not migration.is_completed
+        and moved is not None
+        and not moved.deleted
+        and (moved.task_state is not None or is_moving(moved))
+    )
+
+
+def _unrecorded(place: Place, evidence: Evidence) -> Verdict:
+    if place.node is None and not place.shares:
+        return Verdict(
+            Kind.NOT_OURS, "neither the consumer nor the provider's node is in the records"
+        )
+    reason = "no instance or migration of this uuid is in the records"
+    if not evidence.records_know_instances:
+        return Verdict(Kind.NOT_OURS, f"{reason}, which know no instance at all")
+    if place.shares:
+        return Verdict(Kind.NOT_OURS, f"{reason}, but other hosts may hold of a sharing provider")
+    if not evidence.driver_manages_instances:
+        return Verdict(Kind.NOT_OURS, f"{reason}, but the node's driver manages no instances")
+    return Verdict(Kind.UNRECORDED, reason)
+
+
+def _if_proven(
+    place: Place,
+    evidence: Evidence,
+    verdict: Verdict,
+    hosts: Collection[str | None] = (),
+) -> Verdict:
+    """The verdict, where this host's records prove it.
+
+    What it held of a sharing provider is proven to be over if it was at home on this host – one of
+    `hosts` – and holds nothing elsewhere: an instance that lives on another host holds something
+    of that.
+    """
+    if place.shares:
+        if evidence.host in hosts and evidence.alone_here:
+            return verdict
+        return Verdict(
+            Kind.NOT_OURS, f"{verdict.reason}, but other hosts may hold of a sharing provider"
+        )
+    if place.node is None:
+        return Verdict(Kind.NOT_OURS, verdict.reason)
+    return verdict
+
+
+def _touches(place: Place, migration: Migration) -> bool:
+    return _is_at(place, migration.source_compute, migration.source_node) or _is_at(
+        place, migration.dest_compute, migration.dest_node
+    )
+
+
+def _is_at(place: Place, host: str | None, nodename: str | None) -> bool:
+    node = place.node
+    return node is not None and (node.host, node.hypervisor_hostname) == (host, nodename)

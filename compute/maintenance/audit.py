@@ -1,0 +1,227 @@
+"""Finding allocations whose consumer is gone (compute.md §7.3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import os_traits
+
+from compute import exceptions
+from compute.consumers.evidence import RecordedEvidence
+from compute.consumers.rules import (
+    LEFTOVER,
+    SETTLED,
+    Evidence,
+    Kind,
+    Verdict,
+    is_alone_here,
+    judge,
+)
+from compute.maintenance.picture import Amounts, all_providers
+from compute.records.cell_database import CellDatabase
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance
+from compute.report import SchedulerReportClient
+from compute.report.consumer import read_consumer
+from compute.report.context import RequestContext
+
+#: only who holds one of these can be an instance or a migration
+AUDITED_CLASSES = frozenset(
+    {
+        "VCPU",
+        "MEMORY_MB",
+        "DISK_GB",
+        "VGPU",
+        "NET_BW_EGR_KILOBIT_PER_SEC",
+        "NET_BW_IGR_KILOBIT_PER_SEC",
+        "PCPU",
+        "MEM_ENCRYPTION_CONTEXT",
+    }
+)
+INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """What a consumer holds of a provider without a reason that this host knows.
+
+    `kind` is that of the consumer as the records know it, `consumer_type` as placement does, None
+    if it knows no types. `host` is where it is or was, `age` seconds since its record last changed.
+    `node_known` says whether the provider can be of this host: in the tree of one of its nodes, or
+    shared.
+    """
+
+    consumer: str
+    provider: str
+    provider_name: str
+    resources: Amounts
+    kind: str
+    consumer_type: str | None
+    host: str | None
+    age: float | None
+    verdict: Verdict
+    node_known: bool
+
+    def deletable(self, named: bool) -> bool:
+        """Whether it is proven to be a leftover of this host; or else, if the operator `named`
+        the provider, whether another host's could be one.
+        """
+        kind = self.verdict.kind
+        return kind in LEFTOVER or (named and kind is Kind.NOT_OURS)
+
+
+class _Provider:
+    """A provider, and this host's node whose tree it is in; a compute.consumers.rules.Place."""
+
+    def __init__(
+        self, row: Mapping[str, Any], node: ComputeNode | None, shares: Callable[[], bool]
+    ) -> None:
+        self.uuid: str = row["uuid"]
+        self.name: str = row["name"]
+        self.root: str = row["root_provider_uuid"]
+        self.node = node
+        self._shares = shares
+
+    @cached_property
+    def shares(self) -> bool:
+        """Asked only where it matters, for it is a request."""
+        return self._shares()
+
+
+class Auditor:
+    """Judges the consumers of providers by the records of `host`."""
+
+    def __init__(
+        self,
+        client: SchedulerReportClient,
+        context: RequestContext,
+        cell: CellDatabase,
+        host: str,
+        driver_manages_instances: bool = True,
+    ) -> None:
+        self._client = client
+        self._context = context
+        self._cell = cell
+        self._host = host
+        self._records = RecordedEvidence(cell, host, driver_manages_instances)
+        self._known: dict[str, _Provider] = {}
+
+    def has_evidence(self) -> bool:
+        """Whether the records know any instance. If not, they prove nothing of anybody."""
+        return self._records.know_instances()
+
+    def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
+        """Look through all providers, or through one given by its uuid.
+
+        Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+        ResourceProviderAllocationRetrievalFailed, ResourceProviderTraitRetrievalFailed,
+        ConsumerAllocationRetrievalFailed, and ClientException.
+        """
+        query = f"?uuid={resource_provider}" if resource_provider else ""
+        rows = all_providers(self._client, self._context, query)
+        if resource_provider and not rows:
+            raise exceptions.ResourceProviderNotFound(
+                f"Resource provider with UUID {resource_provider} does not exist."
+            )
+        self._known = {row["uuid"]: self._provider(row) for row in rows}
+        for provider in list(self._known.values()):
+            yield from self._orphans_of(provider)
+
+    def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
+        """Judge once more, by records and traits as they are now; None if it is no orphan.
+
+        :param body: what the consumer holds, read before this
+        """
+        rows = all_providers(self._client, self._context, f"?uuid={orphan.provider}")
+        if not rows or orphan.provider not in body["allocations"]:
+            return None
+        # What its other providers share is read anew, too.
+        self._known.clear()
+        evidence = self._records.of(orphan.consumer)
+        return self._judged(self._provider(rows[0]), orphan.consumer, evidence, body)
+
+    def _provider(self, row: Mapping[str, Any]) -> _Provider:
+        node = self._cell.compute_nodes.by_uuid(row["root_provider_uuid"])
+        ours = node if node is not None and node.host == self._host else None
+        return _Provider(row, ours, lambda: self._shares(row["uuid"]))
+
+    def _shares(self, uuid: str) -> bool:
+        return (
+            os_traits.MISC_SHARES_VIA_AGGREGATE
+            in self._client.get_provider_traits(self._context, uuid).traits
+        )
+
+    def _orphans_of(self, provider: _Provider) -> Iterator[Orphan]:
+        found = self._client.get_allocations_for_resource_provider(self._context, provider.uuid)
+        # The records are asked after placement: who came meanwhile is known to them.
+        known = self._records.of_each(found.allocations)
+        for consumer, held in sorted(found.allocations.items()):
+            evidence = known[consumer]
+            if not _audited(held) or judge(provider, evidence).kind in SETTLED:
+                continue
+            body = read_consumer(self._client, self._context, consumer)
+            if provider.uuid in body["allocations"]:
+                orphan = self._judged(provider, consumer, evidence, body)
+                if orphan is not None:
+                    yield orphan
+
+    def _judged(
+        self, provider: _Provider, consumer: str, evidence: Evidence, body: Mapping[str, Any]
+    ) -> Orphan | None:
+        held = body["allocations"][provider.uuid]
+        evidence = replace(
+            evidence,
+            consumer_type=body.get("consumer_type"),
+            alone_here=is_alone_here(body["allocations"], self._known_provider),
+            moved_is_placed=evidence.moved is None or self._is_placed(evidence.moved),
+        )
+        verdict = judge(provider, evidence)
+        if not _audited(held) or verdict.kind in SETTLED:
+            return None
+        kind, host, changed = _seen(evidence)
+        return Orphan(
+            consumer=consumer,
+            provider=provider.uuid,
+            provider_name=provider.name,
+            resources=dict(held["resources"]),
+            kind=kind,
+            consumer_type=evidence.consumer_type,
+            host=host,
+            age=None if changed is None else max(0.0, time.time() - changed),
+            verdict=verdict,
+            node_known=provider.node is not None or provider.shares,
+        )
+
+    def _is_placed(self, instance: Instance) -> bool:
+        """Whether the instance itself holds something of its node, if it has one."""
+        if instance.host is None:
+            return True
+        held = read_consumer(self._client, self._context, instance.uuid)["allocations"]
+        node = self._cell.compute_nodes.by_host_and_node(instance.host, instance.node or "")
+        if node is None:
+            return bool(held)
+        known = [self._known_provider(uuid) for uuid in held]
+        return any(provider is not None and provider.root == node.uuid for provider in known)
+
+    def _known_provider(self, uuid: str) -> _Provider | None:
+        if uuid not in self._known:
+            for row in all_providers(self._client, self._context, f"?uuid={uuid}"):
+                self._known[uuid] = self._provider(row)
+        return self._known.get(uuid)
+
+
+def _audited(held: Mapping[str, Any]) -> bool:
+    return not AUDITED_CLASSES.isdisjoint(held["resources"])
+
+
+def _seen(evidence: Evidence) -> tuple[str, str | None, float | None]:
+    """The consumer's kind, its host, and when its record was changed."""
+    if evidence.instance is not None:
+        return INSTANCE, evidence.instance.host, evidence.instance.updated_at
+    if evidence.migration is not None:
+        return MIGRATION, evidence.migration.source_compute, evidence.migration.updated_at
+    return UNKNOWN, None, None

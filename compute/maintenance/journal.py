@@ -1,0 +1,170 @@
+"""A journal of removed allocations, from which they can be put back.
+
+One JSON object a line, written and flushed to the disk before the removal it is about. So an entry
+may be about something that was never removed, but nothing is removed without an entry.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from compute.report import SchedulerReportClient
+from compute.report.consumer import UNTYPED, read_consumer, write_consumer
+from compute.report.context import RequestContext
+
+FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
+#: how each entry begins
+BEGINNING = '{"consumer": "'
+
+
+def default_path(folder: Path) -> Path:
+    """A journal of this run's own in a folder, named by the time (UTC) and the process.
+
+    One for each run: to put back what one run removed mustn't bring back what others did.
+    """
+    now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return folder / f"removed-allocations-{now}-{os.getpid()}.jsonl"
+
+
+class JournalUnusable(Exception):
+    """The file can't be opened, or is no journal."""
+
+
+class NotNoted(Exception):
+    """An entry can't be written: then nothing may be removed."""
+
+
+class Journal:
+    """A context that appends to a file, made when it is missing. Raises JournalUnusable.
+
+    An entry that was cut short is taken away: what it was about was never removed. While one run
+    writes it no other may.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def __enter__(self) -> Self:
+        try:
+            # Without a buffer, which would be written after all when the file is closed.
+            self._file = self._path.open("ab", buffering=0)
+        except OSError as error:
+            raise JournalUnusable(f"Journal {self._path}: {error.strerror}") from error
+        try:
+            if self._path.is_file():
+                self._prepare()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def _prepare(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise JournalUnusable(f"Journal {self._path}: another run is writing it") from error
+        size = os.fstat(self._file.fileno()).st_size
+        if not size:
+            _flush_folder(self._path.parent)
+        _, cut_short = _read(self._path)
+        if cut_short:
+            self._file.truncate(size - len(cut_short.encode()))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
+        """Write down what `consumer` holds of `provider`, before it is removed. Raises NotNoted."""
+        entry = {
+            "consumer": consumer,
+            "provider": provider,
+            "resources": body["allocations"][provider]["resources"],
+            "project_id": body["project_id"],
+            "user_id": body["user_id"],
+            "consumer_type": body.get("consumer_type"),
+        }
+        left = memoryview((json.dumps(entry) + "\n").encode())
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise NotNoted(f"Journal {self._path}: {error.strerror}") from error
+
+
+def _flush_folder(path: Path) -> None:
+    """A new file is only there after a power failure if its folder is on the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Read a journal, newest entry first; a last line cut short is left out.
+
+    Raises JournalUnusable.
+    """
+    found, _ = _read(path)
+    return found[::-1]
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
+    """The entries, and what there is of one that was cut short. Raises JournalUnusable."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise JournalUnusable(f"Journal {path} can't be read: {error}") from error
+    *lines, cut_short = text.split("\n")
+    try:
+        found = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError) as error:
+        raise JournalUnusable(f"{path} is no journal: {error}") from error
+    if not all(isinstance(entry, dict) and entry.keys() >= FIELDS for entry in found):
+        raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(FIELDS)}")
+    for entry in found:
+        if not all(isinstance(entry[name], str) for name in ("consumer", "provider")) or not (
+            isinstance(entry["resources"], dict)
+        ):
+            raise JournalUnusable(f"{path} is no journal: an entry has values of other types")
+    if not cut_short.startswith(BEGINNING[: len(cut_short)]):
+        raise JournalUnusable(f"{path} is no journal: its last line is no entry")
+    return found, cut_short
+
+
+def put_back(
+    client: SchedulerReportClient, context: RequestContext, entry: Mapping[str, Any]
+) -> bool:
+    """Give a consumer back what an entry says it held; False if it holds something there already.
+
+    Raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed, and ClientException.
+    """
+    consumer, provider = entry["consumer"], entry["provider"]
+    body = read_consumer(client, context, consumer)
+    if provider in body["allocations"]:
+        return False
+    if not body["allocations"]:
+        body |= {
+            "project_id": entry["project_id"],
+            "user_id": entry["user_id"],
+            "consumer_generation": None,
+        }
+        if body["version"] != "1.28":
+            body["consumer_type"] = entry.get("consumer_type") or UNTYPED
+    wanted = body["allocations"] | {provider: {"resources": entry["resources"]}}
+    write_consumer(client, context, consumer, body, wanted)
+    return True

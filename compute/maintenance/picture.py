@@ -1,0 +1,205 @@
+"""Providers with all that belongs to them, as a person wants to see them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+import os_traits
+
+from compute import exceptions
+from compute.provider_tree import ProviderData, ProviderTree
+from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext
+
+#: class → amount
+Amounts = Mapping[str, int]
+#: what placement fills in where a record is silent
+DEFAULTS: Mapping[str, Any] = {
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": 2147483647,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class ProviderPicture:
+    """A provider, what is used of it, and by whom.
+
+    `used` counts everybody; `holders` is consumer → class → amount where it was asked for.
+    `generation` is None for a provider that placement doesn't have yet.
+    """
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    generation: int | None
+    inventories: Mapping[str, Mapping[str, Any]]
+    traits: list[str]
+    aggregates: list[str]
+    used: Amounts
+    holders: Mapping[str, Amounts] = field(default_factory=dict)
+
+    def capacity(self, resource_class: str) -> int:
+        """How much of the class may be used in all; 0 of a class it doesn't have."""
+        return capacity(self.inventories.get(resource_class))
+
+
+def capacity(record: Mapping[str, Any] | None) -> int:
+    """How much may be used of an inventory record in all."""
+    if record is None:
+        return 0
+    record = {**DEFAULTS, **record}
+    return int((record["total"] - record["reserved"]) * record["allocation_ratio"])
+
+
+def picture_of(
+    tree: ProviderTree, used: Mapping[str, Amounts], names: Iterable[str] | None = None
+) -> list[ProviderPicture]:
+    """Draw providers of a tree, parents first; `used` is provider → class → amount."""
+    uuids = tree.get_provider_uuids() if names is None else names
+    return [_pictured(tree.data(uuid), used.get(uuid, {})) for uuid in uuids]
+
+
+def _pictured(data: ProviderData, used: Amounts) -> ProviderPicture:
+    return ProviderPicture(
+        uuid=data.uuid,
+        name=data.name,
+        parent_uuid=data.parent_uuid,
+        generation=data.generation,
+        inventories=data.inventory,
+        traits=sorted(data.traits),
+        aggregates=sorted(data.aggregates),
+        used={name: amount for name, amount in used.items() if amount},
+    )
+
+
+def usages_of(client: SchedulerReportClient, context: RequestContext, uuid: str) -> dict[str, int]:
+    """Class → amount used of the provider, by whomever. Raises ResourceProviderRetrievalFailed."""
+    return _get(client, context, uuid, "usages", "1.0")["usages"]
+
+
+def find_roots(
+    client: SchedulerReportClient, context: RequestContext, name_or_uuid: str | None = None
+) -> list[str]:
+    """The uuids of the roots of all trees, or of the one that a provider is part of.
+
+    Sorted by the roots' names. Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed
+    and ClientException.
+    """
+    if name_or_uuid is None:
+        rows = all_providers(client, context)
+        roots = [row for row in rows if row["uuid"] == row["root_provider_uuid"]]
+        return [row["uuid"] for row in sorted(roots, key=lambda row: row["name"])]
+    queries = [f"?name={quote(name_or_uuid, safe='')}"]
+    if _is_uuid(name_or_uuid):
+        queries.insert(0, f"?uuid={name_or_uuid}")
+    for query in queries:
+        for row in all_providers(client, context, query):
+            return [row["root_provider_uuid"]]
+    raise exceptions.ResourceProviderNotFound(name_or_uuid=name_or_uuid)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def all_providers(
+    client: SchedulerReportClient, context: RequestContext, query: str = "", version: str = "1.14"
+) -> list[dict[str, Any]]:
+    """The rows of `GET /resource_providers`. Raises ResourceProviderRetrievalFailed."""
+    response = client.get(
+        f"/resource_providers{query}", version=version, global_request_id=context.global_id
+    )
+    if response.status_code != 200:
+        raise exceptions.ResourceProviderRetrievalFailed(
+            f"Failed to list resource providers: {response.text}"
+        )
+    return response.json()["resource_providers"]
+
+
+def read_tree(
+    client: SchedulerReportClient, context: RequestContext, root: str
+) -> list[ProviderPicture]:
+    """Read the whole tree of a root from placement, parents first, children by name.
+
+    Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
+    """
+    rows = client.get_providers_in_tree(context, root)
+    if not rows:
+        raise exceptions.ResourceProviderNotFound(name_or_uuid=root)
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: row["name"]):
+        children.setdefault(row["parent_provider_uuid"], []).append(row)
+    ordered: list[dict[str, Any]] = []
+    waiting = list(reversed(children.get(None, [])))
+    while waiting:
+        row = waiting.pop()
+        ordered.append(row)
+        waiting += reversed(children.get(row["uuid"], []))
+    return [_read_provider(client, context, row) for row in ordered]
+
+
+def read_sharing(
+    client: SchedulerReportClient, context: RequestContext, root: ProviderPicture
+) -> list[ProviderPicture]:
+    """Read the providers that share with a root through its aggregates, sorted by name.
+
+    Raises what `read_tree` raises.
+    """
+    if not root.aggregates:
+        return []
+    rows = all_providers(
+        client,
+        context,
+        f"?member_of=in:{','.join(root.aggregates)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}",
+        version="1.18",
+    )
+    others = [row for row in rows if row["root_provider_uuid"] != root.uuid]
+    return [
+        _read_provider(client, context, row) for row in sorted(others, key=lambda row: row["name"])
+    ]
+
+
+def _read_provider(
+    client: SchedulerReportClient, context: RequestContext, row: Mapping[str, Any]
+) -> ProviderPicture:
+    uuid = row["uuid"]
+    holders = client.get_allocations_for_resource_provider(context, uuid).allocations
+    used: Counter[str] = Counter()
+    for held in holders.values():
+        used.update(held["resources"])
+    return ProviderPicture(
+        uuid=uuid,
+        name=row["name"],
+        parent_uuid=row["parent_provider_uuid"],
+        generation=row["generation"],
+        inventories=_get(client, context, uuid, "inventories", "1.0")["inventories"],
+        traits=sorted(_get(client, context, uuid, "traits", "1.6")["traits"]),
+        aggregates=sorted(_get(client, context, uuid, "aggregates", "1.1")["aggregates"]),
+        used=dict(used),
+        holders={consumer: held["resources"] for consumer, held in sorted(holders.items())},
+    )
+
+
+def _get(
+    client: SchedulerReportClient, context: RequestContext, uuid: str, what: str, version: str
+) -> Any:
+    response = client.get(
+        f"/resource_providers/{uuid}/{what}", version=version, global_request_id=context.global_id
+    )
+    if response.status_code != 200:
+        raise exceptions.ResourceProviderRetrievalFailed(
+            f"Failed to get {what} of resource provider {uuid}: {response.text}"
+        )
+    return response.json()

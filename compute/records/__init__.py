@@ -1,0 +1,1 @@
+"""What compute services remember: nodes, instances, migrations, services, aggregates."""

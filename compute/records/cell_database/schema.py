@@ -1,0 +1,47 @@
+"""Brings the cell database to the current schema; its history is in `migrations`."""
+
+import pathlib
+import threading
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from compute.records.cell_database.tables import metadata
+
+MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
+VERSION_TABLE = "berth_compute_alembic_version"
+
+# alembic keeps the migration it runs in a module's variable.
+_one_at_a_time = threading.Lock()
+
+
+def sync(engine: sa.Engine) -> None:
+    """Create or upgrade the schema; a file that is up to date is only looked at."""
+    with _one_at_a_time, engine.begin() as connection:
+        # The write lock, before looking: two services may start on one file.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        config = alembic_config(connection)
+        if version(connection) != ScriptDirectory.from_config(config).get_current_head():
+            command.upgrade(config, "head")
+
+
+def alembic_config(connection: sa.Connection) -> Config:
+    """alembic's configuration for our migrations, to run on an open connection."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def version(connection: sa.Connection) -> str | None:
+    """The revision the schema has; None for a file without a history."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()  # noqa: S608
+
+
+def create_missing(connection: sa.Connection) -> None:
+    """Create the tables and indexes that aren't there."""
+    metadata.create_all(connection, checkfirst=True)

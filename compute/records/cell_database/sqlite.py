@@ -1,0 +1,179 @@
+"""The cell database in an SQLite file of the state path."""
+
+import dataclasses
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Hashable, Mapping
+from typing import Any, Generic
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
+
+from compute.exceptions import InvalidConfiguration
+from compute.records.aggregate import Aggregate, HostMapping
+from compute.records.cell_database import schema, tables
+from compute.records.cell_database.repositories import (
+    Aggregates,
+    ComputeNodes,
+    HostMappings,
+    Instances,
+    Migrations,
+    OwnAllocations,
+    Services,
+)
+from compute.records.cell_database.store import DuplicateRecord, R
+from compute.records.compute_node import ComputeNode
+from compute.records.instance import Instance
+from compute.records.migration import Migration
+from compute.records.own_allocation import OwnAllocation
+from compute.records.service import Service
+
+FILE_NAME = "berth-compute.db"
+DETAILS = "details"
+
+
+class SQLStore(Generic[R]):
+    """See Store. Fields without a column of their own go to the column `details`, if there is."""
+
+    def __init__(self, engine: sa.Engine, table: sa.Table, record_class: Any) -> None:
+        self._engine = engine
+        self._table = table
+        self._record_class = record_class
+        fields = {f.name for f in dataclasses.fields(self._record_class)}
+        self._columns = [c.name for c in table.columns if c.name in fields]
+        self._details = sorted(fields - set(self._columns))
+
+    def add(self, record: Any, what: str) -> None:
+        try:
+            with self._engine.begin() as connection:
+                result = connection.execute(self._table.insert().values(self._row(record)))
+        except IntegrityError as error:
+            raise DuplicateRecord(what=what) from error
+        record.id = result.lastrowid
+
+    def put(self, record: Any, what: str) -> bool:
+        update = self._table.update().where(self._table.c.id == record.id)
+        try:
+            with self._engine.begin() as connection:
+                result = connection.execute(update.values(self._row(record)))
+        except IntegrityError as error:
+            raise DuplicateRecord(what=what) from error
+        return result.rowcount == 1
+
+    def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
+        if "updated_at" in self._columns:
+            changes["updated_at"] = time.time()
+        wanted = self._wanted({"id": record_id, **expected})
+        with self._engine.begin() as connection:
+            result = connection.execute(self._table.update().where(wanted).values(changes))
+        return result.rowcount == 1
+
+    def remove(self, record_id: int | None) -> bool:
+        delete = self._table.delete().where(self._table.c.id == record_id)
+        with self._engine.begin() as connection:
+            return connection.execute(delete).rowcount == 1
+
+    def has_any(self) -> bool:
+        with self._engine.connect() as connection:
+            return connection.execute(sa.select(self._table.c.id).limit(1)).first() is not None
+
+    def find(self, **wanted: Any) -> list[R]:
+        query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
+        try:
+            with self._engine.connect() as connection:
+                rows = connection.execute(query).all()
+            return [self._record(row._mapping) for row in rows]
+        except OperationalError:
+            # Locked, say: another time it works.
+            raise
+        except (DatabaseError, ValueError, TypeError, AttributeError) as error:
+            raise InvalidConfiguration(
+                f"The compute node records in {self._engine.url.database} are damaged: table "
+                f"{self._table.name}: {getattr(error, 'orig', error)}"
+            ) from error
+
+    def _wanted(self, wanted: Mapping[str, Any]) -> sa.ColumnElement[bool]:
+        return sa.and_(
+            sa.true(),
+            *(
+                self._table.c[name].in_(value)
+                if isinstance(value, list)
+                else self._table.c[name] == value
+                for name, value in wanted.items()
+            ),
+        )
+
+    def _row(self, record: Any) -> dict[str, Any]:
+        if "updated_at" in self._columns:
+            record.updated_at = time.time()
+        fields = dataclasses.asdict(record)
+        row = {name: fields[name] for name in self._columns if name != "id"}
+        if DETAILS in self._table.c:
+            row[DETAILS] = {name: fields[name] for name in self._details}
+        return row
+
+    def _record(self, row: Any) -> R:
+        details = row[DETAILS] if DETAILS in self._table.c else {}
+        kept = {name: value for name, value in details.items() if name in self._details}
+        return self._record_class(**{name: row[name] for name in self._columns}, **kept)
+
+
+class SQLiteCellDatabase:
+    """A cell kept in one SQLite file, made when it is missing."""
+
+    def __init__(self, path: str) -> None:
+        self._engine = engine = sa.create_engine(f"sqlite:///{path}")
+        sa.event.listen(engine, "connect", _settings)
+        schema.sync(engine)
+        self.compute_nodes = ComputeNodes(SQLStore(engine, tables.compute_nodes, ComputeNode))
+        self.services = Services(SQLStore(engine, tables.services, Service))
+        self.instances = Instances(SQLStore(engine, tables.instances, Instance))
+        self.migrations = Migrations(SQLStore(engine, tables.migrations, Migration))
+        self.aggregates = Aggregates(SQLStore(engine, tables.aggregates, Aggregate))
+        self.host_mappings = HostMappings(SQLStore(engine, tables.host_mappings, HostMapping))
+        self.own_allocations = OwnAllocations(
+            SQLStore(engine, tables.own_allocations, OwnAllocation)
+        )
+        # It never writes, so that SQLite counts every change as somebody else's.
+        self._watching = sqlite3.connect(path, check_same_thread=False)
+        self._watching_lock = threading.Lock()
+
+    def mark(self) -> Hashable:
+        """See CellDatabase."""
+        with self._watching_lock:
+            return self._watching.execute("PRAGMA data_version").fetchone()[0]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._watching.close()
+        self._engine.dispose()
+
+
+def _settings(connection: sqlite3.Connection, _record: Any) -> None:
+    # Readers don't wait for a writer, nor a crash for a repair; a lost last write is healed.
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA busy_timeout=30000")
+
+
+def open_in(state_path: str) -> SQLiteCellDatabase:
+    """Open the cell database of a state path, making directory and file when missing.
+
+    Raises InvalidConfiguration if that can't be done.
+    """
+    path = os.path.join(state_path, FILE_NAME)
+    try:
+        os.makedirs(state_path, exist_ok=True)
+        return SQLiteCellDatabase(path)
+    except (OSError, DBAPIError, sqlite3.Error) as error:
+        reason: object = error
+        if isinstance(error, OSError):
+            reason = error.strerror
+        elif isinstance(error, DBAPIError):
+            reason = error.orig
+        raise InvalidConfiguration(
+            f"The compute node records can't be kept in {path}: {reason}. "
+            "Set state_path to a directory this service may write to."
+        ) from error

@@ -1,0 +1,1 @@
+"""The running compute service: its manager, its loop, and what its driver may call."""

@@ -1,0 +1,323 @@
+"""ComputeManager: the start of a compute service and its regular update of all nodes (§5).
+
+Which failure ends the service and which is only logged is decided here, and nowhere else.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.provider_tree.names import LONGEST
+from compute.records.cell_database import CellDatabase
+from compute.records.compute_node import ComputeNode
+from compute.records.node_identity import NodeIdentity
+from compute.records.service import Service
+from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext, admin_context
+from compute.resource_tracker import ResourceTracker
+from compute.service.virtapi import ComputeVirtAPI
+
+LOG = logging.getLogger(__name__)
+
+
+class DriverInitFailed(exceptions.NovaException):
+    """The driver is loaded but can't work on this host."""
+
+    msg_fmt = "The compute driver can't work on host %(host)s: %(error)s"
+
+
+@dataclass
+class UpdateOutcome:
+    """What became of one update of all nodes.
+
+    `driver_ready` is False if the driver couldn't list its nodes, so that nothing was done.
+    `failures` is nodename → what was logged and otherwise overlooked.
+    """
+
+    driver_ready: bool = True
+    updated: list[str] = field(default_factory=list)
+    failures: dict[str, Exception] = field(default_factory=dict)
+
+
+class ComputeManager:
+    """Runs a compute service's nodes.
+
+    The calls of a service's life, in this order: `init_host`, `pre_start_hook`, then every so often
+    `update_available_resource`, and `reset` at SIGHUP.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        driver: Any,
+        reportclient: SchedulerReportClient,
+        cell: CellDatabase,
+        identity: NodeIdentity,
+        virtapi: ComputeVirtAPI | None = None,
+    ) -> None:
+        self.conf = conf
+        self.host: str = conf.host
+        self.driver = driver
+        self.reportclient = reportclient
+        self.cell = cell
+        self.identity = identity
+        self.virtapi = virtapi or ComputeVirtAPI(reportclient, identity, cell)
+        self.rt = ResourceTracker(
+            self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
+        )
+        self._failed_before: set[str] = set()
+        # A host without a record of this service, until it is known to have no instances.
+        self._is_new = False
+
+    # Start
+
+    def init_host(self, service_ref: Service | None) -> None:
+        """Start the driver and refuse a host that isn't the one it was.
+
+        :param service_ref: the service's record; None at the very first start of this host
+        :raises DriverInitFailed: the driver can't work here
+        :raises InvalidConfiguration: identity and records contradict each other (§5.4)
+        """
+        try:
+            self.driver.init_host(self.host)
+        except Exception as error:
+            raise DriverInitFailed(host=self.host, error=error) from error
+        self._is_new = service_ref is None
+        self._refuse_running_instances()
+        if self.driver.rebalances_nodes:
+            return
+        if service_ref is None:
+            self.identity.read_or_create()
+        elif self.identity.read() is None:
+            raise exceptions.InvalidConfiguration(
+                f"Host {self.host} ran this service before, but its node identity file is gone. "
+                "Restore it: a new one would be a new resource provider."
+            )
+        self._refuse_renamed_host()
+
+    def _refuse_running_instances(self) -> None:
+        """Refuse a new host that has instances; one whose driver isn't ready is asked later."""
+        if not self._is_new:
+            return
+        try:
+            instances = self.driver.list_instance_uuids()
+        except NotImplementedError:
+            instances = []
+        except exceptions.VirtDriverNotReady:
+            return
+        if instances:
+            raise exceptions.InvalidConfiguration(
+                f"Host {self.host} has no record of this service, yet {len(instances)} instances "
+                "run on it. Is it another host's state path, or another host name?"
+            )
+        self._is_new = False
+
+    def _refuse_renamed_host(self) -> None:
+        uuid = self.identity.read()
+        node = self.cell.compute_nodes.by_uuid(uuid) if uuid else None
+        if node is None:
+            return
+        if node.host != self.host:
+            raise exceptions.InvalidConfiguration(
+                f"The node with uuid {uuid} is recorded for host {node.host}, but this host is "
+                f"called {self.host}. Renaming a host is not supported."
+            )
+        try:
+            nodenames = self.driver.get_available_nodes()
+        except exceptions.VirtDriverNotReady:
+            return
+        if node.hypervisor_hostname not in nodenames:
+            raise exceptions.InvalidConfiguration(
+                f"The node with uuid {uuid} is recorded as {node.hypervisor_hostname}, but the "
+                f"driver has {', '.join(sorted(nodenames)) or 'no node'}. Renaming a node is not "
+                "supported."
+            )
+
+    def pre_start_hook(self, service_ref: Service) -> UpdateOutcome:
+        """Update all nodes for the first time: the one time inventory may be reshaped."""
+        self.rt.set_service_ref(service_ref)
+        return self.update_available_resource(admin_context(), startup=True)
+
+    # While it runs
+
+    def reset(self) -> None:
+        """Forget what placement was found to have. Not a start: a reshape is still refused."""
+        self.rt.reset()
+
+    def set_host_enabled(self, enabled: bool) -> str:
+        """Mark all nodes as taking new instances, or not. Returns 'enabled' or 'disabled'."""
+        if not self.rt.compute_nodes:
+            LOG.warning("Host %s has no nodes yet to mark enabled or disabled", self.host)
+        context = admin_context()
+        for node in list(self.rt.compute_nodes.values()):
+            self.virtapi.update_compute_provider_status(context, node.uuid, enabled)
+        try:
+            return self.driver.set_host_enabled(enabled)
+        except NotImplementedError:
+            return "enabled" if enabled else "disabled"
+
+    def update_available_resource(
+        self, context: RequestContext, startup: bool = False
+    ) -> UpdateOutcome:
+        """Update every node of the driver and drop those it has no longer.
+
+        Raises what `_update_available_resource_for_node` calls fatal; nodes after that one are not
+        looked at. If the driver was not ready at init_host, what that raises may come from here.
+        """
+        try:
+            nodenames = set(self.driver.get_available_nodes())
+        except exceptions.VirtDriverNotReady as error:
+            LOG.warning("The compute driver is not ready; nothing is updated: %s", error)
+            return UpdateOutcome(driver_ready=False)
+        self._refuse_running_instances()
+        self._clean_records(context, nodenames, startup)
+        outcome = UpdateOutcome()
+        for nodename, failure in self._update_nodes(context, sorted(nodenames), startup):
+            if failure is not None:
+                outcome.failures[nodename] = failure
+                continue
+            outcome.updated.append(nodename)
+            if nodename in self._failed_before:
+                LOG.info("Node %s is up to date again", nodename)
+        self._failed_before = set(outcome.failures)
+        return outcome
+
+    def _update_nodes(
+        self, context: RequestContext, nodenames: list[str], startup: bool
+    ) -> Iterator[tuple[str, Exception | None]]:
+        """Update the nodes, some of them at the same time; yield each with the failure it had.
+
+        After a fatal failure those under way are finished and no other is begun.
+        """
+        threads = min(self.conf.berth.parallel_node_updates, len(nodenames))
+        if threads <= 1:
+            for nodename in nodenames:
+                yield nodename, self._update_available_resource_for_node(context, nodename, startup)
+            return
+        ended = threading.Event()
+
+        def update(nodename: str) -> Exception | None:
+            # They begin in order: whoever asks for the result of one that is left out has been
+            # told of the fatal failure before.
+            if ended.is_set():
+                return None
+            try:
+                return self._update_available_resource_for_node(context, nodename, startup)
+            except BaseException:
+                ended.set()
+                raise
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="node-update") as pool:
+            updates = {nodename: pool.submit(update, nodename) for nodename in nodenames}
+            try:
+                for nodename, result in updates.items():
+                    yield nodename, result.result()
+            finally:
+                ended.set()
+
+    def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:
+        nodes = self.cell.compute_nodes.by_host(self.host)
+        if nodenames and not nodes:
+            # At the very first start that is as it should be.
+            level = logging.WARNING if startup else logging.ERROR
+            LOG.log(level, "No compute node record for host %s", self.host)
+        self.rt.clean_compute_node_cache(nodes)
+        for node in nodes:
+            if node.hypervisor_hostname not in nodenames:
+                self._remove_orphan(context, node)
+
+    def _remove_orphan(self, context: RequestContext, node: ComputeNode) -> None:
+        """Drop a node the driver no longer lists, if the driver says it is gone for good."""
+        nodename = node.hypervisor_hostname
+        if not self.driver.is_node_deleted(nodename):
+            LOG.warning("Node %s is not listed by its driver; its record stays", nodename)
+            return
+        LOG.info("Deleting orphan compute node %s (%s)", nodename, node.uuid)
+        self._delete_node(context, node)
+
+    def _delete_node(self, context: RequestContext, node: ComputeNode) -> None:
+        """Drop the node's record, and what placement has of it, unless another host took it."""
+        nodename = node.hypervisor_hostname
+        try:
+            self.cell.compute_nodes.destroy(node)
+        except exceptions.ObjectActionError:
+            LOG.info("Node %s belongs to another host by now", nodename)
+            self.rt.remove_node(nodename)
+            self.reportclient.invalidate_resource_provider(node.uuid)
+            return
+        self.rt.remove_node(nodename)
+        try:
+            self.reportclient.delete_resource_provider(context, node, cascade=True)
+        except (ClientException, exceptions.NovaException):
+            LOG.exception("Providers of node %s could not be deleted", nodename)
+            # Only the record tells that they are left: the next update tries again.
+            node.deleted = False
+            self.cell.compute_nodes.save(node)
+
+    def delete_service(self, context: RequestContext) -> None:
+        """Drop the service's record and all its nodes, with their providers and allocations.
+
+        For a host that leaves the cloud; stop its service first. A provider that can't be deleted
+        is logged and stays.
+        """
+        for node in self.cell.compute_nodes.by_host(self.host):
+            self._delete_node(context, node)
+        service = self.cell.services.by_host(self.host)
+        if service is not None:
+            self.cell.services.destroy(service)
+
+    def _update_available_resource_for_node(
+        self, context: RequestContext, nodename: str, startup: bool = False
+    ) -> Exception | None:
+        """Update one node. Returns the failure that was logged, or None.
+
+        What went wrong is not in the messages: oslo.log adds a summary of the exception to each.
+
+        Raises what is fatal (§5.2): ReshapeFailed and ReshapeNeeded always; PlacementPciException
+        and InvalidConfiguration at start-up.
+        """
+        try:
+            _refuse_long_name(nodename)
+            self.rt.update_available_resource(context, nodename, startup=startup)
+        except exceptions.ComputeHostNotFound as error:
+            LOG.warning("Compute node %s not found", nodename)
+            return error
+        except exceptions.ReshapeFailed:
+            LOG.critical(
+                "Resource provider data migration failed fatally for node %s",
+                nodename,
+                exc_info=True,
+            )
+            raise
+        except exceptions.ReshapeNeeded:
+            LOG.exception(
+                "Node %s needs a reshape, which is only possible at start-up"
+                if not startup
+                else "The driver of node %s asked for a reshape during a reshape",
+                nodename,
+            )
+            raise
+        except (exceptions.PlacementPciException, exceptions.InvalidConfiguration) as error:
+            if startup:
+                raise
+            LOG.error("Error updating resources for node %s", nodename, exc_info=True)
+            return error
+        except Exception as error:
+            LOG.exception("Error updating resources for node %s", nodename)
+            return error
+        return None
+
+
+def _refuse_long_name(nodename: str) -> None:
+    if len(nodename) > LONGEST:
+        raise exceptions.InvalidConfiguration(
+            f"The name of node {nodename} has {len(nodename)} characters; placement takes resource "
+            f"providers with names of up to {LONGEST}. Set a shorter [DEFAULT]host, or hostname."
+        )

@@ -1,0 +1,78 @@
+"""What the compute service offers to its driver (compute.md §6.1)."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from keystoneauth1.exceptions import ClientException
+
+from compute import exceptions
+from compute.records.cell_database import CellDatabase
+from compute.records.migration import ENDED
+from compute.records.node_identity import NodeIdentity
+from compute.report import SchedulerReportClient
+from compute.resource_tracker.node_traits import with_status
+
+LOG = logging.getLogger(__name__)
+
+
+class ComputeVirtAPI:
+    """A driver's way back into the service that loaded it."""
+
+    def __init__(
+        self, reportclient: SchedulerReportClient, identity: NodeIdentity, cell: CellDatabase
+    ) -> None:
+        self._reportclient = reportclient
+        self._identity = identity
+        self._cell = cell
+
+    def local_node_uuid(self) -> str:
+        """Return the persistent uuid of this host's node."""
+        return self._identity.read_or_create()
+
+    def migrating_instance(self, consumer_uuid: str) -> str | None:
+        """Return the uuid of the instance on the move, if the consumer is a migration under way."""
+        migration = self._cell.migrations.by_uuid(consumer_uuid)
+        if migration is None or migration.status in ENDED:
+            return None
+        return migration.instance_uuid
+
+    def instances_of_host(self, host: str) -> set[str]:
+        """Return the uuids of the instances that are recorded as living on `host`."""
+        return {instance.uuid for instance in self._cell.instances.by_host(host)}
+
+    def update_compute_provider_status(
+        self, context: Any, provider_uuid: str, enabled: bool
+    ) -> None:
+        """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`.
+
+        A failure is logged: the next update of the node puts it right.
+        """
+        try:
+            found = self._reportclient.get_provider_traits(context, provider_uuid)
+            wanted = with_status(found.traits, disabled=not enabled)
+            if wanted != found.traits:
+                self._reportclient.set_traits_for_provider(
+                    context, provider_uuid, wanted, generation=found.generation
+                )
+        except (
+            exceptions.ResourceProviderTraitRetrievalFailed,
+            exceptions.ResourceProviderUpdateConflict,
+            exceptions.ResourceProviderUpdateFailed,
+            exceptions.TraitRetrievalFailed,
+            ClientException,
+        ) as failure:
+            LOG.warning(
+                "Provider %s could not be marked %s; the next update will: %s",
+                provider_uuid,
+                "enabled" if enabled else "disabled",
+                failure,
+            )
+
+    @contextlib.contextmanager
+    def wait_for_instance_event(
+        self, instance: Any, event_names: list[tuple[str, str]], deadline: float = 300
+    ) -> Iterator[None]:
+        """Run the body at once: no instance events reach this service, so none is waited for."""
+        yield

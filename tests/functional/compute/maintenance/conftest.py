@@ -1,0 +1,55 @@
+"""A site on each kind of database, and one on SQLite alone."""
+
+import socket
+
+import pytest
+
+from tests import responses_hook
+from tests.functional.compute.maintenance.site import Site
+from tests.functional.placement.conftest import own_logging
+
+__all__ = ["own_logging"]
+
+
+@pytest.fixture
+def site(tmp_path, new_database, capsys, own_logging):
+    """Runs once on each kind of database."""
+    return Site(tmp_path, new_database(), capsys.readouterr)
+
+
+@pytest.fixture
+def sqlite_site(tmp_path, capsys, own_logging):
+    """For what isn't about databases."""
+    return Site(tmp_path, f"sqlite:///{tmp_path}/placement.db", capsys.readouterr)
+
+
+@pytest.fixture
+def failures_expected(monkeypatch):
+    """Has answers of a status go unjudged; all others are judged as everywhere."""
+
+    def expected(status):
+        judge = responses_hook.complaints
+        monkeypatch.setattr(
+            responses_hook,
+            "complaints",
+            lambda exchange: [] if exchange.status == status else judge(exchange),
+        )
+
+    return expected
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Whoever makes a socket for the network, or looks up a name, fails. Databases have files."""
+
+    class LocalSocket(socket.socket):
+        def __init__(self, family=-1, *args, **kwargs):
+            assert family == socket.AF_UNIX, "a network socket was wanted"
+            super().__init__(family, *args, **kwargs)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a network socket was wanted")
+
+    monkeypatch.setattr(socket, "socket", LocalSocket)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)

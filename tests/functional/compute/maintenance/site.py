@@ -1,0 +1,162 @@
+"""A compute host and a placement database, no service running, and `nova-manage` on the host."""
+
+import contextlib
+import json
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from compute import config
+from compute.cli.nova_manage import main
+from compute.records.cell_database import sqlite
+from compute.records.instance import Instance
+from placement.direct import PlacementDirect
+from tests.functional.compute.compute_host import ComputeHost
+from tests.functional.compute.outsider import Outsider
+
+HOST = "host1"
+DRIVERS = "tests.functional.compute.maintenance.drivers"
+FLAVOR = {"VCPU": 2, "MEMORY_MB": 2048, "DISK_GB": 20}
+INVENTORY = {
+    "VCPU": {"total": 10, "allocation_ratio": 4.0},
+    "MEMORY_MB": {"total": 8192, "reserved": 512},
+    "DISK_GB": {"total": 1028},
+}
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class Site:
+    """The host's files are in `folder`; `capture` gives what was printed."""
+
+    def __init__(self, folder, url, capture, host=HOST):
+        self.folder = folder
+        self.url = url
+        self.host = host
+        self.state = folder / "state"
+        self.state.mkdir()
+        self.file = folder / "berth-compute.conf"
+        self._capture = capture
+        # the others are made with it
+        self._synced = not url.startswith("sqlite")
+        self.configure()
+
+    def configure(self, driver="fake.MediumFakeDriver", more=""):
+        """Write the configuration file."""
+        self.file.write_text(
+            f"[DEFAULT]\nhost = {self.host}\nstate_path = {self.state}\ncompute_driver = {driver}\n"
+            f"[placement_database]\nconnection = {self.url}\n{more}"
+        )
+
+    def run(self, *arguments):
+        """Run a command of the category `placement`."""
+        self._capture()
+        code = main([f"--config-file={self.file}", "placement", *arguments])
+        return Ended(code, *self._capture())
+
+    def neighbour(self, host):
+        """Another host with files of its own, and the same placement database."""
+        folder = self.folder / host
+        folder.mkdir()
+        return Site(folder, self.url, self._capture, host)
+
+    @contextlib.contextmanager
+    def placement(self):
+        """Somebody else who uses the same database."""
+        with self.adapter() as adapter:
+            yield Outsider(adapter)
+
+    def adapter(self):
+        """A service of its own on the database."""
+        synced, self._synced = self._synced, True
+        return PlacementDirect.configured(
+            files=[],
+            environ=False,
+            overrides={
+                ("placement_database", "connection"): self.url,
+                ("placement_database", "sync_on_startup"): not synced,
+                ("placement_database", "sqlite_synchronous"): False,
+            },
+        )
+
+    @contextlib.contextmanager
+    def cell(self):
+        """The records of the host."""
+        with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
+            yield cell
+
+    def guest(self, **fields):
+        """Record an instance, on this host if nothing else is said; its uuid."""
+        known = {"project_id": "project", "user_id": "user", "host": self.host, "node": self.host}
+        instance = Instance(**(known | fields))
+        with self.cell() as cell:
+            cell.instances.create(instance)
+        return instance.uuid
+
+    def remember_a_guest(self):
+        """A guest that was here and is deleted: records that know no instance prove nothing."""
+        self.guest(deleted=True)
+
+    def start_service_once(self, driver_class):
+        """Run the host's service for its first update; return the node's uuid."""
+        with self.adapter() as adapter:
+            conf = config.load(files=[str(self.file)], environ={})
+            host = ComputeHost(conf, lambda: adapter)
+            try:
+                host.start(driver_class)
+                return host.uuid
+            finally:
+                host.cell.close()
+
+    def write(self, name, content):
+        """A file of the state path."""
+        (self.state / name).write_text(json.dumps(content))
+
+    def rows(self):
+        """Table → its rows, byte by byte; where the database tells, with who wrote them last."""
+        engine = sa.create_engine(self.url.replace("mysql:", "mysql+pymysql:"))
+        written_by = "xmin, " if engine.name == "postgresql" else ""
+        try:
+            with engine.connect() as connection:
+                tables = sa.inspect(connection).get_table_names()
+                return {
+                    table: sorted(
+                        map(repr, connection.execute(sa.text(f"SELECT {written_by}* FROM {table}")))
+                    )
+                    for table in tables
+                }
+        finally:
+            engine.dispose()
+
+    def everything(self):
+        """All that placement knows, as far as clients can see."""
+        with self.placement() as outsider:
+            rows = outsider.call("GET", "/resource_providers")["resource_providers"]
+            consumers = set()
+            found = {}
+            for row in rows:
+                uuid = row["uuid"]
+                held = outsider.call("GET", f"/resource_providers/{uuid}/allocations")
+                consumers.update(held["allocations"])
+                found[uuid] = (
+                    row["name"],
+                    row["generation"],
+                    row["parent_provider_uuid"],
+                    outsider.inventory(uuid),
+                    outsider.traits(uuid),
+                    outsider.aggregates(uuid),
+                )
+            allocations = {
+                consumer: outsider.call("GET", f"/allocations/{consumer}") for consumer in consumers
+            }
+            return found, allocations

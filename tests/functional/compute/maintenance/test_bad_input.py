@@ -1,0 +1,369 @@
+"""What can go wrong: a defined exit code, one clear message, nothing half done."""
+
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from keystoneauth1 import exceptions as ksa_exc
+
+from compute import exceptions
+from compute.report import SchedulerReportClient
+from placement.storage import schema
+from tests.functional.compute.maintenance.drivers import CONTESTS, INTERRUPTS, NODES
+from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY
+from virt.fake import MediumFakeDriver
+from virt.fake.driver import node_uuid
+
+REPOSITORY = pathlib.Path(__file__).parents[4]
+#: command → exit code when placement can't be used
+UNUSABLE = {
+    "migrate_compute_inventory": 1,
+    "heal_allocations": 3,
+    "audit": 1,
+    "sync_aggregates": 3,
+    "tree": 1,
+    "consumers": 1,
+}
+
+
+@pytest.fixture
+def host(sqlite_site):
+    """A host whose service has run once."""
+    sqlite_site.start_service_once(MediumFakeDriver)
+    return sqlite_site
+
+
+@pytest.fixture
+def nodes(sqlite_site):
+    """Two nodes with a guest each, and a driver that wants to reshape them."""
+    sqlite_site.write(NODES, {"nodes": ["node-a", "node-b"], "failing": []})
+    sqlite_site.configure(f"{DRIVERS}.CellNodes")
+    with sqlite_site.placement() as outsider:
+        for name in ("node-a", "node-b"):
+            root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
+            outsider.allocate({root: FLAVOR})
+    return sqlite_site
+
+
+class TestTheDatabase:
+    @pytest.mark.parametrize(("command", "code"), UNUSABLE.items())
+    def test_that_is_not_there(self, host, command, code):
+        host.url = f"sqlite:///{host.folder}/other.db"
+        host.configure()
+        found = host.run(command)
+        assert (found.code, found.out) == (code, "")
+        assert found.err == (
+            f"nova-manage: There is no placement database {host.folder}/other.db.\n"
+        )
+        assert not (host.folder / "other.db").exists()
+
+    @pytest.mark.parametrize(("command", "code"), UNUSABLE.items())
+    def test_without_a_schema(self, host, command, code):
+        sqlite3.connect(host.folder / "empty.db").close()
+        (host.folder / "empty.db").touch()
+        host.url = f"sqlite:///{host.folder}/empty.db"
+        host.configure()
+        found = host.run(command)
+        assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
+        assert "placement-manage db sync" in found.err
+
+    @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
+    def test_of_openstack_placement_that_was_never_taken_over(self, host, flags):
+        connection = sqlite3.connect(host.folder / "placement.db")
+        for table in (schema.VERSION_TABLE, schema.FIRST_VERSION_TABLE):
+            connection.execute(f"DROP TABLE {table}")
+        connection.close()
+        found = host.run("migrate_compute_inventory", *flags)
+        assert (found.code, found.out) == (1, "")
+        assert found.err == (
+            "nova-manage: The placement database can't be used: The database hasn't the schema of "
+            "this service: run placement-manage db sync.\n"
+        )
+
+    def test_that_is_something_else(self, host):
+        (host.folder / "text.db").write_text("not a database, but long enough to be taken for one")
+        host.url = f"sqlite:///{host.folder}/text.db"
+        host.configure()
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, "file is not a database" in found.err) == (1, True)
+
+    def test_that_does_not_answer(self, host):
+        host.url = "postgresql://somebody:secret@127.0.0.1:1/placement"
+        host.configure()
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, found.err.count("\n")) == (1, 1)
+        assert "refused" in found.err
+        assert "secret" not in found.err
+
+    @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
+    @pytest.mark.parametrize("command", UNUSABLE)
+    def test_that_is_in_memory(self, host, command, url):
+        host.url = url
+        host.configure()
+        for flags in [(), ("--dry-run",)] if "migrate" in command else [()]:
+            found = host.run(command, *flags)
+            assert (found.code, found.out, found.err.count("\n")) == (127, "", 1)
+            assert "is a database in memory" in found.err
+
+    @pytest.mark.parametrize("url", ["no-url-with-a-secret", ""])
+    def test_that_is_not_named(self, host, url):
+        host.url = url
+        host.configure()
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, "[placement_database]connection" in found.err) == (127, True)
+        assert "secret" not in found.err
+
+
+class TestTheHost:
+    def test_that_never_ran_the_service_is_2_and_gets_no_identity(self, sqlite_site):
+        with sqlite_site.placement() as outsider:
+            outsider.call("GET", "/")
+        found = sqlite_site.run("migrate_compute_inventory")
+        assert (found.code, "the compute service never ran here" in found.err) == (2, True)
+        assert list(sqlite_site.state.iterdir()) == []
+
+    def test_that_is_another_is_2(self, host):
+        (host.state / "compute_id").unlink()
+        assert host.run("migrate_compute_inventory", "--host", "host2").code == 2
+
+    @pytest.mark.parametrize(
+        ("driver", "says"), [("UnreadyHost", "not ready"), ("BrokenHost", "no hypervisor answers")]
+    )
+    def test_whose_driver_can_not_work_is_5(self, host, driver, says):
+        found = host.run("migrate_compute_inventory", "--driver", f"{DRIVERS}.{driver}")
+        assert (found.code, found.out, says in found.err) == (5, "", True)
+
+    def test_without_a_driver_is_5(self, host):
+        host.configure(driver="")
+        assert host.run("migrate_compute_inventory").code == 5
+
+
+def test_only_the_command_speaks_on_stderr_whatever_the_agent_logs_there(nodes):
+    nodes.write(NODES, {"nodes": ["node-a"], "failing": ["node-a"]})
+    text = nodes.file.read_text()
+    nodes.file.write_text(text.replace("[DEFAULT]", "[DEFAULT]\nuse_stderr = true"))
+    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={nodes.file}"]
+    found = subprocess.run(
+        [*command, "placement", "migrate_compute_inventory"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (found.returncode, found.stderr.count("\n")) == (3, 1)
+
+
+class TestADriverThat:
+    @pytest.mark.parametrize(
+        ("driver", "says"),
+        [
+            ("fake.FakeBadReshapeDriver", "need to be moved"),
+            ("fake.FakeReshapeFailDriver", "can't tell who has what"),
+        ],
+    )
+    @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
+    def test_fails_is_3_and_nothing_is_written(self, host, driver, says, flags):
+        before = host.everything()
+        found = host.run("migrate_compute_inventory", "--driver", driver, *flags)
+        assert (found.code, found.err.count("\n"), says in found.err) == (3, 1, True)
+        assert host.everything() == before
+
+
+def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypatch):
+    post = SchedulerReportClient.post
+
+    def reshaped(client, url, *args, **kwargs):
+        answer = post(client, url, *args, **kwargs)
+        if url == "/reshaper":
+            patched.setattr(SchedulerReportClient, "_refresh_and_get_inventory", refuse)
+        return answer
+
+    def refuse(*args):
+        raise exceptions.ResourceProviderRetrievalFailed(uuid=node_uuid("node-a"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SchedulerReportClient, "post", reshaped)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+    assert (found.code, found.err.count("\n")) == (1, 1)
+    assert "Failed to get resource provider" in found.err
+    found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+    assert (found.code, "no reshape needed" in found.out) == (0, True)
+
+
+class TestADamagedFile:
+    @pytest.mark.parametrize("details", ["not json", "[1]"])
+    def test_of_records_is_127_and_named(self, host, details):
+        connection = sqlite3.connect(host.state / "berth-compute.db")
+        connection.execute("UPDATE compute_nodes SET details = ?", (details,))
+        connection.commit()
+        connection.close()
+        found = host.run("migrate_compute_inventory", "--dry-run")
+        assert (found.code, found.err.count("\n")) == (127, 1)
+        assert str(host.state / "berth-compute.db") in found.err
+
+    def test_of_configuration_is_127_and_named(self, host):
+        host.file.write_bytes(b"\xff\xfe[DEFAULT]")
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, str(host.file) in found.err) == (127, True)
+
+    @pytest.mark.parametrize("content", [b"\xff\x00", b"[" * 100000 + b"\n", b"{}\n"])
+    def test_of_a_journal_is_127_and_named(self, host, content):
+        path = host.folder / "journal"
+        path.write_bytes(content)
+        found = host.run("audit", "--undo", str(path))
+        assert (found.code, found.err.count("\n"), str(path) in found.err) == (127, 1, True)
+
+
+class TestALostAnswer:
+    """The connection breaks after `POST /reshaper` was sent."""
+
+    @pytest.mark.parametrize("done", [True, False])
+    def test_is_told_and_the_next_run_does_what_is_left(self, nodes, monkeypatch, done):
+        post = SchedulerReportClient.post
+
+        def lose(client, url, *args, **kwargs):
+            if url != "/reshaper" or done:
+                answer = post(client, url, *args, **kwargs)
+            if url == "/reshaper":
+                raise ksa_exc.ConnectFailure("Connection aborted.")
+            return answer
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SchedulerReportClient, "post", lose)
+            found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err.count("\n")) == (3, 1)
+        assert "either all of it is done or nothing. Start again" in found.err
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, "no reshape needed" in found.out) == (0, done)
+        with nodes.placement() as outsider:
+            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
+
+
+class TestAnotherRunAtTheSameTime:
+    @pytest.mark.parametrize("moment", ["name", "uuid"])
+    def test_that_makes_a_child_first_is_no_failure(self, nodes, monkeypatch, moment):
+        post, met = SchedulerReportClient.post, []
+
+        def meet(client, url, body, *args, **kwargs):
+            if url == "/resource_providers" and not met:
+                met.append(body["name"])
+                uuid = {"uuid": body["uuid"]} if moment == "uuid" else {}
+                with nodes.placement() as outsider:
+                    outsider.provider(body["name"], body["parent_provider_uuid"], **uuid)
+            return post(client, url, body, *args, **kwargs)
+
+        monkeypatch.setattr(SchedulerReportClient, "post", meet)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err, len(met)) == (0, "", 1)
+        with nodes.placement() as outsider:
+            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
+
+    def test_that_takes_a_child_s_name_in_another_tree_is_told_at_once(self, nodes):
+        with nodes.placement() as outsider:
+            outsider.provider("node-a_numa0")
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err.count("\n")) == (1, 1)
+        assert "Failed to create resource provider node-a_numa0" in found.err
+
+    def test_that_removes_a_child_while_it_is_read_is_no_failure(self, nodes, monkeypatch):
+        with nodes.placement() as outsider:
+            child = outsider.provider("node-a-left", parent=node_uuid("node-a"))
+        get, met = SchedulerReportClient.get, []
+
+        def meet(client, url, *args, **kwargs):
+            if url == f"/resource_providers/{child}/inventories" and not met:
+                met.append(url)
+                with nodes.placement() as outsider:
+                    outsider.call("DELETE", f"/resource_providers/{child}")
+            return get(client, url, *args, **kwargs)
+
+        monkeypatch.setattr(SchedulerReportClient, "get", meet)
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err, len(met)) == (0, "", 1)
+
+
+class TestAConflictingWriter:
+    @pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 3)])
+    def test_is_met_four_times_before_it_is_3(self, nodes, times, code):
+        nodes.configure(f"{DRIVERS}.ContestedNodes", "[berth]\nconflict_retry_time = 0\n")
+        nodes.write(CONTESTS, {"left": times})
+        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
+        assert (found.code, found.err.count("\n")) == (code, int(code > 0))
+        with nodes.placement() as outsider:
+            moved = "VCPU" not in outsider.totals(node_uuid("node-a"))
+        assert moved == (code == 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+class TestASignal:
+    def test_ends_it_after_the_node_it_was_at(self, nodes, number):
+        nodes.configure(f"{DRIVERS}.InterruptedNodes")
+        nodes.write(INTERRUPTS, {"signals": [number]})
+        found = nodes.run("migrate_compute_inventory", "--json")
+        assert found.code == 130
+        assert [report["result"] for report in found.json["nodes"]] == ["migrated"]
+        assert found.json["summary"] == {"migrated": 1, "not begun": 1}
+        assert found.err == "nova-manage: interrupted: 1 of 2 nodes weren't begun\n"
+
+    def test_a_second_time_ends_it_at_once_and_nothing_is_half_done(self, nodes, number):
+        nodes.configure(f"{DRIVERS}.InterruptedNodes")
+        nodes.write(INTERRUPTS, {"signals": [number, number]})
+        before = nodes.everything()
+        found = nodes.run("migrate_compute_inventory")
+        assert (found.code, found.err) == (130, "nova-manage: interrupted\n")
+        assert nodes.everything() == before
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_leaves_what_a_later_run_completes(self, nodes, number, times):
+        nodes.configure(f"{DRIVERS}.InterruptedNodes")
+        nodes.write(INTERRUPTS, {"signals": [number] * times})
+        nodes.run("migrate_compute_inventory")
+        assert nodes.run("migrate_compute_inventory").code == 0
+        with nodes.placement() as outsider:
+            totals = [outsider.totals(node_uuid(name)) for name in ("node-a", "node-b")]
+        assert totals == [{"DISK_GB": 1028}] * 2
+
+
+class TestTheCommandLine:
+    @pytest.mark.parametrize("command", UNUSABLE)
+    def test_an_unknown_option_is_127(self, host, command):
+        with pytest.raises(SystemExit) as ended:
+            host.run(command, "--unheard-of")
+        assert ended.value.code == 127
+
+    def test_a_configuration_file_that_is_not_there_is_127(self, host):
+        host.file.unlink()
+        found = host.run("migrate_compute_inventory")
+        assert (found.code, str(host.file) in found.err) == (127, True)
+
+    def test_http_without_a_service_configured_is_127(self, host):
+        found = host.run("tree", "--http")
+        assert (found.code, "Group [placement]" in found.err) == (127, True)
+
+
+def test_a_service_that_does_not_answer_is_told_in_one_line(host):
+    host.configure(
+        more="[placement]\nauth_type = admin_token\nendpoint = http://127.0.0.1:1\ntoken = admin\n"
+    )
+    found = host.run("tree", "--http")
+    assert (found.code, found.err.count("\n")) == (1, 1)
+    assert "Connection refused" in found.err
+
+
+def test_a_first_run_makes_the_root_of_a_node_that_has_none(sqlite_site):
+    sqlite_site.write(NODES, {"nodes": ["node-a"], "failing": []})
+    sqlite_site.configure(f"{DRIVERS}.CellNodes")
+    with sqlite_site.placement() as outsider:
+        outsider.call("GET", "/")
+    rehearsed = sqlite_site.run("migrate_compute_inventory", "--dry-run", "--json")
+    with sqlite_site.placement() as outsider:
+        assert not outsider.exists(node_uuid("node-a"))
+    assert [made["uuid"] for made in rehearsed.json["nodes"][0]["created"]] == [node_uuid("node-a")]
+    assert sqlite_site.run("migrate_compute_inventory").code == 0
+    with sqlite_site.placement() as outsider:
+        assert outsider.exists(node_uuid("node-a"))
+    assert HOST not in rehearsed.out.split('"nodes"')[1]

@@ -1,0 +1,80 @@
+"""A node costs the same however many came before it, and looking costs no more than it must."""
+
+import pytest
+import sqlalchemy as sa
+
+from compute import config
+from compute.maintenance.migration import Migrator
+from compute.maintenance.rehearsal import RehearsalClient, WriteRefused
+from compute.maintenance.stand_in import StandIn
+from compute.records.cell_database.memory import MemoryCellDatabase
+from compute.records.compute_node import ComputeNode
+from compute.report import SchedulerReportClient
+from tests.functional.compute.maintenance.drivers import NODES, CellNodes
+from tests.functional.compute.maintenance.site import FLAVOR, HOST, INVENTORY
+from virt.fake.driver import node_uuid
+from virt.virtapi import NoopVirtAPI
+
+NODENAMES = [f"node-{number}" for number in range(5)]
+
+
+@pytest.fixture
+def statements():
+    """The SQL statements of this process, as they come."""
+    seen = []
+
+    def note(connection, cursor, statement, *rest):
+        seen.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    yield seen
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
+def nodes(site):
+    """Nodes with three consumers each."""
+    site.write(NODES, {"nodes": NODENAMES, "failing": []})
+    with site.placement() as outsider:
+        for name in NODENAMES:
+            root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
+            for _ in range(3):
+                outsider.allocate({root: FLAVOR})
+    return [ComputeNode(node_uuid(name), HOST, name) for name in NODENAMES]
+
+
+def counted(statements, work):
+    """What the work answers, and how many statements it took."""
+    statements.clear()
+    return work(), len(statements)
+
+
+def migrator(site, adapter, client_class):
+    conf = config.load(files=[str(site.file)], environ={})
+    driver = CellNodes(NoopVirtAPI(), conf)
+    driver.init_host(HOST)
+    stand_in = StandIn.of(driver, conf, MemoryCellDatabase())
+    return Migrator(lambda: client_class(adapter, conf), stand_in.tracker)
+
+
+def test_each_node_takes_the_same_number_of_statements(site, nodes, statements):
+    with site.adapter() as adapter:
+        adapter.get("/")
+        work = migrator(site, adapter, SchedulerReportClient)
+        first = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
+        again = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
+    assert [result for result, _ in (*first, *again)] == ["migrated", "no reshape needed"]
+
+
+def test_a_rehearsal_needs_a_client_that_refuses_to_write(site, nodes):
+    with site.adapter() as adapter:
+        report = migrator(site, adapter, SchedulerReportClient).rehearse(nodes[0])
+    assert isinstance(report.error, TypeError)
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_a_rehearsal_s_client_refuses_to_write(sqlite_site, method):
+    with sqlite_site.adapter() as adapter:
+        client = RehearsalClient(adapter, config.load(files=[], environ={}))
+        with pytest.raises(WriteRefused):
+            getattr(client, method)("/traits/CUSTOM_A", None)

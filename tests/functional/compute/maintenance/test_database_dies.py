@@ -1,0 +1,205 @@
+"""The database goes away in the middle of a command: one message, nothing half done, resumable."""
+
+import pytest
+
+from compute.cli import audit as audit_command
+from compute.cli import heal_allocations as heal_command
+from compute.maintenance import deletion
+from compute.records.instance import Flavor, Instance
+from compute.report import SchedulerReportClient
+from tests.databases.fixtures import CHOSEN
+from tests.databases.mortal import mortal
+from tests.functional.compute.maintenance.drivers import NODES, CellNodes
+from tests.functional.compute.maintenance.http_service import described, serving
+from tests.functional.compute.maintenance.network import Network
+from tests.functional.compute.maintenance.network import serving as serving_network
+from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY, Site
+from virt.fake import MediumFakeDriver
+from virt.fake.driver import node_uuid
+
+NODENAMES = ["node-a", "node-b", "node-c", "node-d"]
+BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
+PORT = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def unavailable_is_expected(failures_expected):
+    failures_expected(503)
+
+
+@pytest.fixture(params=[kind for kind in CHOSEN if kind != "sqlite"])
+def server(request):
+    with mortal(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def site(server, tmp_path, capsys, own_logging):
+    site = Site(tmp_path, server.url, capsys.readouterr)
+    # nobody has made the schema
+    site._synced = False
+    return site
+
+
+@pytest.fixture
+def dying(server, monkeypatch):
+    """Has the server killed when a function is about to be called, or has been, the nth time."""
+
+    def dying(owner, name, number, after=False):
+        function, calls = getattr(owner, name), []
+
+        def wrapped(*args, **kwargs):
+            calls.append(name)
+            if len(calls) == number and not after:
+                server.kill()
+            result = function(*args, **kwargs)
+            if len(calls) == number and after:
+                server.kill()
+            return result
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    return dying
+
+
+class TestMigrating:
+    @pytest.fixture
+    def nodes(self, site):
+        """Nodes with a guest each, and a driver that wants to reshape them."""
+        site.write(NODES, {"nodes": NODENAMES, "failing": []})
+        site.configure(f"{DRIVERS}.CellNodes")
+        with site.placement() as outsider:
+            for name in NODENAMES:
+                root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
+                outsider.allocate({root: FLAVOR})
+        return site
+
+    def migrated(self, site):
+        """For each node whether all of it is, or nothing."""
+        found, allocations = site.everything()
+        held = {provider for body in allocations.values() for provider in body["allocations"]}
+        whole = []
+        for name in NODENAMES:
+            below = {uuid for uuid, seen in found.items() if seen[2] == node_uuid(name)}
+            whole.append(("VCPU" not in found[node_uuid(name)][3], bool(below & held)))
+        assert all(inventory == moved for inventory, moved in whole)
+        return [inventory for inventory, _ in whole]
+
+    # the driver is asked twice for each node: before its reshape and in it
+    @pytest.mark.parametrize(("call", "after"), [(3, False), (4, False), (4, True), (5, False)])
+    def test_ends_it_and_the_next_run_completes(self, server, nodes, dying, call, after):
+        dying(CellNodes, "update_provider_tree", call, after)
+        ended = nodes.run("migrate_compute_inventory")
+        server.start()
+        done = call // 2 if call % 2 else call // 2 - 1
+        assert (ended.code, ended.err.count("\n")) == (1, 1)
+        assert ended.err.startswith(f"nova-manage: node {NODENAMES[done]}: Failed to ")
+        assert ended.err.endswith(
+            "; placement can't be used any more: 503 Service Unavailable "
+            f"({3 - done} of 4 nodes weren't begun)\n"
+        )
+        assert self.migrated(nodes) == [index < done for index in range(len(NODENAMES))]
+        assert nodes.run("migrate_compute_inventory").code == 0
+        assert self.migrated(nodes) == [True] * len(NODENAMES)
+
+    def test_over_http_is_no_different(self, server, nodes, dying):
+        with serving(nodes.url, roles=["admin", "service"]) as url:
+            nodes.configure(f"{DRIVERS}.CellNodes", described(url))
+            dying(CellNodes, "update_provider_tree", 4)
+            ended = nodes.run("migrate_compute_inventory", "--http", "--json")
+            server.start()
+            assert (ended.code, ended.err.count("\n")) == (1, 1)
+            assert ended.json["summary"] == {"migrated": 1, "failed": 1, "not begun": 2}
+            assert nodes.run("migrate_compute_inventory", "--http").code == 0
+        assert self.migrated(nodes) == [True] * len(NODENAMES)
+
+
+class TestOneHost:
+    @pytest.fixture
+    def root(self, site):
+        return site.start_service_once(MediumFakeDriver)
+
+    def held(self, site, consumers):
+        with site.placement() as outsider:
+            return [bool(outsider.allocations(consumer)) for consumer in consumers]
+
+    @pytest.fixture
+    def leftovers(self, site, root):
+        site.remember_a_guest()
+        with site.placement() as outsider:
+            return sorted(outsider.allocate({root: {"VCPU": 1}}) for _ in range(3))
+
+    @pytest.mark.parametrize("function", ["read_consumer", "write_consumer"])
+    def test_auditing_ends_it_and_nothing_is_lost(self, server, site, leftovers, dying, function):
+        journal = str(site.folder / "journal")
+        dying(deletion, function, 2)
+        ended = site.run("audit", "--delete", "--journal", journal)
+        server.start()
+        assert (ended.code, ended.err.count("\n")) == (1, 1)
+        assert "database" in ended.err
+        assert self.held(site, leftovers) == [False, True, True]
+        assert site.run("audit", "--delete", "--journal", journal).code == 4
+        assert self.held(site, leftovers) == [False] * 3
+        assert site.run("audit", "--undo", journal).code == 0
+        assert self.held(site, leftovers) == [True] * 3
+
+    def test_undoing_ends_it_and_the_next_time_completes(self, server, site, leftovers, dying):
+        journal = str(site.folder / "journal")
+        site.run("audit", "--delete", "--journal", journal)
+        dying(audit_command, "put_back", 2)
+        ended = site.run("audit", "--undo", journal)
+        server.start()
+        assert (ended.code, ended.err.count("\n")) == (1, 1)
+        assert self.held(site, leftovers).count(True) == 1
+        assert site.run("audit", "--undo", journal).code == 0
+        assert self.held(site, leftovers) == [True] * 3
+
+    @pytest.fixture
+    def network(self, site):
+        network = Network()
+        with serving_network(network) as described:
+            site.configure(more=described)
+            yield network
+
+    @pytest.fixture
+    def guests(self, site, root, network):
+        """Instances without allocations; the second has a port that lacks some, too."""
+        with site.placement() as outsider:
+            outsider.provider("card", root, {BANDWIDTH: {"total": 5000}}, ["CUSTOM_PHYSNET_A"])
+        found = []
+        with site.cell() as cell:
+            for created in (1.0, 2.0, 3.0):
+                instance = Instance(host=HOST, node=HOST, flavor=Flavor(vcpus=1))
+                instance.project_id = instance.user_id = "somebody"
+                instance.created_at = created
+                cell.instances.create(instance)
+                found.append(instance.uuid)
+        network.port(PORT, found[1], {"resources": {BANDWIDTH: 1000}})
+        return found
+
+    @pytest.mark.parametrize("moment", ["reading", "ports"])
+    def test_healing_ends_it_and_the_next_run_completes(
+        self, server, site, network, guests, dying, moment
+    ):
+        if moment == "ports":
+            network.refuse = lambda method, *_: (
+                method == "PUT" and not network.updates and server.kill()
+            )
+        else:
+            dying(heal_command, "_heal_one", 2)
+        ended = site.run("heal_allocations", "--database")
+        server.start()
+        assert (ended.code, ended.out) == (3, "Processed 1 instances.\n")
+        assert ended.err.count("\n") == 1
+        assert network.profile(PORT) == {"kept": "as it was"}
+        assert self.held(site, guests) == [True, False, False]
+        assert site.run("heal_allocations", "--database").code == 0
+        assert self.held(site, guests) == [True] * 3
+        assert "allocation" in network.profile(PORT)
+
+    @pytest.mark.parametrize("command", ["tree", "consumers", "audit"])
+    def test_looking_ends_it(self, server, site, leftovers, dying, command):
+        dying(SchedulerReportClient, "get_allocations_for_resource_provider", 1)
+        ended = site.run(command, "--json")
+        assert (ended.code, ended.err.count("\n")) == (1, 1)
+        assert "database" in ended.err

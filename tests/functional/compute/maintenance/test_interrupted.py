@@ -1,0 +1,175 @@
+"""Commands that are asked to end, or whose output nobody reads any more."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from compute.cli import audit as audit_command
+from compute.maintenance import deletion
+from compute.maintenance.journal import entries
+from compute.records.instance import Flavor, Instance
+from tests.functional.compute.maintenance.http_service import REPOSITORY
+from tests.functional.compute.maintenance.network import Network, serving
+from tests.functional.compute.maintenance.site import HOST
+from virt.fake import MediumFakeDriver
+
+BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
+PORT = "00000000-0000-0000-0000-000000000001"
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture
+def root(sqlite_site):
+    """The provider of the host's node, whose service has run once."""
+    return sqlite_site.start_service_once(MediumFakeDriver)
+
+
+def ask_to_end(*numbers):
+    for number in numbers:
+        os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+class TestAuditing:
+    @pytest.fixture
+    def leftovers(self, sqlite_site, root):
+        sqlite_site.remember_a_guest()
+        with sqlite_site.placement() as outsider:
+            return sorted(outsider.allocate({root: {"VCPU": 1}}) for _ in range(2))
+
+    def held(self, site, consumers):
+        with site.placement() as outsider:
+            return [bool(outsider.allocations(consumer)) for consumer in consumers]
+
+    def interrupted(self, monkeypatch, module, name, number, before=False):
+        """A function's call is the moment at which the signal comes."""
+        function = getattr(module, name)
+
+        def meanwhile(*args):
+            if before:
+                ask_to_end(number, number)
+            result = function(*args)
+            ask_to_end(number)
+            return result
+
+        monkeypatch.setattr(module, name, meanwhile)
+
+    def test_ends_after_the_deletion_it_was_at(self, sqlite_site, leftovers, monkeypatch, number):
+        journal = sqlite_site.folder / "journal"
+        self.interrupted(monkeypatch, deletion, "write_consumer", number)
+        ended = sqlite_site.run("audit", "--delete", "--json", "--journal", str(journal))
+        assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
+        assert [found["deleted"] for found in ended.json["allocations"]] == [True]
+        assert self.held(sqlite_site, leftovers) == [False, True]
+        assert [entry["consumer"] for entry in entries(journal)] == leftovers[:1]
+
+    def test_ends_at_once_the_second_time_and_can_be_undone(
+        self, sqlite_site, leftovers, monkeypatch, number
+    ):
+        journal = sqlite_site.folder / "journal"
+        with monkeypatch.context() as patched:
+            self.interrupted(patched, deletion, "write_consumer", number, before=True)
+            ended = sqlite_site.run("audit", "--delete", "--journal", str(journal))
+        assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
+        assert self.held(sqlite_site, leftovers) == [True, True]
+        assert sqlite_site.run("audit", "--undo", str(journal)).code == 0
+        assert self.held(sqlite_site, leftovers) == [True, True]
+
+    def test_undoing_ends_after_what_it_was_putting_back(
+        self, sqlite_site, leftovers, monkeypatch, number
+    ):
+        journal = str(sqlite_site.folder / "journal")
+        sqlite_site.run("audit", "--delete", "--journal", journal)
+        with monkeypatch.context() as patched:
+            self.interrupted(patched, audit_command, "put_back", number)
+            ended = sqlite_site.run("audit", "--undo", journal)
+        assert (ended.code, ended.out.count("Restored")) == (130, 1)
+        assert sqlite_site.run("audit", "--undo", journal).code == 0
+        assert self.held(sqlite_site, leftovers) == [True, True]
+
+
+class TestHealing:
+    @pytest.fixture
+    def network(self, sqlite_site):
+        network = Network()
+        with serving(network) as described:
+            sqlite_site.configure(more=described)
+            yield network
+
+    @pytest.fixture
+    def guests(self, sqlite_site, root, network):
+        """Two instances without allocations; the first has a port that lacks some, too."""
+        with sqlite_site.placement() as outsider:
+            outsider.provider("card", root, {BANDWIDTH: {"total": 5000}}, ["CUSTOM_PHYSNET_A"])
+        found = []
+        with sqlite_site.cell() as cell:
+            for created in (1.0, 2.0):
+                instance = Instance(host=HOST, node=HOST, flavor=Flavor(vcpus=1))
+                instance.project_id = instance.user_id = "somebody"
+                instance.created_at = created
+                cell.instances.create(instance)
+                found.append(instance.uuid)
+        network.port(PORT, found[0], {"resources": {BANDWIDTH: 1000}})
+        return found
+
+    def held(self, site, guests):
+        with site.placement() as outsider:
+            return [sum(map(len, outsider.allocations(guest).values())) for guest in guests]
+
+    def run(self, site, network, *numbers):
+        """The signals come while the port is updated; two of a kind would be taken for one."""
+
+        def meanwhile(method, port, body):
+            if method == "PUT" and not network.updates:
+                ask_to_end(*numbers)
+            return False
+
+        network.refuse = meanwhile
+        return site.run("heal_allocations", "--database")
+
+    @pytest.mark.parametrize("number", SIGNALS)
+    def test_ends_after_the_instance_it_was_at(self, sqlite_site, network, guests, number):
+        ended = self.run(sqlite_site, network, number)
+        assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
+        assert ended.out == "Processed 1 instances.\n"
+        assert self.held(sqlite_site, guests) == [2, 0]
+        assert "allocation" in network.profile(PORT)
+
+    def test_ends_at_once_the_second_time_and_the_port_is_set_back(
+        self, sqlite_site, network, guests
+    ):
+        ended = self.run(sqlite_site, network, *SIGNALS)
+        assert (ended.code, ended.err) == (130, "nova-manage: interrupted\n")
+        assert self.held(sqlite_site, guests) == [0, 0]
+        assert network.profile(PORT) == {"kept": "as it was"}
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_is_completed_by_a_later_run(self, sqlite_site, network, guests, times):
+        self.run(sqlite_site, network, *SIGNALS[:times])
+        assert sqlite_site.run("heal_allocations", "--database").code == 0
+        assert self.held(sqlite_site, guests) == [2, 1]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("providers", [1, 100])
+def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, providers, unbuffered):
+    with sqlite_site.placement() as outsider:
+        for number in range(providers):
+            outsider.provider(f"{number}", inventory={"VCPU": {"total": 1}})
+    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={sqlite_site.file}"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [*command, "placement", "tree"],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
