@@ -1,1 +1,1 @@
-"""One file per URL family: may you, what do you want, do it, answer."""
+"""One file per URL family. A handler authorizes, reads the request, acts, builds the response."""

@@ -13,7 +13,7 @@ from placement.storage import aggregates
 
 
 def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, Any]:
-    """A provider's aggregates as the request's version shows them."""
+    """Return the body with a provider's aggregates, in the form of the request's version."""
     body: dict[str, Any] = {"aggregates": uuids}
     if call.at_least(19):
         body["resource_provider_generation"] = generation

@@ -21,11 +21,11 @@ def list_all(call: Call) -> flask.Response:
 
 
 def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:
-    """How the configuration wants candidates to be generated (allocation-candidates.md 4)."""
+    """Return the configured way to generate candidates (allocation-candidates.md 4)."""
     group = conf.placement
     most = group.max_allocation_candidates
     return Generation(
-        # 0 has always meant the same as 1
+        # in the reference, 0 means the same as 1
         cap=None if most < 0 else max(most, 1),
         depth_first=group.allocation_candidates_generation_strategy == "depth-first",
         seed=request_id if group.randomize_allocation_candidates else None,
@@ -33,7 +33,7 @@ def generation_of(conf: cfg.ConfigOpts, request_id: str) -> Generation:
 
 
 def budget_of(call: Call) -> Budget:
-    """What the configuration lets the request's search cost, from now on."""
+    """Return the configured limits for the search, whose time starts now."""
     group = call.conf.berth
     return Budget(
         group.search_time_limit or None,

@@ -1,6 +1,6 @@
-"""Reading the query of GET /allocation_candidates (allocation-candidates.md 1).
+"""Read the query of GET /allocation_candidates (allocation-candidates.md 1).
 
-What is wrong first is reported; the order of the checks is section 1.1's.
+The first error is reported. Section 1.1 fixes the order of the checks.
 """
 
 import dataclasses
@@ -29,14 +29,14 @@ NESTED: Version = (1, 29)
 SUBTREES: Version = (1, 36)
 
 _MOST_DIGITS = 18
-#: how many queries are kept as they were read, and the longest of them in characters
+#: size of the cache of parsed queries, and the longest query that it takes, in characters
 _KEPT, _LONGEST_KEPT = 256, 2048
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 _AFTER_SUBTREES = "`same_subtree`"
 
 
 def read_request(call: Call) -> CandidateRequest:
-    """What the query asks for. Raises BadRequest and its kin."""
+    """Parse the query of the call. Raises BadRequest or a subclass of it."""
     text = call.environ.get("QUERY_STRING", "")
     read = _read_once if len(text) <= _LONGEST_KEPT else _read
     return read(text, call.version)
@@ -71,12 +71,12 @@ def _read(text: str, version: Version) -> CandidateRequest:
     )
 
 
-#: schedulers ask for the same flavors over and over
+#: cached because a scheduler repeats the queries of a few flavors
 _read_once = functools.lru_cache(maxsize=_KEPT)(_read)
 
 
 def _limit(query: Query, version: Version) -> int | None:
-    """The first limit counts; the schema has seen the last."""
+    """Return the first `limit`; the schema has validated only the last one."""
     values = query.all("limit")
     if not values:
         return None
@@ -84,7 +84,7 @@ def _limit(query: Query, version: Version) -> int | None:
         reason = pick(schemas.LIST, version).why_not(query.last() | {"limit": values[0]})
         if reason is not None:
             raise BadQuery(why=reason)
-    # so many digits are more than any number of candidates has, and no more than int() takes
+    # int() rejects very long texts, and no number of candidates has this many digits
     return int(values[0][:_MOST_DIGITS])
 
 
@@ -99,7 +99,7 @@ def _root_required(query: Query) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     if len(values) > 1:
         raise DuplicateKey("Query parameter 'root_required' may be specified only once.")
-    # any-of traits were never made for roots
+    # `root_required` accepts no any-of traits in any version
     sets, forbidden = parse_traits(values[0], max(FORBIDDEN_TRAITS, _BEFORE_ANY_TRAITS))
     required = frozenset().union(*sets)
     both = sorted(required & forbidden)
@@ -123,7 +123,7 @@ def _subtree(value: str) -> list[str]:
 
 
 def _groups(query: Query, version: Version) -> list[Group]:
-    """The groups in the order of their first keys."""
+    """Return the groups in the order of their first keys."""
     groups: dict[str, Group] = {}
     values: dict[str, list[str]] = {}
     for key, value in query.pairs:
@@ -139,7 +139,7 @@ def _groups(query: Query, version: Version) -> list[Group]:
         elif name == "in_tree":
             group = dataclasses.replace(group, in_tree=_tree(value))
         elif key in values:
-            # all values of such a key are read where it first stands
+            # read all values of a repeated key at its first place
             given = values.pop(key)
             if name == "required":
                 group = _with_traits(group, given, version)
@@ -158,7 +158,7 @@ def _tree(value: str) -> str:
 
 def _with_traits(group: Group, values: list[str], version: Version) -> Group:
     if version < ANY_TRAITS:
-        # a repeated parameter was never refused, all but the last were lost
+        # these versions accept a repeated parameter and use its last value only
         values = values[-1:]
     required: list[frozenset[str]] = []
     forbidden: set[str] = set()
@@ -193,7 +193,7 @@ def _with_aggregates(group: Group, values: list[str], version: Version) -> Group
 
 
 def _check_resources(groups: list[Group]) -> None:
-    """Until 1.35 every group needs resources (1.6)."""
+    """Raise BadRequest if a group has no resources; for versions up to 1.35 (section 1.6)."""
     bare = [group for group in groups if not group.resources]
     orphans = [f"required{group.suffix}" for group in bare if group.required]
     if orphans:
@@ -216,7 +216,10 @@ def _check_resources(groups: list[Group]) -> None:
 
 
 def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> None:
-    """From 1.36 on groups may lack resources if a subtree names them (1.6)."""
+    """Raise unless each group has resources or a subtree names it; since 1.36 (section 1.6).
+
+    Raises MissingValue or BadQueryValue.
+    """
     if not any(group.resources for group in groups):
         raise MissingValue("There must be at least one resources or resources[$S] parameter.")
     named = dict.fromkeys(suffix for subtree in subtrees for suffix in subtree)
@@ -236,7 +239,7 @@ def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> Non
 
 
 def _check_conflicts(groups: list[Group]) -> None:
-    """No trait set may be forbidden altogether by its own group."""
+    """Raise BadRequest if a group forbids every trait of one of its own required sets."""
     conflicts = []
     for group in groups:
         entries = sorted(

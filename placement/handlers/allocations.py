@@ -23,7 +23,7 @@ from placement.schemas import allocations as schemas
 from placement.storage import allocations, consumers
 from placement.storage.engine import Connection
 
-#: what a consumer without a type is said to be
+#: the type that responses show for a consumer without a type
 UNKNOWN_TYPE = "unknown"
 _REFUSED = (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}")
 _LOST = (
@@ -47,9 +47,9 @@ def list_of_consumer(call: Call, consumer_uuid: str) -> flask.Response:
 
 
 def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> dict[str, Any]:
-    """What a consumer holds, as the request's version shows it.
+    """Return the body with a consumer's allocations, in the form of the request's version.
 
-    Allocations whose consumer row is missing (very old data) aren't shown.
+    Very old data may have allocations without a consumer row; these aren't shown.
     """
     if owner is None:
         return {"allocations": {}}
@@ -74,7 +74,7 @@ def replace(call: Call, consumer_uuid: str) -> flask.Response:
     call.authorize("placement:allocations:update")
     if not uuids.is_uuid_like(consumer_uuid):
         raise BadRequest(f"Malformed consumer_uuid: {consumer_uuid}")
-    # answers name the consumer as it is stored
+    # error messages name the consumer as it is stored
     return _replace(call, consumer_uuid=uuids.normalised(consumer_uuid))
 
 

@@ -1,4 +1,4 @@
-"""Reading what bodies of /allocations and /reshaper want consumers to hold (rest-api.md 3.8)."""
+"""Read the requested allocations from bodies of /allocations and /reshaper (rest-api.md 3.8)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Allocations = dict[str, dict[str, int]]
 
 
 def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequest:
-    """What the body of one consumer asks, in whichever shape its version has."""
+    """Read the request for one consumer, from the body's form in any version."""
     group = call.conf.placement
     allocations = body["allocations"]
     return ConsumerRequest(
@@ -24,12 +24,12 @@ def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequ
 
 
 def requests_from(call: Call, bodies: Mapping[str, Any]) -> list[ConsumerRequest]:
-    """What the bodies of several consumers ask, in their order."""
+    """Read the requests for several consumers, in the order of the bodies."""
     return [request_from(call, uuid, body) for uuid, body in bodies.items()]
 
 
 def tries(call: Call) -> int:
-    """How often allocations are tried while others change the same."""
+    """Return how often to try to write allocations when other writers interfere."""
     return call.conf.placement.allocation_conflict_retry_count
 
 
@@ -38,5 +38,5 @@ def _keyed(allocations: Mapping[str, Any]) -> Allocations:
 
 
 def _listed(allocations: list[Mapping[str, Any]]) -> Allocations:
-    """The list form of old versions; a provider that is listed twice has its last entry."""
+    """Read the list form of old versions; of a provider listed twice, the last entry counts."""
     return {given["resource_provider"]["uuid"]: dict(given["resources"]) for given in allocations}

@@ -1,4 +1,4 @@
-"""What traits, aggregates and resources look like in query strings.
+"""Parse traits, aggregates and resources in query strings.
 
 The provider list and the allocation candidates share this grammar (rest-api.md 3.1,
 allocation-candidates.md 1.3, 1.4).
@@ -15,7 +15,10 @@ ANY_TRAITS: Version = (1, 39)
 
 
 def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], frozenset[str]]:
-    """One value of `required`: sets of which one trait is needed each, and the forbidden ones."""
+    """Parse one value of `required` into required sets and forbidden traits.
+
+    A provider needs at least one trait of each set. Raises BadQuery.
+    """
     if value.startswith("in:"):
         return [_any_of(value, version)], frozenset()
     forbidding = version >= FORBIDDEN_TRAITS
@@ -55,7 +58,10 @@ def _bad_required(form: str, got: str) -> BadQuery:
 
 
 def parse_member_of(value: str) -> tuple[bool, frozenset[str]]:
-    """One value of `member_of`: whether it forbids, and the aggregates it names."""
+    """Parse one value of `member_of`: return whether it forbids, and its aggregates.
+
+    Raises BadRequest or BadQuery.
+    """
     forbids = value.startswith("!")
     text = value[1:] if forbids else value
     if text.startswith("in:"):
@@ -76,7 +82,10 @@ def parse_member_of(value: str) -> tuple[bool, frozenset[str]]:
 
 
 def parse_resources(value: str) -> dict[str, int]:
-    """The amounts of `resources`, by class; a class that repeats has its last amount."""
+    """Parse `resources` into amounts by class; of a repeated class, the last amount counts.
+
+    Raises BadRequest.
+    """
     if not value.strip():
         raise _badly_formed("empty string")
     resources = {}

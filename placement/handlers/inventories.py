@@ -38,16 +38,16 @@ _PROVIDER_GONE = (
 
 
 def inventory_from(record: Mapping[str, Any]) -> Inventory:
-    """The inventory a record describes; fields it leaves out have their defaults."""
+    """Return the inventory that a record describes, with defaults for missing fields."""
     return Inventory(**{name: record[name] for name in FIELDS if name in record})
 
 
 def stock_from(records: Mapping[str, Any]) -> dict[str, Inventory]:
-    """The inventories that records by class describe.
+    """Return inventories by class name, from records by class name.
 
-    Schemas look at records of possible class names only. Another name whose record can't be used
-    gets an inventory that nothing is wrong with: like any other of these names it is refused when
-    it is looked up, which is after the generation.
+    The schema validates a record only if its key is a possible class name. An invalid record under
+    an impossible name becomes a valid dummy inventory here. The operation rejects the name later,
+    as an unknown class, after it has checked the generation.
     """
     return {
         name: inventory_from(record) if _is_usable(name, record) else Inventory(total=1)
@@ -62,12 +62,12 @@ def _is_usable(class_name: str, record: Any) -> bool:
 
 
 def record_of(inventory: Inventory) -> dict[str, Any]:
-    """An inventory as bodies show it."""
+    """Return an inventory as bodies show it."""
     return {name: getattr(inventory, name) for name in FIELDS}
 
 
 def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, Any]:
-    """All inventories of a provider as bodies show them."""
+    """Return the body with all inventories of a provider."""
     return {
         "resource_provider_generation": generation,
         "inventories": {name: record_of(inventory) for name, inventory in stock.items()},
@@ -197,7 +197,7 @@ def update(call: Call, uuid: str, resource_class: str) -> flask.Response:
 
 
 @worded(
-    # the code is the reference's, which clients know, though no generation is involved
+    # the reference's error code, which clients know, although no generation is involved
     (
         InventoryInUse,
         ConcurrentUpdate,

@@ -1,4 +1,4 @@
-"""Reading the query of GET /resource_providers (rest-api.md 3.1)."""
+"""Read the query of GET /resource_providers (rest-api.md 3.1)."""
 
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest
@@ -19,7 +19,7 @@ Sets = tuple[frozenset[str], ...]
 
 
 def read_filters(call: Call) -> ProviderFilter:
-    """The filter a request asks for. Raises BadQuery or BadRequest."""
+    """Parse the query of the call. Raises BadQuery or BadRequest."""
     query = call.query(schemas.LIST)
     member_of, not_member_of = _read_member_of(query, call.version)
     required, forbidden = _read_required(query, call.version)
@@ -39,7 +39,7 @@ def read_filters(call: Call) -> ProviderFilter:
 def _read_required(query: Query, version: Version) -> tuple[Sets, frozenset[str]]:
     values = query.all("required")
     if version < ANY_TRAITS:
-        # a repeated parameter was never refused, all but the last were lost
+        # these versions accept a repeated parameter and use its last value only
         values = values[-1:]
     required: list[frozenset[str]] = []
     forbidden: frozenset[str] = frozenset()

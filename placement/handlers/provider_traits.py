@@ -15,7 +15,7 @@ from placement.storage.traits import Trait
 
 
 def body_of(found: Iterable[Trait], generation: int) -> dict[str, Any]:
-    """A provider's traits as bodies show them."""
+    """Return the body with a provider's traits."""
     return {
         "traits": [trait.name for trait in found],
         "resource_provider_generation": generation,

@@ -1,4 +1,4 @@
-"""Reading what concerns one provider."""
+"""Read the body of a request about one provider, and data of one provider."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,7 +13,11 @@ T = TypeVar("T")
 
 
 def body_for(call: Call, uuid: str, schemas: SchemaTable) -> Any:
-    """The body of a request about a provider: that it isn't there is worse than a bad body."""
+    """Read the body of a request about the provider `uuid`.
+
+    Raises ProviderNotFound instead of BadRequest if the provider doesn't exist; otherwise raises
+    what `Call.read` raises.
+    """
     try:
         return call.read(schemas)
     except BadRequest:
@@ -24,7 +28,12 @@ def body_for(call: Call, uuid: str, schemas: SchemaTable) -> Any:
 def provider_with(
     call: Call, uuid: str, question: Callable[[Connection, int], T]
 ) -> tuple[Provider, T]:
-    """A provider and something about it, both of one moment. Raises ProviderNotFound."""
+    """Return a provider and the answer to a question about it, read in one transaction.
+
+    :param question: called with the connection and the provider's database id
+
+    Raises ProviderNotFound.
+    """
 
     def ask(connection: Connection) -> tuple[Provider, T]:
         provider = providers.get(connection, uuid)

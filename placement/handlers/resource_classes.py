@@ -20,7 +20,7 @@ from placement.storage import resource_classes
 
 
 def body_of(call: Call, name: str) -> dict[str, Any]:
-    """A resource class as bodies show it."""
+    """Return a resource class as bodies show it."""
     href = call.path("resource_classes", name)
     return {"name": name, "links": [{"rel": "self", "href": href}]}
 

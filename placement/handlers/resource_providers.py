@@ -17,12 +17,12 @@ from placement.operations.providers import UNCHANGED
 from placement.schemas import resource_providers as schemas
 from placement.storage import provider_search, providers
 
-#: the links of a provider and the minor version that brought each
+#: the links of a provider, each with the minor version that added it
 _LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
 
 
 def writer(call: Call) -> Callable[[Provider], str]:
-    """What writes providers as JSON, as the request's version shows them."""
+    """Return a function that writes a provider as JSON, in the form of the request's version."""
     rels = tuple(rel for rel, since in _LINKS if call.at_least(since))
     nested = call.at_least(14)
     template = _template(call.path("resource_providers"), rels, nested)
@@ -41,7 +41,7 @@ def writer(call: Call) -> Callable[[Provider], str]:
 
 @functools.lru_cache(maxsize=64)
 def _template(prefix: str, rels: tuple[str, ...], nested: bool) -> str:
-    """A provider's JSON with its values left open: long lists cost mostly what their rows cost."""
+    """Return a provider's JSON with placeholders for values, so that long lists are cheap."""
     path = quoted(prefix)[1:-1].replace("%", "%%") + "/%s"
     links = [f'{{"rel": "self", "href": "{path}"}}']
     links += [f'{{"rel": "{rel}", "href": "{path}/{rel}"}}' for rel in rels]

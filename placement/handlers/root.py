@@ -1,4 +1,4 @@
-"""GET /: which versions are served (rest-api.md 1.1)."""
+"""GET /, the version document (rest-api.md 1.1)."""
 
 import flask
 

@@ -22,7 +22,7 @@ def list_all(call: Call) -> flask.Response:
 
 
 def read_filter(query: Query) -> TraitFilter:
-    """Which traits the query asks for. Raises BadRequest."""
+    """Parse the query of GET /traits. Raises BadRequest."""
     names, prefix = _read_name(query.get("name"))
     return TraitFilter(names, prefix, _read_associated(query.get("associated")))
 
@@ -38,7 +38,7 @@ def _read_name(value: str | None) -> tuple[tuple[str, ...] | None, str | None]:
         )
     if operator == "in":
         return tuple(operand.split(",")), None
-    # other operators were never refused, they filter nothing
+    # the reference accepts other operators and ignores them
     return None, operand if operator == "startswith" else None
 
 

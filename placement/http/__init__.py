@@ -1,1 +1,1 @@
-"""What knows HTTP and nothing of providers."""
+"""The HTTP layer: everything here works on requests and responses, nothing on providers."""

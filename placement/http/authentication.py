@@ -1,4 +1,4 @@
-"""How requests say who is asking: keystone tokens, or none at all (rest-api.md 2.1)."""
+"""Authentication: keystone tokens, or `noauth2`, which checks nothing (rest-api.md 2.1)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,9 +10,11 @@ from placement.http.error_body import unauthorized
 
 
 class NoAuth2:
-    """Believes the token: `user[:project]`. For tests, single machines and the demonstration.
+    """Middleware that trusts the token `user[:project]` without any check.
 
-    :param admin_roles: roles of the user `admin` when the request names none
+    It is for tests, single machines and the demonstration.
+
+    :param admin_roles: roles of the user `admin` when the request has no `X-Roles` header
     """
 
     def __init__(self, application: WSGIApplication, admin_roles: Sequence[str]) -> None:
@@ -35,10 +37,13 @@ class NoAuth2:
 
 
 def authenticated(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """The application behind the configured authentication. Raises cfg.Error if it can't work."""
+    """Wrap the application in the middleware that `[api]auth_strategy` selects.
+
+    Raises cfg.Error if the configuration of that middleware can't be used.
+    """
     if conf.api.auth_strategy == "noauth2":
         return NoAuth2(application, conf.berth.noauth2_admin_roles)
-    # a service without keystone needs nothing of it
+    # imported here because the keystone packages are optional
     from placement.http.keystone import Keystone
 
     return Keystone(application, conf)

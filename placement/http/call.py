@@ -1,4 +1,4 @@
-"""One request as handlers see it, and the answer they give."""
+"""The request as handlers see it, and the response they return."""
 
 import dataclasses
 import datetime
@@ -23,14 +23,14 @@ from placement.schemas.schema import Schema
 from placement.storage.engine import Database
 
 NO_CONTENT = 204
-#: from here on answers say how old they are
+#: first version whose responses have Last-Modified and Cache-Control
 SINCE_CACHE_HEADERS: Version = (1, 15)
 
 SchemaTable = dict[Version, Schema]
 
 
 class Now:
-    """Stands for the moment of the answer in `modified=`."""
+    """The type of `NOW`: as `modified=`, it means the time of the response."""
 
 
 NOW = Now()
@@ -39,7 +39,7 @@ Modified = datetime.datetime | Now | None
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """What handlers work with; made once by `create_app`."""
+    """The objects that handlers share; `placement.app.start` makes them once."""
 
     conf: cfg.ConfigOpts
     database: Database
@@ -48,14 +48,14 @@ class Services:
 
 
 class Answer(flask.Response):
-    """An answer whose headers go out as they are.
+    """A response whose headers are sent unchanged.
 
-    Werkzeug would copy them, and read Location, which repeats the Host header: that may be
-    anything.
+    Werkzeug would copy the headers and parse Location. Location repeats the client's Host header,
+    which may hold any bytes, and the parser may fail on them.
     """
 
     def get_wsgi_headers(self, environ: Any) -> Headers:
-        """The headers, with the length of the content if there is any."""
+        """Return the headers; unless the status is 204, add Content-Length."""
         if self.status_code != NO_CONTENT:
             length = sum(len(piece) for piece in self.iter_encoded())
             self.headers["Content-Length"] = str(length)
@@ -63,7 +63,7 @@ class Answer(flask.Response):
 
 
 class Call:
-    """A request with its negotiated version; `reply` makes the answer to it."""
+    """A request with its negotiated version; `reply` builds the response."""
 
     def __init__(
         self, environ: Environ, version: Version, context: RequestContext, services: Services
@@ -77,15 +77,15 @@ class Call:
         self._policy = services.policy
 
     def at_least(self, minor: int) -> bool:
-        """Whether the request's version is 1.minor or newer."""
+        """Return whether the request's version is `1.<minor>` or newer."""
         return self.version >= (1, minor)
 
     def authorize(self, rule: str, target: dict[str, Any] | None = None) -> None:
-        """Raise Forbidden unless the caller may."""
+        """Raise Forbidden unless policy allows the caller to act on the target."""
         self._policy.authorize(self.context, rule, target)
 
     def read(self, schemas: SchemaTable) -> Any:
-        """The body, as the schema of the request's version wants it.
+        """Return the body, validated against the schema of the request's version.
 
         Raises BodyTooLong, MalformedJSON or SchemaMismatch.
         """
@@ -99,15 +99,18 @@ class Call:
         return body
 
     def client_left(self) -> bool:
-        """Whether nobody waits for the answer any more, as far as can be known."""
+        """Return whether the client has closed its connection, as far as the server can tell."""
         return client_left(self.environ)
 
     def query(self, schemas: SchemaTable) -> Query:
-        """The query string, as the schema of the request's version wants it. Raises BadQuery."""
+        """Return the query, validated against the schema of the request's version.
+
+        Raises BadQuery.
+        """
         return checked_query(self.environ.get("QUERY_STRING", ""), schemas, self.version)
 
     def path(self, *segments: str) -> str:
-        """A path of this service behind its mount point, as bodies name it."""
+        """Join the segments to a path below the service's mount point, as links in bodies do."""
         return self.environ.get("SCRIPT_NAME", "") + "/" + "/".join(segments)
 
     def reply(
@@ -120,13 +123,14 @@ class Call:
         cached: bool = False,
         location: str | None = None,
     ) -> flask.Response:
-        """Answer with a body (200), or without one (204).
+        """Build the response: 200 with a body, 204 without one, unless `status` is given.
 
+        :param body: a value to be encoded as JSON
         :param text: a body that is JSON already
-        :param pieces: a long one, in pieces
-        :param modified: the answer's Last-Modified; it and Cache-Control appear from 1.15 on
-        :param cached: whether Cache-Control appears even if there is no time to tell
-        :param location: path of this service for the Location header
+        :param pieces: a long body that is JSON already, in pieces
+        :param modified: time for Last-Modified; this header and Cache-Control exist since 1.15
+        :param cached: whether to send Cache-Control even if `modified` is None
+        :param location: path within this service, for the Location header
         """
         if body is not None:
             text = dumps(body)
@@ -148,5 +152,5 @@ class Call:
 
 
 def newest(moments: Any) -> Modified:
-    """The newest of some row times; NOW if there are none."""
+    """Return the latest of the rows' times, ignoring None; NOW if no time is left."""
     return max((moment for moment in moments if moment is not None), default=NOW)

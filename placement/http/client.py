@@ -1,20 +1,20 @@
-"""The client at the other end of a request."""
+"""Find out whether the client of a request is still connected."""
 
 import select
 from typing import Any
 
 from placement.http.environ import Environ
 
-#: what a poll says once the other side has closed; not every system can tell
+#: poll events of a connection that the client has closed; POLLRDHUP exists on Linux only
 _LEFT = select.POLLHUP | select.POLLERR | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
 
 
 def client_left(environ: Environ) -> bool:
-    """Whether the client has closed its connection, as far as the server lets us know.
+    """Return whether the client has closed its connection.
 
-    waitress tells it and gunicorn hands over the connection; of a client of any other server it is
-    never said. Nothing is read from the connection. Who closes only the sending half of a
-    connection has left as well, as it has for most servers and proxies.
+    waitress has a function that tells this, and gunicorn passes the socket. Under any other server
+    the result is always False. Nothing is read from the connection. A client that closes only the
+    sending half of its connection counts as gone, as it does for most servers and proxies.
     """
     told = environ.get("waitress.client_disconnected")
     if told is not None:

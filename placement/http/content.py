@@ -1,4 +1,4 @@
-"""What a request may send and must accept (rest-api.md 1.4, 1.5)."""
+"""Checks of the headers Content-Length, Content-Type and Accept (rest-api.md 1.4, 1.5)."""
 
 import functools
 
@@ -11,7 +11,7 @@ JSON = "application/json"
 
 
 def check_length(environ: Environ) -> None:
-    """A request with content must say what it is. Raises UnreadableContent."""
+    """Raise UnreadableContent if the length is no integer or content has no Content-Type."""
     length = environ.get("CONTENT_LENGTH") or "0"
     try:
         has_content = int(length) > 0
@@ -22,14 +22,14 @@ def check_length(environ: Environ) -> None:
 
 
 def check_is_json(environ: Environ) -> None:
-    """The request's content must be declared as JSON. Raises UnsupportedMediaType."""
+    """Raise UnsupportedMediaType unless Content-Type is JSON."""
     media_type = environ.get("CONTENT_TYPE", "").split(";", 1)[0].strip() or None
     if media_type != JSON:
         raise UnsupportedMediaType(media_type=media_type)
 
 
 def check_accepts_json(environ: Environ) -> None:
-    """The client must take JSON for an answer. Raises NotAcceptable."""
+    """Raise NotAcceptable unless the client accepts JSON."""
     accept = environ.get("HTTP_ACCEPT", JSON)
     if accept != JSON and not _accepts_json(accept):
         raise NotAcceptable("Only application/json is provided")

@@ -1,4 +1,4 @@
-"""Who is asking: the request context that policy and log look at."""
+"""The request context: the caller's identity, for policy and for the log."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,18 +9,21 @@ from placement.config.logs import escaped
 from placement.http.environ import CONTEXT, Environ, WSGIApplication
 from placement.http.error_body import unauthorized
 
-#: paths that need no identity
+#: paths that need no authentication
 OPEN_PATHS = ("", "/")
 
 
 class RequestContext(oslo_context.RequestContext):
-    """oslo.context's, made at the first sight of a request and told later who is asking."""
+    """oslo.context's request context.
+
+    `RequestLog` makes it without a caller; after authentication `Identification` replaces it.
+    """
 
     def identified(self, environ: Environ) -> "RequestContext":
-        """The same request's, with all that authentication has said of the caller.
+        """Return a context with the same request ids and the caller's identity from `environ`.
 
-        It is what oslo.context reads, whole: a rule may look at anything of it, and what is left
-        out has a default that lets in whom it shouldn't. Only tokens are left out.
+        The context takes every attribute that oslo.context reads, except tokens: a policy rule may
+        use any attribute, and the default of a missing one could allow a caller by mistake.
         """
         return type(self).from_environ(
             environ,
@@ -31,7 +34,7 @@ class RequestContext(oslo_context.RequestContext):
         )
 
     def get_logging_values(self) -> dict[str, Any]:
-        """What log formats may show of the caller, who may have chosen it."""
+        """Return the values for log formats, escaped because the caller may have chosen them."""
         return {
             name: escaped(value) if isinstance(value, str) else value
             for name, value in super().get_logging_values().items()
@@ -39,13 +42,16 @@ class RequestContext(oslo_context.RequestContext):
 
 
 class Identification:
-    """Tells the request's context who is asking, and lets nobody in who isn't anybody."""
+    """Middleware that puts the caller's identity into the request context.
+
+    It rejects requests without a user with 401, except those for the version document.
+    """
 
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        # nobody has checked who is asking for the version document
+        # the version document needs no authentication, so its request has no checked identity
         if environ.get("PATH_INFO", "") not in OPEN_PATHS:
             context = environ[CONTEXT] = environ[CONTEXT].identified(environ)
             if context.user_id is None:

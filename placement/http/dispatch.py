@@ -1,4 +1,4 @@
-"""From a request to its endpoint: version, content, route, in this order (rest-api.md 1)."""
+"""Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,17 +26,17 @@ VERSION_HEADER = "openstack-api-version"
 
 
 class Placement(flask.Flask):
-    """The Flask application: dispatches by the route table and answers errors."""
+    """The Flask application: calls the endpoint in the route table and renders errors."""
 
     def __init__(self, routes: Mapping[str, tuple[Any, ...]], services: Services) -> None:
         super().__init__("placement", static_folder=None)
         self.services = services
-        # what nobody expected is for the fault wrapper around this application
+        # the fault wrapper around this application handles unexpected errors
         self.config["PROPAGATE_EXCEPTIONS"] = True
-        # werkzeug reads no further, whether the length was told or not. What is one longer than it
-        # may be is seen to be too long by `Call.read`
+        # werkzeug reads no more than this, even without a Content-Length. The extra byte lets
+        # `Call.read` see that a body is too long
         self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size + 1
-        # methods are told apart here, not by werkzeug, which would add HEAD and OPTIONS
+        # the view chooses by method, because werkzeug would add HEAD and OPTIONS
         self.url_map = Map(strict_slashes=True, merge_slashes=False)
         for path, endpoints in routes.items():
             self.url_map.add(Rule(path, endpoint=path))
@@ -49,11 +49,11 @@ class Placement(flask.Flask):
         self.after_request(_name_version)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Nothing here is asynchronous; Flask would look at each function on each request."""
+        """Return the function itself: no view is asynchronous, and Flask's check costs time."""
         return func
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Match paths byte for byte: names in paths are ASCII, whatever the bytes mean."""
+        """Return an adapter that matches the raw bytes of the path, without decoding them."""
         if request is None:
             return None
         path = _routed_path(request.environ.get("PATH_INFO", ""))
@@ -81,9 +81,9 @@ class Placement(flask.Flask):
 
 
 def _routed_path(path: str) -> str:
-    """The path that decides the route: the mount point itself shows the versions, too.
+    """Return the path to route by: an empty path, the mount point itself, is the path `/`.
 
-    The reference's patterns overlook one newline at the end of a path.
+    One newline at the end is removed, because the reference's patterns ignore it.
     """
     if path.endswith("\n") and (path == "/\n" or not path.endswith("/\n")):
         path = path[:-1]
@@ -91,7 +91,7 @@ def _routed_path(path: str) -> str:
 
 
 def _choose(endpoints: list[Any], version: Version) -> Any:
-    """The newest of the endpoints that the version has; the oldest if it has none yet."""
+    """Return the newest endpoint that exists in `version`; the oldest if none exists yet."""
     known = [endpoint for endpoint in endpoints if endpoint.since <= version]
     return known[-1] if known else endpoints[0]
 
@@ -116,7 +116,7 @@ def _look_at_request() -> None:
     environ[VERSION] = microversions.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
     content.check_length(environ)
     if environ.get("PATH_INFO", "").startswith("//"):
-        # werkzeug would take several leading slashes for one
+        # werkzeug would treat several leading slashes as one
         raise NoSuchRoute("")
 
 
@@ -137,7 +137,7 @@ def _answer_error(error: PlacementError) -> flask.Response:
 
 
 def _name_version(response: flask.Response) -> flask.Response:
-    """Say which version was served, unless none was agreed upon."""
+    """Add the header with the served version, unless negotiation failed."""
     version = flask.request.environ.get(VERSION)
     if version is not None:
         response.headers[VERSION_HEADER] = f"placement {microversions.name(version)}"

@@ -1,4 +1,4 @@
-"""The keys under which a request's facts travel in its WSGI environment."""
+"""Keys of the WSGI environment that Berth's layers share, and URLs built from it."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,14 +15,15 @@ VERSION = "placement.version"
 STATEMENTS = "placement.statements"
 
 
-#: what a logged path has as it is: all that is printed but a blank, a quote and a percent sign
+#: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 
 
 def path_with_query(environ: Environ) -> str:
-    """The request's URL as it is logged: mount point, path and query.
+    """Return the request's URL for the log: mount point, path and query.
 
-    Nothing in it can end the line or its own part of the line.
+    Blanks, quotes and control characters are escaped, so that a client can't forge log fields or
+    lines.
     """
     path = quote(
         environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), _PLAIN, "latin-1", "replace"
@@ -32,12 +33,12 @@ def path_with_query(environ: Environ) -> str:
 
 
 def absolute_url(environ: Environ, path: str) -> str:
-    """`scheme://host` and the mount point before a path of this service."""
+    """Return the URL of a path of this service: scheme, host, mount point and path."""
     scheme = environ["wsgi.url_scheme"]
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
     if default_port and host.endswith(default_port):
         host = host.removesuffix(default_port)
-    # names may end with a newline, which no header may hold
+    # a name in the path may end with a newline, which a header must not contain
     path = quote(environ.get("SCRIPT_NAME", "") + path, encoding="latin-1")
     return f"{scheme}://{host}{path}"

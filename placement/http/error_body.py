@@ -1,4 +1,4 @@
-"""Errors as answers: JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
+"""Render errors as JSON, HTML or plain text, as the client accepts (rest-api.md 1.5, 1.6)."""
 
 import re
 from typing import Any
@@ -12,12 +12,12 @@ from placement.errors import MethodNotAllowed, PlacementError
 from placement.http.environ import CONTEXT, VERSION, Environ
 from placement.microversions import UnacceptableVersion, Version
 
-#: from here on errors carry a code
+#: first version whose errors have a code
 SINCE_CODES: Version = (1, 23)
 
 
 def answer(environ: Environ, error: PlacementError) -> webob.Response:
-    """The answer to a request that failed with `error`, without microversion headers."""
+    """Return the response for `error`, without the headers of the microversion."""
 
     def as_json(body: str, status: str, title: str, environ: Environ) -> dict[str, Any]:
         return {"errors": [_describe(error, strip_tags(body), environ)]}
@@ -26,22 +26,22 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     exception = kind(detail=error.message, json_formatter=as_json)
     if isinstance(error, MethodNotAllowed) and error.allow:
         exception.headers["allow"] = ", ".join(error.allow)
-    # as webob's own, with our function
+    # as webob's own method does, with our `strip_tags`
     exception.plain_body = lambda environ: exception.plain_template_obj.substitute(
         status=exception.status,
         title=exception.title,
         body=strip_tags(exception._make_body(environ, no_escape)),
     )
     request = webob.Request(dict(environ))
-    # webob's texts name the content type, and the reference says None for none
+    # webob's texts name the content type; the reference writes None if there is none
     request.content_type = request.content_type or "None"
     return request.get_response(exception)
 
 
 def strip_tags(text: str) -> str:
-    """What webob's function of this name gives, in a time that grows with the text and not faster.
+    """Return what webob's `strip_tags` returns, in time linear in the length of the text.
 
-    A text may be a client's own, a megabyte of it.
+    The text may contain a megabyte of the client's request.
     """
     text = text.replace("\n", " ").replace("\r", "")
     text = _without(br_re, text, "\n")
@@ -49,7 +49,7 @@ def strip_tags(text: str) -> str:
 
 
 def _without(tags: re.Pattern[str], text: str, instead: str) -> str:
-    # behind the last `>` no tag ends, which each `<` there would find out for itself
+    # no tag ends after the last `>`. From each `<` there, the pattern would search to the end
     end = text.rfind(">") + 1
     return tags.sub(instead, text[:end]) + text[end:]
 
@@ -67,5 +67,5 @@ def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str,
 
 
 def unauthorized(environ: Environ) -> webob.Response:
-    """The answer to a request that doesn't say who is asking (rest-api.md 2.1)."""
+    """Return the 401 response to a request without a caller's identity (rest-api.md 2.1)."""
     return webob.Request(environ).get_response(webob.exc.HTTPUnauthorized())

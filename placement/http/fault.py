@@ -1,6 +1,7 @@
-"""Unexpected errors: logged with where they happened, told without it (rest-api.md 1.12).
+"""Unexpected errors: the log gets the traceback, the client the message (rest-api.md 1.12).
 
-Of an error of the database not even its text is told, as that quotes the statement and its values.
+The message of a database error quotes the statement and its values, so the client gets a fixed text
+instead.
 """
 
 import logging
@@ -19,7 +20,7 @@ DATABASE_FAILED = (
 
 
 class FaultWrapper:
-    """Answers 500 for whatever the application doesn't answer itself."""
+    """Middleware that turns an unexpected exception into a response with status 500."""
 
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application

@@ -1,4 +1,4 @@
-"""Reading JSON: orjson what is plain, the standard library what orjson refuses or rounds."""
+"""Parse JSON with orjson, and with the standard library what orjson rejects or would round."""
 
 import json
 import re
@@ -8,12 +8,12 @@ import orjson
 
 from placement.errors import MalformedJSON
 
-#: integers this long don't fit orjson's 64 bits, which would make floats of them
+#: integers this long may exceed 64 bits, and orjson would convert such integers to floats
 _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
 def loads(body: bytes) -> Any:
-    """Parse a request's body. Raises MalformedJSON with the standard library's words."""
+    """Parse a request's body. Raises MalformedJSON with the standard library's message."""
     if not _LONG_NUMBER.search(body):
         try:
             return orjson.loads(body)
@@ -21,7 +21,7 @@ def loads(body: bytes) -> Any:
             pass
     try:
         value = json.loads(body.decode())
-        # half of a surrogate pair is no character: no database can store it
+        # fails on half of a surrogate pair, which no database can store
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as malformed:
         raise MalformedJSON(why=malformed) from malformed

@@ -1,4 +1,4 @@
-"""Tokens checked by keystonemiddleware, with bounds on what its waiting costs (rest-api.md 2.1)."""
+"""Check tokens with keystonemiddleware, with limits on waiting for keystone (rest-api.md 2.1)."""
 
 import importlib.util
 import logging
@@ -15,18 +15,18 @@ from placement.http.validations import TooManyValidations, Validations
 LOG = logging.getLogger(__name__)
 
 GROUP = "keystone_authtoken"
-#: our defaults; without them a keystone that doesn't answer is waited for without end
+#: our defaults; with keystonemiddleware's own a request waits without limit for a silent keystone
 BOUNDS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
 
 
 class IdentityUnusable(cfg.Error):
-    """What [keystone_authtoken] asks for can't be had; the message says what is missing."""
+    """The options in [keystone_authtoken] can't be used; the message says why."""
 
 
 class Keystone:
-    """Has keystonemiddleware check the token, but not for the version document.
+    """Middleware that has keystonemiddleware check the token, except for the version document.
 
-    Raises IdentityUnusable.
+    The constructor raises IdentityUnusable.
     """
 
     def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
@@ -40,7 +40,7 @@ class Keystone:
 
 
 class BoundedServer:
-    """keystonemiddleware's identity server, asked by so many threads at a time and no more."""
+    """keystonemiddleware's identity server, called by a limited number of threads at a time."""
 
     def __init__(self, server: Any, validations: Validations) -> None:
         self._server = server
@@ -50,7 +50,10 @@ class BoundedServer:
         return getattr(self._server, name)
 
     def verify_token(self, *token: Any, **options: Any) -> Any:
-        """What keystone says of a token. Raises ConnectFailure as well when too many wait."""
+        """Validate a token with keystone.
+
+        Raises what the wrapped server raises, and ConnectFailure if too many requests wait already.
+        """
         try:
             with self._validations.one():
                 return self._server.verify_token(*token, **options)
@@ -61,7 +64,10 @@ class BoundedServer:
 
     @property
     def www_authenticate_uri(self) -> str:
-        """Where clients get tokens, if no option says so and keystone can be asked; else empty."""
+        """Where clients get tokens: keystone is asked for it; empty if it can't be asked.
+
+        keystonemiddleware reads this only if the option of the same name isn't set.
+        """
         try:
             with self._validations.one():
                 return str(self._server.www_authenticate_uri)
@@ -97,7 +103,10 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
 
 
 def _check_cache(options: Any) -> None:
-    """keystonemiddleware looks for the cache's modules with the first request, and then crashes."""
+    """Raise IdentityUnusable if the packages for the token cache are missing.
+
+    keystonemiddleware imports them during the first request only, and would fail then.
+    """
     encrypted = options.memcache_security_strategy.lower() != "none"
     binary = options.memcache_sasl_enabled or options.memcache_tls_enabled
     needed = [

@@ -16,7 +16,7 @@ class Query:
 
     :param text: as WSGI gives it: bytes that the client didn't escape are latin-1 characters
 
-    Raises BadQuery if a part is not UTF-8.
+    The constructor raises BadQuery if a part is not UTF-8.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,15 +28,15 @@ class Query:
         self._last = dict(self.pairs)
 
     def last(self) -> dict[str, str]:
-        """Each parameter with its last value."""
+        """Return each parameter with its last value."""
         return dict(self._last)
 
     def get(self, name: str) -> str | None:
-        """The last value, or None."""
+        """Return the parameter's last value, or None."""
         return self._last.get(name)
 
     def all(self, name: str) -> list[str]:
-        """All values, in order."""
+        """Return all values of the parameter, in order."""
         return [value for key, value in self.pairs if key == name]
 
     def __contains__(self, name: str) -> bool:
@@ -51,7 +51,7 @@ def _decoded(text: str) -> str:
 
 
 def checked_query(text: str, schemas: Mapping[Version, Schema], version: Version) -> Query:
-    """A query string, as the schema of the request's version wants it. Raises BadQuery."""
+    """Parse a query string and validate it against the schema of the version. Raises BadQuery."""
     query = Query(text)
     reason = pick(schemas, version).why_not(query.last())
     if reason is not None:

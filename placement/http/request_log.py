@@ -1,9 +1,10 @@
-"""The outermost layer: gives every request an id, and logs what was asked and what it cost.
+"""The outermost middleware: gives every request an id, and logs the request and its cost.
 
-The line of the logger `placement.requestlog` is the reference's to the letter. What a request cost
-is in the record: in `extra`, which oslo.log's JSON formatter shows, and as `duration_ms` and
-`statements` for formats of the operator's own. If asked for, the logger `placement.requestcost` has
-a line for it, too; that is a seventh of what a small request takes, so it has to be asked for.
+The line of the logger `placement.requestlog` is exactly the reference's. The cost of a request (its
+duration and its number of SQL statements) is in the log record: in `extra`, which oslo.log's JSON
+formatter shows, and as `duration_ms` and `statements` for an operator's own formats. The option
+`[berth]log_request_cost` adds a line of the logger `placement.requestcost`. It is off by default,
+because the line takes a seventh of the time of a small request.
 """
 
 import logging
@@ -24,16 +25,16 @@ from placement.http.environ import (
 )
 from placement.storage.engine import Database
 
-#: as OpenStack's services make them
+#: the form of request ids in OpenStack's services
 _REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 LOG = logging.getLogger("placement.requestlog")
 COST_LOG = logging.getLogger("placement.requestcost")
 
 
 class RequestLog:
-    """Wraps the service; see rest-api.md 1.9 for the headers and the line.
+    """Middleware that logs each request; rest-api.md 1.9 has the headers and the line.
 
-    :param cost_line: whether each request's cost has a line of its own
+    :param cost_line: whether to log a second line with the request's cost
     """
 
     def __init__(self, application: WSGIApplication, cost_line: bool) -> None:
@@ -103,12 +104,12 @@ class RequestLog:
 
 
 def _request_id(told: str) -> str | None:
-    """What a caller says is the id of its own request, if it is one."""
+    """Return the id that the caller sent for its own request, or None if it isn't one."""
     return told if _REQUEST_ID.fullmatch(told) else None
 
 
 class StatementCount:
-    """Notes how many SQL statements a request took, for the log."""
+    """Middleware that counts the SQL statements of a request, for the log."""
 
     def __init__(self, application: WSGIApplication, database: Database) -> None:
         self.application = application
@@ -124,6 +125,6 @@ class StatementCount:
         try:
             return self.application(environ, start)
         except Exception:
-            # the fault wrapper answers, and its answer is logged
+            # the fault wrapper responds, and the log line of its response needs the count
             environ[STATEMENTS] = self.database.statements - before
             raise

@@ -1,39 +1,40 @@
-"""How many requests may wait for keystone at the same time."""
+"""Limit the number of requests that wait for keystone at the same time."""
 
 import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 
-#: seconds from which on a validation is slow, and nobody waits behind it; under load keystone takes
-#: two or three, and whoever were refused then would mostly only ask again
+#: seconds after which a validation is slow, and other requests no longer wait for its end. Under
+#: load keystone takes two or three seconds; rejecting requests then would only cause retries
 SLOW = 5.0
 
 
 class TooManyValidations(Exception):
-    """As many validations as may be are under way, and keystone is slow."""
+    """The maximum number of validations is running, and keystone is slow."""
 
 
 class Validations:
-    """Bounds the token validations under way, so that a slow keystone takes some threads, not all.
+    """Limit on concurrent token validations, so that a slow keystone blocks some threads, not all.
 
-    While keystone answers in time, one more waits for its turn. Otherwise it is refused at once.
+    While keystone responds in time, a further validation waits for its turn. While keystone is
+    slow, it is rejected at once.
 
-    :param most: under way at the same time
-    :param clock: seconds that never go back
+    :param most: maximum number of concurrent validations
+    :param clock: monotonic time in seconds
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._clock = clock
         self._changed = threading.Condition()
-        #: when those under way began
+        #: start times of the running validations
         self._begun: list[float] = []
         self._was_slow = False
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """Validate meanwhile. Raises TooManyValidations."""
+        """Enter a block that validates one token; wait for a turn. Raises TooManyValidations."""
         with self._changed:
             while len(self._begun) >= self._most:
                 patience = self._patience()
@@ -51,5 +52,5 @@ class Validations:
                 self._changed.notify_all()
 
     def _patience(self) -> float:
-        """Seconds for which another one may wait."""
+        """Return for how many seconds another validation may wait."""
         return 0 if self._was_slow else min(self._begun) + SLOW - self._clock()
