@@ -1,0 +1,97 @@
+"""The pages of doc/ hold together: links lead somewhere, named files exist, words are used."""
+
+import pathlib
+import re
+from collections.abc import Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOC = ROOT / "doc"
+PAGES = [ROOT / "README.rst", *sorted(DOC.rglob("*.rst"))]
+PACKAGES = ("placement", "compute", "virt")
+CODE = (*PACKAGES, "tests", "benchmarks")
+#: `text <target>`_ of reStructuredText; the text and the target may be broken over lines
+_LINK = re.compile(r"`[^`<>]+<(?P<target>[^`<>]+)>`_")
+_UNDERLINE = re.compile(r"^(?P<title>\S.*)\n(?P<line>([=~^-])\3+)$", re.M)
+#: a file of ours in literal quotes: `tests/…/test_x.py`, or the name of a test file alone
+_OWN_FILE = re.compile(rf"(?:{'|'.join(CODE)})/[\w./-]+|test_\w+\.py")
+_LITERAL = re.compile(r"``([^`]+)``")
+#: the term of a definition list
+_TERM = re.compile(r"^(?P<term>\S.*)\n {4}\S", re.M)
+
+
+def _anchors(page: pathlib.Path) -> set[str]:
+    titles = [match["title"] for match in _UNDERLINE.finditer(page.read_text(encoding="utf-8"))]
+    return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
+
+
+def _links(page: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Yield the path and the section of each link that stays in the repository."""
+    for link in _LINK.finditer(page.read_text(encoding="utf-8")):
+        target = " ".join(link["target"].split())
+        if "://" not in target:
+            path, _, section = target.partition("#")
+            yield path, section
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_pages_and_sections_that_exist(page: pathlib.Path) -> None:
+    astray = []
+    for path, section in _links(page):
+        target = (page.parent / path) if path else page
+        if not target.exists() or (section and section not in _anchors(target)):
+            astray.append(f"{path}#{section}")
+    assert astray == []
+
+
+def _named_files() -> Iterator[tuple[pathlib.Path, str]]:
+    for page in [*PAGES, *sorted(DOC.rglob("*.md"))]:
+        for literal in _LITERAL.finditer(page.read_text(encoding="utf-8")):
+            for word in literal[1].split():
+                if match := _OWN_FILE.fullmatch(word.partition("::")[0].rstrip("/")):
+                    yield page, match[0]
+
+
+def test_files_that_pages_name_exist() -> None:
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    tests |= set(re.findall(r":name: (test_\w+\.py)", (DOC / "driver_guide.rst").read_text()))
+    astray = {
+        f"{page.name}: {name}"
+        for page, name in _named_files()
+        if not (ROOT / name).exists() and name not in tests
+    }
+    assert astray == set()
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = {path for path, _ in _links(DOC / "index.rst")}
+    assert listed >= {page.name for page in DOC.glob("*.rst")} - {"index.rst"}
+
+
+@pytest.mark.parametrize("page", ["index.rst", "contributing.rst"])
+def test_the_glossary_is_linked_where_readers_begin(page: str) -> None:
+    assert "glossary.rst" in {path for path, _ in _links(DOC / page)}
+
+
+def _terms() -> list[str]:
+    return _TERM.findall((DOC / "glossary.rst").read_text(encoding="utf-8"))
+
+
+def test_each_term_of_the_glossary_is_used() -> None:
+    files = [path for top in PACKAGES for path in (ROOT / top).rglob("*.py")]
+    files += [page for page in DOC.rglob("*.*") if page.name != "glossary.rst"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
+    unused = []
+    for term in _terms():
+        words = [re.escape(word) for word in term.removeprefix("the ").split()]
+        # `report client` is also written report_client and ReportClient
+        if not re.search(r"[\s_-]*".join(words), text, re.I):
+            unused.append(term)
+    assert unused == []
+
+
+def test_no_term_of_the_glossary_is_told_twice() -> None:
+    terms = _terms()
+    assert len(terms) > 40
+    assert len(terms) == len(set(terms))
