@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks.candidates import build, table
 from placement.candidates.live import LiveSnapshot
-from placement.storage import changes
-from placement.storage.changes import Kind
+from placement.storage import change_feed
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings
 
 TITLES = ["hosts", "load ms", "search, no news µs", "search, one claim ms", "audit ms"]
@@ -37,7 +37,7 @@ def line(path: Path, hosts: int) -> list[str]:
     live.current()
 
     def after_a_claim() -> float:
-        database.write(lambda connection: changes.record(connection, [1], Kind.USAGE))
+        database.write(lambda connection: change_feed.record(connection, [1], Kind.USAGE))
         return seconds(live.current)
 
     quiet = [seconds(live.current) for _ in range(OFTEN)]

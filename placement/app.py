@@ -16,7 +16,7 @@ from placement.http.fault import FaultWrapper
 from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
-from placement.storage import opening
+from placement.storage import readiness
 from placement.storage.engine import Database, DatabaseSettings
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def open_database(
     if options.slave_connection:
         LOG.info("[placement_database]slave_connection isn't used: replicas may be behind.")
     database = Database(DatabaseSettings.of(options))
-    prepare = opening.make_ready if wait else opening.make_ready_when_there
+    prepare = readiness.make_ready if wait else readiness.make_ready_when_there
     prepare(database, options.sync_on_startup, store_standard_names)
     return database
 

@@ -12,7 +12,8 @@ from typing import Any
 from webob import acceptparse
 
 from placement.microversions import HISTORY, Version, name, pick
-from placement.schemas.answer import NO_BODY, NOT_GIVEN
+from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
+from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import (
     REFUSALS,
     TITLES,
@@ -22,7 +23,6 @@ from placement.schemas.refusals import (
     UNNEGOTIATED,
 )
 from placement.schemas.responses import RESPONSES
-from placement.schemas.schema import Schema
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
 SINCE_CACHE_HEADERS: Version = (1, 15)

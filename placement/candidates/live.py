@@ -15,10 +15,10 @@ from placement.candidates.comparison import differences
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.errors import PlacementError
-from placement.storage import changes
-from placement.storage.changes import Cursor
+from placement.storage import change_feed
+from placement.storage.change_feed import Cursor
 from placement.storage.engine import Connection, Database
-from placement.storage.unexpected import log_unexpected
+from placement.storage.error_log import log_unexpected
 
 LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
@@ -89,7 +89,7 @@ class LiveSnapshot:
         if (
             held is None
             or self._cause_for_distrust(held) is not None
-            or changes.has_news(self._database, held.cursor)
+            or change_feed.has_news(self._database, held.cursor)
         ):
             held = self._refreshing.outcome(self._refresh)
         return held.snapshot
@@ -119,7 +119,7 @@ class LiveSnapshot:
             return self._load(connection, 1, "first use")
         cause = self._cause_for_distrust(known)
         if cause is None:
-            news = changes.read(connection, known.cursor)
+            news = change_feed.read(connection, known.cursor)
             if news is None:
                 cause = "fell off the feed"
             else:
@@ -137,7 +137,7 @@ class LiveSnapshot:
         return self._load(connection, known.load + 1, cause)
 
     def _load(self, connection: Connection, number: int, cause: str) -> _Held:
-        held = _Held(loading.load(connection), changes.start(connection), number)
+        held = _Held(loading.load(connection), change_feed.start(connection), number)
         self.loads[cause] = self.loads.get(cause, 0) + 1
         return held
 
@@ -194,7 +194,7 @@ class LiveSnapshot:
         self._times.renewed(begun)
 
 
-def _with_news(connection: Connection, known: Snapshot, news: changes.News) -> Snapshot:
+def _with_news(connection: Connection, known: Snapshot, news: change_feed.News) -> Snapshot:
     return loading.advance(connection, known, news.kinds) if news.kinds else known
 
 
@@ -205,7 +205,7 @@ def _is_worn_out(snapshot: Snapshot) -> bool:
 
 def _compare(connection: Connection, held: _Held) -> list[str]:
     """What differs, if anything; what is new meanwhile is taken in first, for this comparison."""
-    news = changes.read(connection, held.cursor)
+    news = change_feed.read(connection, held.cursor)
     if news is None:
         # a search finds that out as well, and loads all
         return []

@@ -12,7 +12,7 @@ from placement.candidates.forest import Forest
 from placement.candidates.snapshot import Ids, Names, Register, Snapshot
 from placement.candidates.texts import Texts
 from placement.storage import snapshot_reads as reads
-from placement.storage.changes import NO_PROVIDER, Kind
+from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
 
 #: with more of the providers changed than this share (and number), all are loaded anew

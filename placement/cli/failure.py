@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from placement.errors import PlacementError
 from placement.storage.dialects import DatabaseUnusable
-from placement.storage.schema import SchemaDiffers
+from placement.storage.schema_upgrade import SchemaDiffers
 
 #: exit code of a command that can't do its work
 FAILED = 1

@@ -14,7 +14,7 @@ from placement.cli import online_migrations
 from placement.cli.failure import told
 from placement.cli.version import VERSION
 from placement.config import logs
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
 PROGRAM = "placement-manage"
@@ -97,17 +97,17 @@ Incomplete = online_migrations.IncompleteOwner
 
 
 def _version(arguments: Any, database: Database, incomplete: Incomplete) -> int:
-    print(schema.reference_revision(database))
+    print(schema_upgrade.reference_revision(database))
     return 0
 
 
 def _sync(arguments: Any, database: Database, incomplete: Incomplete) -> int:
-    schema.sync(database)
+    schema_upgrade.sync(database)
     return 0
 
 
 def _stamp(arguments: Any, database: Database, incomplete: Incomplete) -> int:
-    schema.stamp(database, arguments.version)
+    schema_upgrade.stamp(database, arguments.version)
     return 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import flask
 
 from placement.errors import LostRace, worded
-from placement.handlers.reading import body_for, provider_with
+from placement.handlers.provider_requests import body_for, provider_with
 from placement.http.call import NOW, Call
 from placement.operations import aggregates as operations
 from placement.schemas import aggregates as schemas

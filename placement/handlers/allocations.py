@@ -16,7 +16,7 @@ from placement.errors import (
     worded,
 )
 from placement.handlers.consumer_requests import request_from, requests_from, tries
-from placement.handlers.reading import provider_with
+from placement.handlers.provider_requests import provider_with
 from placement.http.call import Call, newest
 from placement.operations import allocations as operations
 from placement.schemas import allocations as schemas

@@ -21,11 +21,11 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.reading import body_for, provider_with
+from placement.handlers.provider_requests import body_for, provider_with
 from placement.http.call import NOW, Call, newest
 from placement.operations import inventories as operations
 from placement.schemas import inventories as schemas
-from placement.schemas.schema import RESOURCE_CLASS_KEY
+from placement.schemas.json_schema import RESOURCE_CLASS_KEY
 from placement.storage import inventories
 
 _CLASS_NAME = re.compile(RESOURCE_CLASS_KEY)

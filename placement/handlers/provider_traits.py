@@ -6,7 +6,7 @@ from typing import Any
 import flask
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.handlers.reading import provider_with
+from placement.handlers.provider_requests import provider_with
 from placement.http.call import Call, newest
 from placement.operations import traits as operations
 from placement.schemas import traits as schemas

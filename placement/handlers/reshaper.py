@@ -6,8 +6,8 @@ from placement.errors import AllocationRefused, BadRequest, LostRace, ResourceCl
 from placement.handlers.consumer_requests import requests_from, tries
 from placement.handlers.inventories import stock_from
 from placement.http.call import Call
-from placement.operations.reshape import Stock
-from placement.operations.reshape import reshape as run
+from placement.operations.reshaper import Stock
+from placement.operations.reshaper import reshape as run
 from placement.schemas import reshaper as schemas
 
 

@@ -9,7 +9,7 @@ from placement.domain import uuids
 from placement.domain.provider import Provider
 from placement.errors import BadRequest, NotFound, ObjectRefused, ProviderNotFound, worded
 from placement.handlers.provider_filters import read_filters
-from placement.handlers.reading import body_for
+from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call, newest
 from placement.http.json_text import quoted
 from placement.operations import providers as operations

@@ -5,7 +5,7 @@ from typing import Any
 import flask
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.handlers.reading import provider_with
+from placement.handlers.provider_requests import provider_with
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.schemas import usages as schemas

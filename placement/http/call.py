@@ -11,7 +11,7 @@ from werkzeug.http import http_date
 
 from placement.candidates.live import LiveSnapshot
 from placement.errors import BodyTooLong, SchemaMismatch
-from placement.http.client import client_left
+from placement.http.client_disconnect import client_left
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
 from placement.http.json_body import loads
@@ -19,7 +19,7 @@ from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
-from placement.schemas.schema import Schema
+from placement.schemas.json_schema import Schema
 from placement.storage.engine import Database
 
 NO_CONTENT = 204

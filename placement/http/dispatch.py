@@ -17,7 +17,7 @@ from placement.errors import (
     PlacementError,
     UnreadableContent,
 )
-from placement.http import content, error_body
+from placement.http import content_headers, error_body
 from placement.http.call import Call, Services
 from placement.http.environ import CONTEXT, VERSION, Environ
 from placement.microversions import Version
@@ -100,9 +100,9 @@ def _check(endpoint: Any, environ: Environ, version: Version) -> None:
     if not endpoint.content_first:
         _check_version(endpoint, version)
     if endpoint.reads:
-        content.check_is_json(environ)
+        content_headers.check_is_json(environ)
     if endpoint.answers:
-        content.check_accepts_json(environ)
+        content_headers.check_accepts_json(environ)
     _check_version(endpoint, version)
 
 
@@ -114,7 +114,7 @@ def _check_version(endpoint: Any, version: Version) -> None:
 def _look_at_request() -> None:
     environ = flask.request.environ
     environ[VERSION] = microversions.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
-    content.check_length(environ)
+    content_headers.check_length(environ)
     if environ.get("PATH_INFO", "").startswith("//"):
         # werkzeug would treat several leading slashes as one
         raise NoSuchRoute("")

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from placement.http.context import OPEN_PATHS
 from placement.http.environ import Environ, WSGIApplication
-from placement.http.validations import TooManyValidations, Validations
+from placement.http.token_validations import TokenValidations, TooManyValidations
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Keystone:
 class BoundedServer:
     """keystonemiddleware's identity server, called by a limited number of threads at a time."""
 
-    def __init__(self, server: Any, validations: Validations) -> None:
+    def __init__(self, server: Any, validations: TokenValidations) -> None:
         self._server = server
         self._validations = validations
 
@@ -84,7 +84,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
             f"auth_strategy is keystone, which needs berth[keystone]: {missing}"
         ) from missing
 
-    validations = Validations(conf.berth.token_validations)
+    validations = TokenValidations(conf.berth.token_validations)
 
     class BoundedProtocol(auth_token.AuthProtocol):
         def _create_identity_server(self) -> BoundedServer:

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery
 from placement.microversions import Version, pick
-from placement.schemas.schema import Schema
+from placement.schemas.json_schema import Schema
 
 _SEPARATORS = re.compile("[&;]")
 

@@ -1,8 +1,8 @@
 """Put a provider into aggregates (rest-api.md 3.4)."""
 
 from placement.errors import GenerationConflict
-from placement.storage import aggregates, changes, providers
-from placement.storage.changes import Kind
+from placement.storage import aggregates, change_feed, providers
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
 
 
@@ -24,7 +24,7 @@ def replace_aggregates(
             )
         ids = aggregates.ensure(connection, wanted)
         aggregates.replace(connection, node.id, ids.values())
-        changes.record(connection, [node.id], Kind.AGGREGATES)
+        change_feed.record(connection, [node.id], Kind.AGGREGATES)
         if generation is None:
             return node.generation
         providers.bump(connection, [node.id])

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from placement.domain import allocation
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
-from placement.operations.claimants import Claimants
-from placement.storage import allocations, changes, consumers, inventories, providers
+from placement.operations.locked_consumers import LockedConsumers
+from placement.storage import allocations, change_feed, consumers, inventories, providers
 from placement.storage import resource_classes as classes
-from placement.storage.changes import Kind
+from placement.storage.change_feed import Kind
 from placement.storage.engine import TRIES, Connection, Database
 
 
@@ -23,27 +23,27 @@ def write_allocations(
     """
 
     def write(connection: Connection) -> None:
-        claimants = Claimants.lock(connection, requests)
+        locked = LockedConsumers.lock(connection, requests)
         named = {uuid for request in requests for uuid in request.allocations}
-        nodes = providers.lock(connection, named, claimants.provider_ids())
-        claimants.check_generations()
+        nodes = providers.lock(connection, named, locked.provider_ids())
+        locked.check_generations()
         refuse_unknown_providers(requests, nodes)
-        class_ids = classes.ids_to_store(connection, claimants.class_names())
-        entries = claimants.entries(nodes, class_ids)
+        class_ids = classes.ids_to_store(connection, locked.class_names())
+        entries = locked.entries(nodes, class_ids)
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
         if entries:
-            with claimants.refusing(connection):
+            with locked.refusing(connection):
                 allocation.check(
                     entries,
                     inventories.slots(connection, stocked, wanted),
-                    allocations.usages(connection, stocked, wanted, claimants.uuids),
+                    allocations.usages(connection, stocked, wanted, locked.uuids),
                     classes.names_of(connection, wanted),
                     {node.id: node.uuid for node in nodes.values()},
                 )
-        claimants.save(connection, entries)
+        locked.save(connection, entries)
         providers.bump(connection, stocked)
-        changes.record(connection, stocked | claimants.provider_ids(), Kind.USAGE)
+        change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
 
     database.write(write, tries)
 
@@ -68,6 +68,6 @@ def delete_allocations(database: Database, consumer: str) -> None:
             raise NotFound(f"No allocations for consumer '{consumer}'")
         allocations.delete(connection, [consumer])
         consumers.delete(connection, [stored.id for stored in known.values()])
-        changes.record(connection, {entry.provider_id for entry in held}, Kind.USAGE)
+        change_feed.record(connection, {entry.provider_id for entry in held}, Kind.USAGE)
 
     database.write(delete)

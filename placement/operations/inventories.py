@@ -12,8 +12,8 @@ from placement.errors import (
     InventoryMissing,
     InventoryNotFound,
 )
-from placement.storage import allocations, changes, inventories, providers, resource_classes
-from placement.storage.changes import Kind
+from placement.storage import allocations, change_feed, inventories, providers, resource_classes
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
 
 
@@ -145,5 +145,5 @@ def _refuse_in_use(used: list[tuple[int, str]], uuid: str) -> None:
 
 def _finish(connection: Connection, node: Node) -> int:
     providers.bump(connection, [node.id])
-    changes.record(connection, [node.id], Kind.INVENTORY)
+    change_feed.record(connection, [node.id], Kind.INVENTORY)
     return node.generation + 1

@@ -16,13 +16,13 @@ from placement.errors import (
 from placement.storage import (
     aggregates,
     allocations,
-    changes,
-    cluster,
+    change_feed,
+    galera_locks,
     inventories,
     providers,
     traits,
 )
-from placement.storage.changes import Kind
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
 from placement.storage.locking import Hold
 from placement.storage.tables import utcnow
@@ -50,9 +50,9 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
         if parent is not None:
             # late: others wait for the parent from here on
             root_uuid = _lock_parent(connection, parent)
-            cluster.hold_trees(connection, [parent.root_id])
+            galera_locks.hold_trees(connection, [parent.root_id])
         provider_id = providers.insert(connection, uuid, name, parent)
-        changes.record(connection, [provider_id], Kind.ROW)
+        change_feed.record(connection, [provider_id], Kind.ROW)
         return Provider(provider_id, uuid, name, 0, parent_uuid, root_uuid, utcnow(), None)
 
     return database.write(create)
@@ -136,7 +136,7 @@ def update_provider(
             providers.rename(connection, node.id, name)
         if move is not None:
             providers.move(connection, node, move.parent, move.below)
-        changes.record(connection, move.below if move else [node.id], Kind.ROW)
+        change_feed.record(connection, move.below if move else [node.id], Kind.ROW)
         after = providers.get(connection, uuid) if move else before
         return Provider(
             node.id,
@@ -197,7 +197,7 @@ def _lock_for_move(connection: Connection, uuid: str, parent_uuid: str | None) -
     move = _Move.read(connection, uuid, parent_uuid)
     if not move.rows <= locked:
         raise LostRace()
-    cluster.hold_trees(connection, move.roots)
+    galera_locks.hold_trees(connection, move.roots)
     return move
 
 
@@ -217,6 +217,6 @@ def delete_provider(database: Database, uuid: str) -> None:
         traits.dissociate(connection, node.id)
         aggregates.remove(connection, node.id)
         providers.delete(connection, node.id)
-        changes.record(connection, [node.id], Kind.DELETED)
+        change_feed.record(connection, [node.id], Kind.DELETED)
 
     database.write(delete)

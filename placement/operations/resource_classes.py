@@ -1,7 +1,7 @@
 """Create, rename and delete custom resource classes (rest-api.md 3.11)."""
 
 from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNameFixed
-from placement.storage import changes, resource_classes
+from placement.storage import change_feed, resource_classes
 from placement.storage.engine import Connection, Database
 
 
@@ -18,7 +18,7 @@ def ensure_resource_class(database: Database, name: str) -> bool:
         if resource_classes.exists(connection, name):
             return False
         resource_classes.insert_custom(connection, name)
-        changes.record_names(connection)
+        change_feed.record_names(connection)
         return True
 
     return database.write(ensure)
@@ -39,7 +39,7 @@ def rename_resource_class(database: Database, name: str, new_name: str) -> None:
         if resource_classes.exists(connection, new_name):
             raise ResourceClassExists(name=new_name)
         resource_classes.rename(connection, found.id, new_name)
-        changes.record_names(connection)
+        change_feed.record_names(connection)
 
     database.write(rename)
 
@@ -58,6 +58,6 @@ def delete_resource_class(database: Database, name: str) -> None:
         if resource_classes.in_use(connection, found.id):
             raise ResourceClassInUse(name=name)
         resource_classes.delete(connection, found.id)
-        changes.record_names(connection)
+        change_feed.record_names(connection)
 
     database.write(delete)

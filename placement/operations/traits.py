@@ -8,8 +8,8 @@ from placement.errors import (
     TraitNotFound,
     UnknownTraits,
 )
-from placement.storage import changes, providers, traits
-from placement.storage.changes import Kind
+from placement.storage import change_feed, providers, traits
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
 from placement.storage.traits import Trait
 
@@ -22,7 +22,7 @@ def ensure_trait(database: Database, name: str) -> tuple[Trait, bool]:
         if found is not None:
             return found, False
         traits.insert(connection, name)
-        changes.record_names(connection)
+        change_feed.record_names(connection)
         return traits.named(connection, [name])[name], True
 
     return database.write(ensure)
@@ -40,7 +40,7 @@ def delete_trait(database: Database, name: str) -> None:
         if traits.in_use(connection, found.id):
             raise TraitInUse(name=name)
         traits.delete(connection, found.id)
-        changes.record_names(connection)
+        change_feed.record_names(connection)
 
     database.write(delete)
 
@@ -72,7 +72,7 @@ def replace_traits(
                 traits.dissociate(connection, node.id, before - after)
             traits.associate(connection, node.id, sorted(after - before))
             providers.bump(connection, [node.id])
-            changes.record(connection, [node.id], Kind.TRAITS)
+            change_feed.record(connection, [node.id], Kind.TRAITS)
         listed = sorted(found.values(), key=lambda trait: trait.name)
         return listed, node.generation + (before != after)
 
@@ -86,6 +86,6 @@ def delete_traits(database: Database, uuid: str) -> None:
         node = providers.lock_one(connection, uuid)
         if traits.dissociate(connection, node.id):
             providers.bump(connection, [node.id])
-            changes.record(connection, [node.id], Kind.TRAITS)
+            change_feed.record(connection, [node.id], Kind.TRAITS)
 
     database.write(delete)

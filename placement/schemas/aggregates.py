@@ -1,7 +1,7 @@
 """Bodies and answers of a provider's aggregates (rest-api.md 3.4)."""
 
-from placement.schemas.answer import GENERATION, AnswerTable, exactly
-from placement.schemas.schema import INTEGER, UUID, Json, Schema, closed_object
+from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
+from placement.schemas.json_schema import INTEGER, UUID, Json, Schema, closed_object
 
 _UUIDS: Json = {"type": "array", "items": UUID, "uniqueItems": True}
 

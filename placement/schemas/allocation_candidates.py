@@ -1,6 +1,6 @@
 """Queries and answers of /allocation_candidates (allocation-candidates.md 1.2, 5)."""
 
-from placement.schemas.answer import (
+from placement.schemas.answer_shapes import (
     AMOUNTS,
     PROVIDER_UUID,
     PROVIDER_UUID_KEY,
@@ -8,7 +8,7 @@ from placement.schemas.answer import (
     exactly,
     keyed,
 )
-from placement.schemas.schema import RESOURCE_CLASS_KEY, STRING, Json, Schema, closed_object
+from placement.schemas.json_schema import RESOURCE_CLASS_KEY, STRING, Json, Schema, closed_object
 
 # written as the reference does, because refusals show the schema
 _LIMIT: Json = {

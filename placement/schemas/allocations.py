@@ -1,6 +1,6 @@
 """Bodies and answers of /allocations and of a provider's allocations (rest-api.md 3.7 – 3.9)."""
 
-from placement.schemas.answer import (
+from placement.schemas.answer_shapes import (
     AMOUNTS,
     GENERATION,
     PROVIDER_UUID_KEY,
@@ -8,7 +8,7 @@ from placement.schemas.answer import (
     exactly,
     keyed,
 )
-from placement.schemas.schema import (
+from placement.schemas.json_schema import (
     INTEGER,
     RESOURCE_CLASS_KEY,
     UUID,

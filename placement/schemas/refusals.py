@@ -3,8 +3,8 @@
 They are JSON only for clients that accept it; others get a page of HTML or plain text.
 """
 
-from placement.schemas.answer import REQUEST_ID, AnswerTable, exactly
-from placement.schemas.schema import STRING, Json, Schema
+from placement.schemas.answer_shapes import REQUEST_ID, AnswerTable, exactly
+from placement.schemas.json_schema import STRING, Json, Schema
 
 TITLES = {
     400: "Bad Request",

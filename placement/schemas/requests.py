@@ -16,7 +16,7 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.schema import Schema
+from placement.schemas.json_schema import Schema
 
 Table = Mapping[tuple[int, int], Schema]
 

@@ -2,7 +2,7 @@
 
 from placement.schemas.allocations import RESHAPED
 from placement.schemas.inventories import STOCK
-from placement.schemas.schema import UUID_KEY, Json, Schema, closed_object
+from placement.schemas.json_schema import UUID_KEY, Json, Schema, closed_object
 
 _STOCKS: Json = {
     "type": "object",

@@ -1,6 +1,6 @@
 """Bodies and answers of /resource_classes (rest-api.md 3.11)."""
 
-from placement.schemas.answer import (
+from placement.schemas.answer_shapes import (
     NO_BODY,
     NOT_GIVEN,
     RESOURCE_CLASS,
@@ -8,7 +8,7 @@ from placement.schemas.answer import (
     exactly,
     links,
 )
-from placement.schemas.schema import Json, Schema, closed_object
+from placement.schemas.json_schema import Json, Schema, closed_object
 
 #: also what a name in the URL of PUT must look like from 1.7 on
 NAMED = {

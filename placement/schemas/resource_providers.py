@@ -1,6 +1,6 @@
 """Bodies, queries and answers of /resource_providers (rest-api.md 3.1, 3.2)."""
 
-from placement.schemas.answer import (
+from placement.schemas.answer_shapes import (
     GENERATION,
     NO_BODY,
     NOT_GIVEN,
@@ -10,7 +10,7 @@ from placement.schemas.answer import (
     exactly,
     links,
 )
-from placement.schemas.schema import STRING, UUID, Json, Schema, closed_object
+from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
 
 _NAME = {"type": "string", "maxLength": 200}
 _UUID_OR_NULL = {"anyOf": [UUID, {"type": "null"}]}

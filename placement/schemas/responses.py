@@ -19,7 +19,7 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.answer import NO_BODY, AnswerTable
+from placement.schemas.answer_shapes import NO_BODY, AnswerTable
 from placement.schemas.refusals import REFUSALS
 
 Responses = Mapping[int, AnswerTable]

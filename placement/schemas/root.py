@@ -1,7 +1,7 @@
 """Answers of / (rest-api.md 1.1)."""
 
-from placement.schemas.answer import AnswerTable, exactly
-from placement.schemas.schema import Json, Schema
+from placement.schemas.answer_shapes import AnswerTable, exactly
+from placement.schemas.json_schema import Json, Schema
 
 _VERSION: Json = exactly(
     {

@@ -1,7 +1,7 @@
 """Bodies, queries and answers of traits (rest-api.md 3.5, 3.12)."""
 
-from placement.schemas.answer import GENERATION, AnswerTable, exactly
-from placement.schemas.schema import INTEGER, STRING, Schema, closed_object
+from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
+from placement.schemas.json_schema import INTEGER, STRING, Schema, closed_object
 
 _NAMES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}}
 

@@ -1,7 +1,7 @@
 """Queries and answers of /usages and the usages of a provider (rest-api.md 3.6, 3.13)."""
 
-from placement.schemas.answer import GENERATION, USAGES, AnswerTable, exactly, keyed
-from placement.schemas.schema import Json, Schema, closed_object
+from placement.schemas.answer_shapes import GENERATION, USAGES, AnswerTable, exactly, keyed
+from placement.schemas.json_schema import Json, Schema, closed_object
 
 _SHORT = {"type": "string", "minLength": 1, "maxLength": 255}
 _TYPE: Json = {

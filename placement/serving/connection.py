@@ -7,7 +7,7 @@ from typing import Any
 
 from waitress.channel import ClientDisconnected, HTTPChannel
 
-from placement.serving.answering import RefusalTask, Task
+from placement.serving.request_tasks import RefusalTask, Task
 
 #: seconds, and bytes, that a client whose request is refused may go on sending it: a connection
 #: closed before that takes the answer with it

@@ -13,10 +13,10 @@ from waitress.task import ThreadedTaskDispatcher
 
 from placement.http.context import OPEN_PATHS
 from placement.http.environ import WSGIApplication
-from placement.serving.answering import Busy, Refusing
 from placement.serving.connection import Connection
 from placement.serving.loop import Sockets
-from placement.serving.reading import LONGEST_HEAD, Parser
+from placement.serving.request_parser import LONGEST_HEAD, Parser
+from placement.serving.request_tasks import Busy, Refusing
 
 LOG = logging.getLogger(__name__)
 

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from placement.storage import names
+from placement.storage import stored_names
 from placement.storage.engine import Connection
-from placement.storage.lists import parts
+from placement.storage.list_parameters import parts
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships
 
@@ -37,7 +37,7 @@ def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     }
     if found:
         missing = [uuid for uuid in uuids if uuid not in found]
-        found |= names.spelled_otherwise(connection, aggregates.c.uuid, missing, set(found))
+        found |= stored_names.spelled_otherwise(connection, aggregates.c.uuid, missing, set(found))
     return found
 
 
@@ -46,7 +46,7 @@ def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     found = ids_of(connection, uuids)
     missing = sorted({uuid for uuid in uuids if uuid not in found})
     if missing:
-        names.insert_missing(connection, aggregates, [{"uuid": uuid} for uuid in missing])
+        stored_names.insert_missing(connection, aggregates, [{"uuid": uuid} for uuid in missing])
         found = ids_of(connection, uuids)
     return found
 

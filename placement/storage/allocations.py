@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.consumer import Holding
 from placement.storage.engine import Connection
-from placement.storage.lists import among
+from placement.storage.list_parameters import among
 from placement.storage.tables import (
     allocations,
     consumers,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer, Owner
-from placement.storage import lists, names
+from placement.storage import list_parameters, stored_names
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
-from placement.storage.lists import among
+from placement.storage.list_parameters import among
 from placement.storage.locking import by_primary_key
 from placement.storage.tables import consumer_types, consumers, projects, users
 
@@ -90,20 +90,26 @@ def ensure_owners(
     for kind, (table, name) in _NAMED.items():
         missing = sorted(value for value in wanted[kind] if value not in found[kind])
         if missing:
-            names.insert_missing(connection, table, [{name.name: value} for value in missing])
+            stored_names.insert_missing(
+                connection, table, [{name.name: value} for value in missing]
+            )
             complete = False
     if not complete:
         found = _owner_ids(connection, wanted)
         for kind, (_, name) in _NAMED.items():
             missing = [value for value in wanted[kind] if value not in found[kind]]
-            found[kind] |= names.spelled_otherwise(connection, name, missing, set(found[kind]))
+            found[kind] |= stored_names.spelled_otherwise(
+                connection, name, missing, set(found[kind])
+            )
     return found["project"], found["user"], found["type"]
 
 
 def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
     found: dict[str, Ids] = {kind: {} for kind in _NAMED}
     # the lists of all kinds are gone through together: most have one name of each
-    shares = itertools.zip_longest(*(lists.parts(wanted[kind]) for kind in _NAMED), fillvalue=[])
+    shares = itertools.zip_longest(
+        *(list_parameters.parts(wanted[kind]) for kind in _NAMED), fillvalue=[]
+    )
     for share in shares:
         for kind, name, row_id in connection.execute(
             _OWNER_IDS, dict(zip(_NAMED, share, strict=True))

@@ -27,6 +27,7 @@ from placement.errors import (
     TooMuchAtOnce,
     ValueNotStorable,
 )
+from placement.storage.compiled_select import CompiledSelect, Rows
 from placement.storage.connections import CLUSTER as CLUSTER
 from placement.storage.connections import Connection as Connection
 from placement.storage.connections import DatabaseSettings, Mode, make_engine, modes
@@ -43,7 +44,6 @@ from placement.storage.dialects import (
     words_of,
 )
 from placement.storage.outages import refusal_of
-from placement.storage.question import Question, Rows
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class Database:
                 raise
             raise refusal from error
 
-    def ask(self, question: Question, **values: Any) -> Rows:
+    def ask(self, question: CompiledSelect, **values: Any) -> Rows:
         """The rows that one small question is answered with; raises what `read` does.
 
         The driver is asked without SQLAlchemy, whose way to it costs several times as much as
@@ -147,7 +147,7 @@ class Database:
             begun,
         )
 
-    def _asked(self, question: Question, values: Mapping[str, Any]) -> Rows:
+    def _asked(self, question: CompiledSelect, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
             rows = question.put(connection.cursor(), self.engine.dialect, values)

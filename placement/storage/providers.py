@@ -6,11 +6,11 @@ import sqlalchemy as sa
 
 from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
+from placement.storage.compiled_select import CompiledSelect
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database, inserted_id
-from placement.storage.lists import among
+from placement.storage.list_parameters import among
 from placement.storage.locking import Hold, by_primary_key, locking
-from placement.storage.question import Question
 from placement.storage.tables import resource_providers as providers
 
 _parent = providers.alias("parent")
@@ -33,7 +33,7 @@ FAMILY = providers.outerjoin(_parent, providers.c.parent_provider_id == _parent.
 SELECT = sa.select(*COLUMNS).select_from(FAMILY)
 
 _BY_UUID = SELECT.where(providers.c.uuid == sa.bindparam("uuid"))
-_SHOW = Question(_BY_UUID)
+_SHOW = CompiledSelect(_BY_UUID)
 _NODES = sa.select(
     providers.c.id,
     providers.c.uuid,

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import ResourceClassNotFound
-from placement.storage import cluster
+from placement.storage import galera_locks
 from placement.storage.engine import Connection
-from placement.storage.lists import among, parts
+from placement.storage.list_parameters import among, parts
 from placement.storage.tables import inventories, resource_classes, utcnow
 
 #: id = index; written to every database at start-up
@@ -97,7 +97,7 @@ def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
 
 def keep(connection: Connection, ids: Iterable[int]) -> None:
     """Let no other node of a cluster use or delete the custom ones of these classes meanwhile."""
-    cluster.hold_classes(connection, {i for i in ids if i >= FIRST_CUSTOM_CLASS_ID})
+    galera_locks.hold_classes(connection, {i for i in ids if i >= FIRST_CUSTOM_CLASS_ID})
 
 
 def exists(connection: Connection, name: str) -> bool:

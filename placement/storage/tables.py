@@ -219,7 +219,7 @@ provider_changes = sa.Table(
     mysql_engine="InnoDB",
 )
 
-#: how far each lane of the change feed has come; see `placement.storage.lanes`
+#: how far each lane of the change feed has come; see `placement.storage.feed_lanes`
 change_lanes = sa.Table(
     "berth_change_lanes",
     metadata,

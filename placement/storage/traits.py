@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
 from placement.storage.engine import Connection
-from placement.storage.lists import among, parts
+from placement.storage.list_parameters import among, parts
 from placement.storage.tables import resource_provider_traits as associations
 from placement.storage.tables import traits, utcnow
 

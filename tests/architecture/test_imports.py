@@ -30,7 +30,7 @@ MAY_IMPORT = {
         "schemas",
         "storage.engine",
         # whether it was the database that failed, and what may be said of it
-        "storage.unexpected",
+        "storage.error_log",
     },
     "handlers": {
         "candidates",

@@ -16,9 +16,9 @@ def clone(tmp_path):
     for folder in ("unit/placement/storage", "functional/placement", "architecture", "faults"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
     for path in (
-        *("placement/storage/lanes.py", "placement/direct.py", "placement/new/deep.py"),
+        *("placement/storage/feed_lanes.py", "placement/direct.py", "placement/new/deep.py"),
         *("tests/functional/placement/test_direct.py", "tests/faults/test_locks.py"),
-        *("tests/unit/placement/storage/test_lanes.py", "tests/gabbi/gabbits/root.yaml"),
+        *("tests/unit/placement/storage/test_feed_lanes.py", "tests/gabbi/gabbits/root.yaml"),
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
@@ -42,14 +42,14 @@ def test_a_change_is_what_is_committed_since_the_base_or_not_yet_or_untracked(cl
     (clone / "placement/direct.py").write_text("committed")
     git(clone, "add", ".")
     commit(clone)
-    (clone / "placement/storage/lanes.py").write_text("not committed")
+    (clone / "placement/storage/feed_lanes.py").write_text("not committed")
     (clone / "placement/another.py").write_text("untracked")
     (clone / ".gitignore").write_text("ignored.py\n.gitignore")
     (clone / "ignored.py").write_text("")
     assert sorted(quick.changed(clone, "main")) == [
         "placement/another.py",
         "placement/direct.py",
-        "placement/storage/lanes.py",
+        "placement/storage/feed_lanes.py",
     ]
 
 
@@ -62,7 +62,7 @@ def test_without_the_base_it_is_what_is_not_committed(clone):
     ("path", "tests"),
     [
         ("doc/databases.rst", []),
-        ("placement/storage/lanes.py", ["tests/unit/placement/storage"]),
+        ("placement/storage/feed_lanes.py", ["tests/unit/placement/storage"]),
         ("placement/new/deep.py", ["tests/unit/placement"]),
         (
             "placement/direct.py",
@@ -82,7 +82,7 @@ def test_a_changed_file_has_the_tests_nearest_to_it(clone, path, tests):
 
 
 def test_a_file_is_not_named_beside_its_folder(clone):
-    paths = ["placement/storage/lanes.py", "tests/unit/placement/storage/test_lanes.py"]
+    paths = ["placement/storage/feed_lanes.py", "tests/unit/placement/storage/test_feed_lanes.py"]
     assert quick.chosen(paths, clone)[0] == [ALWAYS, "tests/unit/placement/storage"]
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from tests.databases.keeper import only_one
 from tests.databases.servers import MariaDB, PostgreSQL
@@ -147,5 +147,5 @@ class MariaDBCopies(Databases):
 
 def _fill(url: str) -> None:
     with contextlib.closing(Database(DatabaseSettings(url))) as database:
-        schema.sync(database)
-        schema.sync_standard_names(database)
+        schema_upgrade.sync(database)
+        schema_upgrade.sync_standard_names(database)

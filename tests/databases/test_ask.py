@@ -9,12 +9,12 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import DatabaseUnavailable, ProviderNotFound, ValueNotStorable
-from placement.storage import changes, providers, schema
-from placement.storage.changes import Cursor
+from placement.storage import change_feed, providers, schema_upgrade
+from placement.storage.change_feed import Cursor
+from placement.storage.compiled_select import CompiledSelect
 from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.question import Question
 
-ANSWER = Question(
+ANSWER = CompiledSelect(
     sa.select(sa.literal_column("40", sa.Integer) + sa.bindparam("more", type_=sa.Integer))
 )
 THINGS = sa.Table(
@@ -25,7 +25,9 @@ THINGS = sa.Table(
     sa.Column("made", sa.DateTime),
 )
 MADE = datetime.datetime(2026, 2, 3, 4, 5, 6)
-NAMED = Question(sa.select(THINGS.c.n, THINGS.c.made).where(THINGS.c.name == sa.bindparam("name")))
+NAMED = CompiledSelect(
+    sa.select(THINGS.c.n, THINGS.c.made).where(THINGS.c.name == sa.bindparam("name"))
+)
 
 
 @pytest.fixture
@@ -84,9 +86,9 @@ def test_it_answers_and_counts_the_statement_and_sqlalchemy_sees_nothing(opened)
 
 def test_the_service_s_own_questions_are_asked_like_that(opened):
     database = opened()
-    schema.sync(database)
+    schema_upgrade.sync(database)
     with not_seen(database):
-        assert changes.has_news(database, Cursor())
+        assert change_feed.has_news(database, Cursor())
         with pytest.raises(ProviderNotFound):
             providers.shown(database, "00000000-0000-4000-8000-000000000000")
 
@@ -100,7 +102,7 @@ def test_values_are_python_s(things):
 
 
 def test_each_answer_is_of_now(things):
-    largest = Question(sa.select(sa.func.max(THINGS.c.n)))
+    largest = CompiledSelect(sa.select(sa.func.max(THINGS.c.n)))
     assert things.ask(largest) == [(None,)]
     for number in (1, 2, 3):
         add(things, number, "lamp")

@@ -8,8 +8,8 @@ from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 
 from placement.candidates.live import LiveSnapshot
-from placement.storage import changes, opening, schema, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, readiness, schema_upgrade, tables
+from placement.storage.change_feed import Kind
 from placement.storage.dialects import DatabaseUnusable
 from placement.storage.engine import Database, DatabaseSettings
 
@@ -22,7 +22,7 @@ INDEX = "berth_provider_changes_lane_position_idx"
 def database(database_url):
     """At the schema of the earlier version, with two rows in its feed."""
     with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
-        schema.sync(opened)
+        schema_upgrade.sync(opened)
         with opened.engine.begin() as connection:
             go_back(connection)
             append_as_before(connection)
@@ -36,7 +36,7 @@ def go_back(connection):
     for name in NEW_COLUMNS:
         operations.drop_column(FEED.name, name)
     operations.drop_table(tables.change_lanes.name)
-    connection.exec_driver_sql(f"DROP TABLE {schema.VERSION_TABLE}")
+    connection.exec_driver_sql(f"DROP TABLE {schema_upgrade.VERSION_TABLE}")
     assert version_as_before(connection) == "0001"
 
 
@@ -64,14 +64,14 @@ def provider(database, uuid="00000000-0000-4000-8000-00000000000a"):
         row = {"uuid": uuid, "name": uuid, "generation": 0}
         connection.execute(sa.insert(tables.resource_providers), row)
         ids = sa.select(tables.resource_providers.c.id)
-        changes.record(connection, connection.execute(ids).scalars().all(), Kind.ROW)
+        change_feed.record(connection, connection.execute(ids).scalars().all(), Kind.ROW)
 
     database.write(write)
 
 
 def test_what_was_in_the_feed_stays_and_is_no_news(database):
-    schema.sync(database)
-    assert schema.version(database) == "0002"
+    schema_upgrade.sync(database)
+    assert schema_upgrade.version(database) == "0002"
     live = LiveSnapshot(database)
     first = live.current()
 
@@ -80,7 +80,7 @@ def test_what_was_in_the_feed_stays_and_is_no_news(database):
 
 
 def test_after_the_upgrade_each_write_is_seen(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     live = LiveSnapshot(database)
     assert live.current().size == 0
     provider(database)
@@ -90,7 +90,7 @@ def test_after_the_upgrade_each_write_is_seen(database):
 
 
 def test_workers_of_the_earlier_version_go_on_and_are_heard(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     live = LiveSnapshot(database)
     live.current()
     with database.engine.begin() as connection:
@@ -104,20 +104,22 @@ def test_workers_of_the_earlier_version_go_on_and_are_heard(database):
 
 
 def test_workers_of_the_earlier_version_can_be_started_again(database):
-    schema.sync(database)
-    assert schema.version(database) == "0002"
+    schema_upgrade.sync(database)
+    assert schema_upgrade.version(database) == "0002"
     assert database.read(version_as_before) == "0001"
 
 
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_schema_of_a_later_version_serves_and_stays(database, sync):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     with database.engine.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'")
+        connection.exec_driver_sql(
+            f"UPDATE {schema_upgrade.VERSION_TABLE} SET version_num = '9999'"
+        )
     before = shape(database)
 
-    opening.make_ready(database, sync=sync, store_standard_names=True)
-    assert (schema.version(database), shape(database)) == ("9999", before)
+    readiness.make_ready(database, sync=sync, store_standard_names=True)
+    assert (schema_upgrade.version(database), shape(database)) == ("9999", before)
 
 
 def test_an_upgrade_that_was_broken_off_goes_on(database):
@@ -125,7 +127,7 @@ def test_an_upgrade_that_was_broken_off_goes_on(database):
         operations = Operations(MigrationContext.configure(connection))
         column = sa.Column("lane", sa.BigInteger, nullable=False, server_default=sa.text("0"))
         operations.add_column(FEED.name, column)
-    schema.sync(database)
+    schema_upgrade.sync(database)
 
     provider(database)
     assert LiveSnapshot(database).current().size == 1
@@ -137,13 +139,13 @@ def test_an_upgrade_that_was_broken_off_goes_on(database):
 
 def test_a_service_that_may_not_upgrade_it_says_what_to_do(database):
     with pytest.raises(DatabaseUnusable, match="earlier version: run placement-manage db sync"):
-        opening.make_ready(database, sync=False, store_standard_names=True)
+        readiness.make_ready(database, sync=False, store_standard_names=True)
 
 
 def test_upgraded_it_is_what_a_new_database_is(database, new_database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     with contextlib.closing(Database(DatabaseSettings(new_database()))) as fresh:
-        schema.sync(fresh)
+        schema_upgrade.sync(fresh)
         assert shape(database) == shape(fresh)
 
 

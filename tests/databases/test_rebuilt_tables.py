@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import change_lanes, traits
 
@@ -19,7 +19,7 @@ REBUILD = {
 @pytest.fixture
 def database(database_url):
     with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
-        schema.sync(opened)
+        schema_upgrade.sync(opened)
         yield opened
 
 

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import dialects, schema
+from placement.storage import dialects, schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
@@ -28,8 +28,8 @@ def test_a_lock_that_another_process_keeps_is_told(new_database, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(dialects, "_LONGEST_CHANGE", 0)
             with pytest.raises(dialects.DatabaseUnusable, match="Another process is changing"):
-                schema.sync(database)
+                schema_upgrade.sync(database)
         assert sa.inspect(other).get_table_names() == []
         other.execute(sa.text("SELECT RELEASE_LOCK('berth_schema')"))
-        schema.sync(database)
+        schema_upgrade.sync(database)
         assert "inventories" in sa.inspect(database.engine).get_table_names()

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from placement.routes import ROUTES
-from placement.schemas.answer import NOT_GIVEN
+from placement.schemas.answer_shapes import NOT_GIVEN
 from placement.schemas.responses import RESPONSES
 from tests import responses_hook
 from tests.functional.cloud import Service

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from tests.databases.servers import ServerFailed
 from tests.functional.placement.processes import Processes
@@ -53,7 +53,7 @@ def urls(
     may not survive (databases.rst).
     """
     with contextlib.closing(Database(DatabaseSettings(empty_urls[0]))) as database:
-        schema.sync(database)
+        schema_upgrade.sync(database)
     with cluster.appliers(request.param):
         yield empty_urls
 

@@ -5,8 +5,8 @@ import dataclasses
 import io
 import sqlite3
 
-from placement.storage import changes
-from placement.storage.changes import NO_PROVIDER, Kind
+from placement.storage import change_feed
+from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES
 from tests.functional.placement import cloud
@@ -127,7 +127,7 @@ class FuzzedService:
         kinds |= {one: ALL_OF_IT for (one,) in watcher.execute(providers.format("seed"))}
         kinds[NO_PROVIDER] = Kind.NAMES
         watcher.execute("COMMIT")
-        self._database.write(lambda connection: changes.record_each(connection, kinds))
+        self._database.write(lambda connection: change_feed.record_each(connection, kinds))
         self._rows = self.rows()
         self._version = self._data_version()
 

@@ -5,8 +5,8 @@ import uuid
 
 import sqlalchemy as sa
 
-from placement.storage import changes, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings
 from tests.functional.cloud import Service
 from tests.properties.worlds import AGGREGATES, TRAITS, UNKNOWN_AGGREGATE
@@ -48,8 +48,8 @@ class Stage:
             ):
                 connection.execute(sa.delete(table))
             _insert(connection, world, ids, self.uuids)
-            changes.record(connection, gone, Kind.DELETED)
-            changes.record(connection, ids.values(), Kind.ROW)
+            change_feed.record(connection, gone, Kind.DELETED)
+            change_feed.record(connection, ids.values(), Kind.ROW)
 
         self.database.write(write)
 

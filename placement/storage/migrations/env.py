@@ -5,7 +5,7 @@ import os
 import sqlalchemy as sa
 from alembic import context
 
-from placement.storage.schema import VERSION_TABLE
+from placement.storage.schema_upgrade import VERSION_TABLE
 from placement.storage.tables import metadata
 
 

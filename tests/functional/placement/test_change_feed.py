@@ -5,7 +5,7 @@ See architecture.rst D4.
 
 import pytest
 
-from placement.storage.changes import NO_PROVIDER, Kind
+from placement.storage.change_feed import NO_PROVIDER, Kind
 from tests.functional.placement.cloud import (
     CHILD,
     EMPTY,

@@ -143,7 +143,7 @@ def test_consumers_that_come_between_two_statements_again_and_again_are_a_confli
 ):
     one_more = itertools.count(10**6)
     monkeypatch.setattr(
-        "placement.operations.claimants.allocations.entries_of",
+        "placement.operations.locked_consumers.allocations.entries_of",
         lambda connection, uuids: ([], {next(one_more)}),
     )
     before = filled.tables()

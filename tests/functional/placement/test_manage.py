@@ -7,7 +7,7 @@ import pytest
 
 from placement.cli import manage
 from placement.cli.version import VERSION
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.tables import REFERENCE_HEAD
 
 SECRET = "s3cr3t"
@@ -134,8 +134,8 @@ def test_an_unknown_revision_is_not_stamped(synced, run):
 def test_a_database_that_differs_is_refused_with_a_list(synced, run):
     execute(
         synced,
-        f"DROP TABLE {schema.VERSION_TABLE}",
-        f"DROP TABLE {schema.FIRST_VERSION_TABLE}",
+        f"DROP TABLE {schema_upgrade.VERSION_TABLE}",
+        f"DROP TABLE {schema_upgrade.FIRST_VERSION_TABLE}",
         "ALTER TABLE traits ADD COLUMN colour INTEGER",
         "ALTER TABLE consumers DROP COLUMN generation",
     )

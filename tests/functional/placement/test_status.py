@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from placement.cli import status
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
 
@@ -21,7 +21,7 @@ def path(tmp_path, monkeypatch):
 @pytest.fixture
 def synced(path):
     database = Database(DatabaseSettings(f"sqlite:///{path}"))
-    schema.sync(database)
+    schema_upgrade.sync(database)
     database.close()
     return path
 

@@ -9,7 +9,7 @@ from werkzeug.test import Client
 
 from placement import config
 from placement.app import create_app
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
@@ -62,7 +62,7 @@ def test_a_database_that_is_not_the_service_s_is_not_used_until_it_is(started, f
     refused = statuses(client)
     with contextlib.closing(Database(DatabaseSettings(url))) as database:
         tables = database.engine.dialect.get_table_names(database.engine.connect())
-        schema.sync(database)
+        schema_upgrade.sync(database)
     assert (refused, tables, statuses(client)) == ([200, 503], [], [200, 200])
     assert "run placement-manage db sync" in caplog.text
 

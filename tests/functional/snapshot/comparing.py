@@ -4,8 +4,8 @@ import sqlalchemy as sa
 
 from placement.candidates import loading
 from placement.candidates.comparison import differences
-from placement.storage import changes, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
 
 HOST = {"name": "host", "inventories": {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 64}}}
 
@@ -61,7 +61,7 @@ def assert_fresh(live, database):
 
 def record(database, provider_id, kind=Kind.USAGE):
     """A row of the feed, as a write appends it."""
-    database.write(lambda connection: changes.record(connection, [provider_id], kind))
+    database.write(lambda connection: change_feed.record(connection, [provider_id], kind))
 
 
 def record_as_before_lanes(database, provider_id, kind=Kind.USAGE):

@@ -12,8 +12,8 @@ from placement.candidates import audits
 from placement.candidates import live as live_module
 from placement.candidates.live import LiveSnapshot
 from placement.errors import DatabaseUnavailable
-from placement.storage import changes, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
 from tests.functional.cloud import Cloud
 from tests.functional.snapshot.comparing import HOST, record, record_as_before_lanes, use, used
 from tests.functional.snapshot.writes import new_names, rename_a_class, reparent
@@ -441,7 +441,7 @@ def test_an_audit_longer_than_the_interval_still_is_of_use(clock):
 
 def test_names_that_a_newer_version_brings_are_heard_of(cloud, audited, database, clock):
     """Its first start stores them."""
-    from placement.storage import schema
+    from placement.storage import schema_upgrade
 
     database.write(
         lambda c: c.execute(
@@ -449,7 +449,7 @@ def test_names_that_a_newer_version_brings_are_heard_of(cloud, audited, database
         )
     )
     audited.current()
-    schema.sync_standard_names(database)
+    schema_upgrade.sync_standard_names(database)
 
     assert "HW_CPU_X86_AVX" in audited.current().names.trait_ids
     clock.now += 61
@@ -465,4 +465,4 @@ def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, data
 
     assert used(audited) == 3
     assert audited.loads == {"first use": 1}
-    assert changes.has_news(database, changes.Cursor())
+    assert change_feed.has_news(database, change_feed.Cursor())

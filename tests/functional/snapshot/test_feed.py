@@ -6,8 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.candidates.live import LiveSnapshot
-from placement.storage import changes, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
 from tests.databases.fixtures import CHOSEN
 from tests.functional.snapshot.comparing import record, record_as_before_lanes, use, used
 
@@ -20,7 +20,7 @@ def held_up(database):
     """A write that uses 3 of the provider and stops before its commit, until the block ends."""
     with database.transaction() as connection:
         connection.execute(sa.insert(tables.allocations).values(USAGE))
-        changes.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], Kind.USAGE)
         yield
 
 
@@ -31,7 +31,7 @@ several_writers = pytest.mark.parametrize(
 
 
 def lanes_of(database):
-    return database.read(changes.start).lanes
+    return database.read(change_feed.start).lanes
 
 
 @several_writers
@@ -55,7 +55,7 @@ def test_a_write_that_is_open_while_all_is_loaded_is_seen_however_long_ago_it_be
     cloud, live, database, new_connections
 ):
     with held_up(new_connections()):
-        database.write(lambda c: changes.record(c, range(1, 1501), Kind.USAGE))
+        database.write(lambda c: change_feed.record(c, range(1, 1501), Kind.USAGE))
         record(database, 1)
         assert used(live) == 0
 
@@ -68,7 +68,7 @@ def test_writes_never_wait_for_one_that_is_held_up(cloud, database, new_connecti
     with contextlib.ExitStack() as stack:
         for _ in range(5):
             other = stack.enter_context(new_connections().transaction())
-            changes.record(other, [1], Kind.USAGE)
+            change_feed.record(other, [1], Kind.USAGE)
         record(database, 1)
     before = len(lanes_of(database))
     for _ in range(10):
@@ -82,7 +82,7 @@ def test_a_write_that_is_rolled_back_leaves_nothing_to_wait_for(cloud, live, dat
     live.current()
     before = lanes_of(database)
     with contextlib.suppress(ZeroDivisionError), database.transaction() as connection:
-        changes.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], Kind.USAGE)
         raise ZeroDivisionError
     assert lanes_of(database) == before
 
@@ -154,7 +154,7 @@ def test_every_reader_hears_of_workers_of_an_earlier_version(
     other = LiveSnapshot(new_connections())
     live.current(), other.current()
     use(database, 3)
-    for _ in range(changes._AT_ONCE + 10):
+    for _ in range(change_feed._AT_ONCE + 10):
         record_as_before_lanes(database, 1)
 
     assert (used(live), used(other)) == (3, 3)
@@ -188,8 +188,8 @@ def test_a_reader_whose_last_row_was_trimmed_reads_on(cloud, live, database):
 def test_old_rows_of_the_feed_are_dropped_by_writers(
     cloud, database, database_kind, monkeypatch, step
 ):
-    monkeypatch.setattr(changes, "KEPT", 10)
-    monkeypatch.setattr(changes, "TRIM_EVERY", 5)
+    monkeypatch.setattr(change_feed, "KEPT", 10)
+    monkeypatch.setattr(change_feed, "TRIM_EVERY", 5)
 
     for number in range(40):
         database.write(lambda c, n=number: write_in_steps(c, database_kind, step, n))
@@ -204,7 +204,7 @@ def write_in_steps(connection, kind, step, number):
         connection.exec_driver_sql(f"SET SESSION auto_increment_increment = {step}")
     elif kind == "postgresql" and number == 0:
         connection.exec_driver_sql(f"ALTER SEQUENCE berth_provider_changes_id_seq INCREMENT {step}")
-    changes.record(connection, [1], Kind.USAGE)
+    change_feed.record(connection, [1], Kind.USAGE)
     if kind == "sqlite":
         connection.exec_driver_sql(
             f"UPDATE sqlite_sequence SET seq = seq + {step - 1} WHERE name = '{FEED.name}'"
@@ -212,11 +212,11 @@ def write_in_steps(connection, kind, step, number):
 
 
 def test_a_write_of_many_rows_drops_old_ones_too(cloud, database, monkeypatch):
-    monkeypatch.setattr(changes, "KEPT", 10)
-    monkeypatch.setattr(changes, "TRIM_EVERY", 50)
+    monkeypatch.setattr(change_feed, "KEPT", 10)
+    monkeypatch.setattr(change_feed, "TRIM_EVERY", 50)
 
     for _ in range(20):
-        database.write(lambda c: changes.record(c, range(1, 8), Kind.USAGE))
+        database.write(lambda c: change_feed.record(c, range(1, 8), Kind.USAGE))
 
     count = database.read(lambda c: c.execute(sa.select(sa.func.count(FEED.c.id))).scalar())
     assert count <= 10 + 50 + 7
@@ -224,12 +224,12 @@ def test_a_write_of_many_rows_drops_old_ones_too(cloud, database, monkeypatch):
 
 @several_writers
 def test_dropping_old_rows_waits_for_nobody(cloud, database, new_connections, monkeypatch):
-    monkeypatch.setattr(changes, "KEPT", 5000)
-    database.write(lambda c: changes.record(c, range(1, 5001), Kind.USAGE))
-    monkeypatch.setattr(changes, "TRIM_EVERY", 50)
+    monkeypatch.setattr(change_feed, "KEPT", 5000)
+    database.write(lambda c: change_feed.record(c, range(1, 5001), Kind.USAGE))
+    monkeypatch.setattr(change_feed, "TRIM_EVERY", 50)
     with held_up(new_connections()):
         for _ in range(10):
-            database.write(lambda c: changes.record(c, range(1, 21), Kind.USAGE))
+            database.write(lambda c: change_feed.record(c, range(1, 21), Kind.USAGE))
 
     count = database.read(lambda c: c.execute(sa.select(sa.func.count(FEED.c.id))).scalar())
     assert 5000 <= count <= 5060

@@ -114,8 +114,8 @@ def claim_and_die(url, key):
     """A worker process that is killed between its insert and its commit."""
     import os
 
-    from placement.storage import changes
-    from placement.storage.changes import Kind
+    from placement.storage import change_feed
+    from placement.storage.change_feed import Kind
     from placement.storage.engine import Database, DatabaseSettings
     from placement.storage.tables import allocations
 
@@ -129,7 +129,7 @@ def claim_and_die(url, key):
                 "used": 1,
             },
         )
-        changes.record(connection, [1], Kind.USAGE)
+        change_feed.record(connection, [1], Kind.USAGE)
         os._exit(9)
 
     Database(DatabaseSettings(url)).write(write)

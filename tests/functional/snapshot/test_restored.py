@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.candidates.live import LiveSnapshot
-from placement.storage import changes, tables
-from placement.storage.changes import Kind
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
 from tests.functional.snapshot.comparing import assert_fresh, record, use, used
 from tests.functional.snapshot.test_feed import held_up, several_writers
 
@@ -58,7 +58,7 @@ def more_writes(database):
 
 
 def one_large_write(database):
-    database.write(lambda c: changes.record(c, range(1, 30), Kind.USAGE))
+    database.write(lambda c: change_feed.record(c, range(1, 30), Kind.USAGE))
 
 
 @pytest.mark.parametrize("since", [nothing, as_many_writes, more_writes, one_large_write])
@@ -112,11 +112,11 @@ def test_another_database_that_nobody_has_written_to_is_not_taken_for_this_one(
     """Both are new to Berth: OpenStack Placement has written all that they hold."""
     lanes = {tables.change_lanes: [], tables.provider_changes: []}
     restore(database, lanes)
-    database.write(lambda c: changes.lanes.open_lane(c))
+    database.write(lambda c: change_feed.feed_lanes.open_lane(c))
     live.current()
     use(database, 3)
     restore(database, lanes)
-    database.write(lambda c: changes.lanes.open_lane(c))
+    database.write(lambda c: change_feed.feed_lanes.open_lane(c))
 
     assert used(live) == 3
 

@@ -7,7 +7,7 @@ Follows: nothing
 import sqlalchemy as sa
 from alembic import op
 
-from placement.storage.schema import create_missing
+from placement.storage.schema_upgrade import create_missing
 from placement.storage.tables import REFERENCE_HEAD, reference_version
 
 revision = "0001"

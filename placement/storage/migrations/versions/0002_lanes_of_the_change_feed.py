@@ -7,8 +7,8 @@ Follows: 0001
 import sqlalchemy as sa
 from alembic import op
 
-from placement.storage import lanes
-from placement.storage.schema import keep_first_version
+from placement.storage import feed_lanes
+from placement.storage.schema_upgrade import keep_first_version
 from placement.storage.tables import change_lanes, provider_changes
 
 revision = "0002"
@@ -37,7 +37,7 @@ def upgrade() -> None:
     if missing:
         lane = provider_changes.c.lane
         connection.execute(
-            sa.update(provider_changes).where(lane == lanes.NO_LANE).values(lane=_BYGONE)
+            sa.update(provider_changes).where(lane == feed_lanes.NO_LANE).values(lane=_BYGONE)
         )
     indexes = {index["name"] for index in inspector.get_indexes(provider_changes.name)}
     for index in provider_changes.indexes:
@@ -46,4 +46,4 @@ def upgrade() -> None:
     change_lanes.create(connection, checkfirst=True)
     if connection.execute(sa.select(change_lanes.c.id)).first() is None:
         # its mark tells this database from others, though nothing is written yet
-        lanes.open_lane(connection)
+        feed_lanes.open_lane(connection)

@@ -11,7 +11,7 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.report import SchedulerReportClient
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from tests.functional.compute.maintenance.drivers import CONTESTS, INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY
 from virt.fake import MediumFakeDriver
@@ -73,7 +73,7 @@ class TestTheDatabase:
     @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
     def test_of_openstack_placement_that_was_never_taken_over(self, host, flags):
         connection = sqlite3.connect(host.folder / "placement.db")
-        for table in (schema.VERSION_TABLE, schema.FIRST_VERSION_TABLE):
+        for table in (schema_upgrade.VERSION_TABLE, schema_upgrade.FIRST_VERSION_TABLE):
             connection.execute(f"DROP TABLE {table}")
         connection.close()
         found = host.run("migrate_compute_inventory", *flags)

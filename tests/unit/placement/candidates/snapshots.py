@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.candidates import loading
-from placement.storage import schema, tables
+from placement.storage import schema_upgrade, tables
 from placement.storage.engine import Database, DatabaseSettings
 
 
@@ -76,8 +76,8 @@ class Clouds:
 @pytest.fixture
 def clouds():
     database = Database(DatabaseSettings("sqlite://"))
-    schema.sync(database)
-    schema.sync_standard_names(database)
+    schema_upgrade.sync(database)
+    schema_upgrade.sync_standard_names(database)
     yield Clouds(database)
     database.close()
 

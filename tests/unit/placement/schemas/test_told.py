@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from jsonschema.exceptions import best_match
 
-from placement.schemas.schema import Schema
+from placement.schemas.json_schema import Schema
 
 RECORD = {
     "type": "object",

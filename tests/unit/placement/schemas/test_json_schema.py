@@ -19,7 +19,7 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.schema import INTEGER, UUID, Schema, closed_object
+from placement.schemas.json_schema import INTEGER, UUID, Schema, closed_object
 
 A = "a0000000-0000-4000-8000-000000000001"
 FAMILIES = (

@@ -14,7 +14,7 @@ class TooManyValidations(Exception):
     """The maximum number of validations is running, and keystone is slow."""
 
 
-class Validations:
+class TokenValidations:
     """Limit on concurrent token validations, so that a slow keystone blocks some threads, not all.
 
     While keystone responds in time, a further validation waits for its turn. While keystone is

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
-from placement.http import content
+from placement.http import content_headers
 
 
 @pytest.mark.parametrize(
@@ -16,23 +16,23 @@ from placement.http import content
     ],
 )
 def test_content_that_is_declared_or_missing_is_readable(environ):
-    assert content.check_length(environ) is None
+    assert content_headers.check_length(environ) is None
 
 
 @pytest.mark.parametrize("declared", [{}, {"CONTENT_TYPE": ""}])
 def test_content_without_a_type_is_refused(declared):
     with pytest.raises(UnreadableContent, match="content-type header required"):
-        content.check_length({"CONTENT_LENGTH": "1", **declared})
+        content_headers.check_length({"CONTENT_LENGTH": "1", **declared})
 
 
 def test_a_length_that_is_no_integer_is_refused():
     with pytest.raises(UnreadableContent, match="content-length header must be an integer"):
-        content.check_length({"CONTENT_LENGTH": "much"})
+        content_headers.check_length({"CONTENT_LENGTH": "much"})
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
 def test_json_is_read_whatever_its_parameters(media_type):
-    assert content.check_is_json({"CONTENT_TYPE": media_type}) is None
+    assert content_headers.check_is_json({"CONTENT_TYPE": media_type}) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_json_is_read_whatever_its_parameters(media_type):
 )
 def test_other_media_types_are_not_supported(environ, named):
     with pytest.raises(UnsupportedMediaType) as refused:
-        content.check_is_json(environ)
+        content_headers.check_is_json(environ)
     assert refused.value.message == (
         f"The media type {named} is not supported, use application/json"
     )
@@ -59,7 +59,7 @@ def test_other_media_types_are_not_supported(environ, named):
 )
 def test_clients_that_take_json_are_served(accept):
     environ = {} if accept is None else {"HTTP_ACCEPT": accept}
-    assert content.check_accepts_json(environ) is None
+    assert content_headers.check_accepts_json(environ) is None
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_clients_that_take_json_are_served(accept):
 )
 def test_clients_that_do_not_take_json_are_refused(accept):
     with pytest.raises(NotAcceptable, match="Only application/json is provided"):
-        content.check_accepts_json({"HTTP_ACCEPT": accept})
+        content_headers.check_accepts_json({"HTTP_ACCEPT": accept})

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
-from placement.storage.lists import parts
+from placement.storage.list_parameters import parts
 
 #: MySQL has a stack for each statement, which many parts of a UNION use up
 _SELECTS_PER_STATEMENT = 200

@@ -15,15 +15,15 @@ Row = Mapping[str, object]
 
 
 @dataclasses.dataclass
-class Claimants:
-    """What :func:`Claimants.lock` found, and the statements that need it."""
+class LockedConsumers:
+    """What :func:`LockedConsumers.lock` found, and the statements that need it."""
 
     requests: Sequence[ConsumerRequest]
     stored: dict[str, Consumer]
     held: list[Entry]
 
     @classmethod
-    def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "Claimants":
+    def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "LockedConsumers":
         """Lock the consumers that exist, and read what they hold.
 
         Between the two statements somebody may create a consumer, which isn't locked then: LostRace

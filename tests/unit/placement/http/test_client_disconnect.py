@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from placement.http.client import client_left
+from placement.http.client_disconnect import client_left
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DBAPIError
 
-from placement.storage import changes, resource_classes, traits
+from placement.storage import change_feed, resource_classes, traits
 from placement.storage.dialects import DatabaseUnusable, schema_lock
 from placement.storage.engine import Connection, Database
 from placement.storage.tables import (
@@ -161,7 +161,7 @@ def sync_standard_names(database: Database) -> None:
 def _sync_names(connection: Connection) -> None:
     found = [resource_classes.sync(connection), traits.sync(connection)]
     if any(found):
-        changes.record_names(connection)
+        change_feed.record_names(connection)
 
 
 def differences(connection: Connection) -> list[str]:

@@ -8,7 +8,7 @@ is no longer answered.
 import enum
 from collections.abc import Mapping, Sequence
 
-from placement.schemas.schema import RESOURCE_CLASS_KEY, Json, Schema, closed_object
+from placement.schemas.json_schema import RESOURCE_CLASS_KEY, Json, Schema, closed_object
 
 
 class Bodiless(enum.Enum):

@@ -2,8 +2,8 @@
 
 Written inside the operation's own transaction, so that whoever reads the feed after a commit knows
 of everything that commit did. A reader's `Cursor` says how far it has read in each lane. Within a
-lane, places are given in commit order (see `placement.storage.lanes`): a row that isn't there yet
-is none that comes later, however long a commit takes, and whatever ids the database gives.
+lane, places are given in commit order (see `placement.storage.feed_lanes`): a row that isn't there
+yet is none that comes later, however long a commit takes, and whatever ids the database gives.
 
 Reading checks that the rows follow what was read before, one by one and by the mark of the write
 before. Where they don't – trimmed, restored, failed over to a copy without the last writes –, the
@@ -18,10 +18,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage import lanes
+from placement.storage import feed_lanes
+from placement.storage.compiled_select import CompiledSelect
 from placement.storage.engine import Connection, Database
-from placement.storage.lanes import NO_LANE
-from placement.storage.question import Question
+from placement.storage.feed_lanes import NO_LANE
 from placement.storage.tables import change_lanes, provider_changes, utcnow
 
 #: how many rows of the feed are kept, and after how many in one lane the rest is dropped
@@ -65,7 +65,7 @@ def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
     """
     if not kinds:
         return
-    stretch = lanes.take(connection, len(kinds))
+    stretch = feed_lanes.take(connection, len(kinds))
     now = utcnow()
     rows = [
         {
@@ -138,7 +138,7 @@ _SUMS: tuple[sa.ColumnElement[Any], ...] = (
     sa.func.sum(change_lanes.c.position),
     sa.func.sum(change_lanes.c.mark),
 )
-_TOTALS = Question(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
+_TOTALS = CompiledSelect(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
 
 
 def start(connection: Connection) -> Cursor:

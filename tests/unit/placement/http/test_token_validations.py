@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from placement.http.validations import SLOW, TooManyValidations, Validations
+from placement.http.token_validations import SLOW, TokenValidations, TooManyValidations
 
 
 class Clock:
@@ -21,7 +21,7 @@ def clock():
 
 
 def test_as_many_as_may_be_are_under_way(clock):
-    validations = Validations(2, clock)
+    validations = TokenValidations(2, clock)
     with validations.one(), validations.one():
         clock.now += SLOW
         with pytest.raises(TooManyValidations), validations.one():
@@ -31,7 +31,7 @@ def test_as_many_as_may_be_are_under_way(clock):
 
 
 def test_nobody_waits_behind_a_slow_one(clock):
-    validations = Validations(1, clock)
+    validations = TokenValidations(1, clock)
     with validations.one():
         clock.now += SLOW + 1
     with validations.one(), pytest.raises(TooManyValidations), validations.one():
@@ -39,7 +39,7 @@ def test_nobody_waits_behind_a_slow_one(clock):
 
 
 def test_when_keystone_is_quick_again_others_wait_again(clock):
-    validations = Validations(1, clock)
+    validations = TokenValidations(1, clock)
     with validations.one():
         clock.now += SLOW + 1
     with validations.one():
@@ -60,7 +60,7 @@ def test_when_keystone_is_quick_again_others_wait_again(clock):
 
 
 def test_one_that_failed_is_under_way_no_more(clock):
-    validations = Validations(1, clock)
+    validations = TokenValidations(1, clock)
     with pytest.raises(KeyError), validations.one():
         raise KeyError
     with validations.one():

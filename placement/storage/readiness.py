@@ -5,7 +5,7 @@ import logging
 from sqlalchemy.exc import DBAPIError
 
 from placement.errors import DatabaseUnavailable
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.dialects import DatabaseUnusable
 from placement.storage.engine import Database
 from placement.storage.outages import refusal_of
@@ -43,24 +43,24 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
     if sync:
-        schema.sync(database)
-    elif schema.version(database) is None:
+        schema_upgrade.sync(database)
+    elif schema_upgrade.version(database) is None:
         # Of a database of OpenStack Placement all could be read, and nothing written.
         raise DatabaseUnusable(
             "The database hasn't the schema of this service: run placement-manage db sync."
         )
-    elif schema.is_behind(database):
+    elif schema_upgrade.is_behind(database):
         raise DatabaseUnusable(
             "The database has the schema of an earlier version: run placement-manage db sync."
         )
     if store_standard_names:
-        schema.sync_standard_names(database)
+        schema_upgrade.sync_standard_names(database)
 
 
 def _prepare_late(database: Database, sync: bool, store_standard_names: bool) -> None:
     """It can turn out to be another one's: a request can't be told more than that it is away."""
     try:
         _prepare(database, sync, store_standard_names)
-    except (DatabaseUnusable, schema.SchemaDiffers) as error:
+    except (DatabaseUnusable, schema_upgrade.SchemaDiffers) as error:
         LOG.error("%s", error)
         raise DatabaseUnavailable() from error

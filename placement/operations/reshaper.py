@@ -10,10 +10,10 @@ from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import Node
 from placement.errors import GenerationConflict, InventoryInUse, ReshapedProviderUnknown
 from placement.operations.allocations import refuse_unknown_providers
-from placement.operations.claimants import Claimants
-from placement.storage import allocations, changes, inventories, providers
+from placement.operations.locked_consumers import LockedConsumers
+from placement.storage import allocations, change_feed, inventories, providers
 from placement.storage import resource_classes as classes
-from placement.storage.changes import Kind
+from placement.storage.change_feed import Kind
 from placement.storage.engine import TRIES, Connection, Database
 
 #: what a provider is to offer, by class name, and the generation the caller knows
@@ -35,41 +35,41 @@ def reshape(
     """
 
     def run(connection: Connection) -> None:
-        claimants = Claimants.lock(connection, requests)
+        locked = LockedConsumers.lock(connection, requests)
         named = set(stocks) | {uuid for request in requests for uuid in request.allocations}
-        nodes = providers.lock(connection, named, claimants.provider_ids())
+        nodes = providers.lock(connection, named, locked.provider_ids())
         _check_generations(stocks, nodes)
-        claimants.check_generations()
+        locked.check_generations()
         refuse_unknown_providers(requests, nodes)
         for _, stock in stocks.values():
             refuse_no_number(stock.values())
 
         new_names = dict.fromkeys(name for _, stock in stocks.values() for name in stock)
-        class_ids = classes.ids_to_store(connection, [*new_names, *claimants.class_names()])
+        class_ids = classes.ids_to_store(connection, [*new_names, *locked.class_names()])
         new = {
             (nodes[uuid].id, class_ids[name]): inventory
             for uuid, (_, stock) in stocks.items()
             for name, inventory in stock.items()
         }
-        entries = claimants.entries(nodes, class_ids)
+        entries = locked.entries(nodes, class_ids)
         if entries:
             stocked = {entry.provider_id for entry in entries}
             wanted = {entry.class_id for entry in entries}
             old = inventories.slots(connection, stocked, wanted)
-            with claimants.refusing(connection):
+            with locked.refusing(connection):
                 allocation.check(
                     entries,
                     old | _only(new, stocked, wanted),
-                    allocations.usages(connection, stocked, wanted, claimants.uuids),
+                    allocations.usages(connection, stocked, wanted, locked.uuids),
                     classes.names_of(connection, wanted),
                     {node.id: node.uuid for node in nodes.values()},
                 )
-        claimants.save(connection, entries)
+        locked.save(connection, entries)
         _refuse_in_use(connection, stocks, nodes, new)
         classes.keep(connection, {class_id for _, class_id in new})
         inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)
         providers.bump_by(connection, _steps(stocks, nodes, entries))
-        _record(connection, stocks, nodes, _touched(claimants, entries))
+        _record(connection, stocks, nodes, _touched(locked, entries))
 
     database.write(run, tries)
 
@@ -126,8 +126,8 @@ def _steps(
     return dict(steps)
 
 
-def _touched(claimants: Claimants, entries: list[allocation.Entry]) -> set[int]:
-    return claimants.provider_ids() | {entry.provider_id for entry in entries}
+def _touched(locked: LockedConsumers, entries: list[allocation.Entry]) -> set[int]:
+    return locked.provider_ids() | {entry.provider_id for entry in entries}
 
 
 def _record(
@@ -140,4 +140,4 @@ def _record(
     for uuid in stocks:
         node_id = nodes[uuid].id
         kinds[node_id] = kinds.get(node_id, Kind(0)) | Kind.INVENTORY
-    changes.record_each(connection, kinds)
+    change_feed.record_each(connection, kinds)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 Rows = list[tuple[Any, ...]]
 
 
-class Question:
+class CompiledSelect:
     """A SELECT that is compiled once for each kind of database.
 
     :param statement: its parameters are plain values, none of them a list

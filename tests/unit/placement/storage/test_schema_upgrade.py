@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import schema
+from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import (
     REFERENCE_HEAD,
@@ -37,7 +37,7 @@ def made_by_the_reference(database, change=lambda table: None):
 
 def differences(database):
     with database.engine.connect() as connection:
-        return schema.differences(connection)
+        return schema_upgrade.differences(connection)
 
 
 def tables(database):
@@ -47,8 +47,8 @@ def tables(database):
 OURS = {
     change_lanes.name,
     provider_changes.name,
-    schema.VERSION_TABLE,
-    schema.FIRST_VERSION_TABLE,
+    schema_upgrade.VERSION_TABLE,
+    schema_upgrade.FIRST_VERSION_TABLE,
 }
 
 
@@ -57,34 +57,37 @@ def test_an_empty_database_has_no_differences(database):
 
 
 def test_an_empty_database_gets_all_tables(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     assert tables(database) == set(metadata.tables) | OURS
 
 
 def test_a_new_database_is_at_the_reference_s_head(database):
-    schema.sync(database)
-    assert schema.reference_revision(database) == REFERENCE_HEAD
+    schema_upgrade.sync(database)
+    assert schema_upgrade.reference_revision(database) == REFERENCE_HEAD
 
 
 def test_a_synced_database_has_no_differences(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     assert differences(database) == []
 
 
 def test_syncing_again_changes_nothing(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     before = sa.inspect(database.engine).get_columns("consumers")
-    schema.sync(database)
+    schema_upgrade.sync(database)
     assert str(sa.inspect(database.engine).get_columns("consumers")) == str(before)
 
 
 def test_an_untouched_database_has_no_revision(database):
-    assert (schema.version(database), schema.reference_revision(database)) == (None, None)
+    assert (schema_upgrade.version(database), schema_upgrade.reference_revision(database)) == (
+        None,
+        None,
+    )
 
 
 def test_our_own_history_has_its_own_revision(database):
-    schema.sync(database)
-    assert schema.version(database) == "0002"
+    schema_upgrade.sync(database)
+    assert schema_upgrade.version(database) == "0002"
 
 
 def test_the_reference_s_database_has_no_differences(database):
@@ -96,7 +99,7 @@ def test_the_reference_s_database_is_taken_over_with_its_tables_as_they_are(data
     made_by_the_reference(database)
     with database.engine.connect() as connection:
         before = master(connection)
-    schema.sync(database)
+    schema_upgrade.sync(database)
     with database.engine.connect() as connection:
         after = master(connection)
     assert {name: after[name] for name in before} == before
@@ -114,8 +117,8 @@ def test_rows_of_a_database_that_is_taken_over_stay(database):
     made_by_the_reference(database)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("INSERT INTO traits (name) VALUES ('CUSTOM_KEPT')")
-    schema.sync(database)
-    schema.sync_standard_names(database)
+    schema_upgrade.sync(database)
+    schema_upgrade.sync_standard_names(database)
     with database.engine.connect() as connection:
         kept = connection.exec_driver_sql("SELECT name FROM traits WHERE id = 1").scalar()
     assert kept == "CUSTOM_KEPT"
@@ -156,11 +159,11 @@ def test_a_schema_whose_creation_was_interrupted_is_completed(database):
         connection.exec_driver_sql("DROP TABLE resource_provider_aggregates")
         connection.exec_driver_sql("DROP INDEX allocations_consumer_id_idx")
         connection.exec_driver_sql("DELETE FROM alembic_version")
-    schema.sync(database)
+    schema_upgrade.sync(database)
     assert tables(database) == set(metadata.tables) | OURS
     indexes = sa.inspect(database.engine).get_indexes("allocations")
     assert "allocations_consumer_id_idx" in {index["name"] for index in indexes}
-    assert schema.reference_revision(database) == REFERENCE_HEAD
+    assert schema_upgrade.reference_revision(database) == REFERENCE_HEAD
 
 
 def without_index(table, name):
@@ -269,8 +272,8 @@ def test_a_column_too_few_or_too_many_is_named(database, statement, line):
 
 def test_a_database_that_differs_is_not_taken_over(database):
     made_by_the_reference(database, without_keys("consumers"))
-    with pytest.raises(schema.SchemaDiffers):
-        schema.sync(database)
+    with pytest.raises(schema_upgrade.SchemaDiffers):
+        schema_upgrade.sync(database)
     assert tables(database) & OURS == set()
 
 
@@ -280,8 +283,8 @@ def test_all_differences_are_listed_a_line_each(database):
         with_type("traits", "name", sa.Integer())(table)
 
     made_by_the_reference(database, both)
-    with pytest.raises(schema.SchemaDiffers) as refused:
-        schema.sync(database)
+    with pytest.raises(schema_upgrade.SchemaDiffers) as refused:
+        schema_upgrade.sync(database)
     assert str(refused.value).splitlines() == [
         "The database can't be taken over, its schema differs:",
         "  consumers: no unique key on uuid",
@@ -302,15 +305,15 @@ def test_a_column_without_a_length_is_as_good_as_one_with(database):
 
 
 def test_the_head_can_be_stamped(database):
-    schema.stamp(database, "head")
-    assert schema.reference_revision(database) == REFERENCE_HEAD
+    schema_upgrade.stamp(database, "head")
+    assert schema_upgrade.reference_revision(database) == REFERENCE_HEAD
 
 
 def test_standard_names_are_stored_once(database):
-    schema.sync(database)
+    schema_upgrade.sync(database)
     counts = []
     for _ in range(2):
-        schema.sync_standard_names(database)
+        schema_upgrade.sync_standard_names(database)
         with database.engine.connect() as connection:
             counts.append(
                 [
@@ -322,8 +325,8 @@ def test_standard_names_are_stored_once(database):
 
 
 def test_standard_classes_have_their_index_as_id(database):
-    schema.sync(database)
-    schema.sync_standard_names(database)
+    schema_upgrade.sync(database)
+    schema_upgrade.sync_standard_names(database)
     with database.engine.connect() as connection:
         found = connection.exec_driver_sql(
             "SELECT id, name FROM resource_classes WHERE id IN (0, 10) ORDER BY id"
