@@ -1,4 +1,4 @@
-"""The composition root: everything is made and joined here, nothing anywhere else."""
+"""The composition root: the only module that creates the service's parts and connects them."""
 
 import dataclasses
 import logging
@@ -24,32 +24,33 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """A service at work."""
+    """A started service and the parts that must be closed."""
 
     application: WSGIApplication
     database: Database
     snapshot: LiveSnapshot
 
     def close(self) -> None:
-        """Close its connections to the database; it opens new ones if it is asked again."""
+        """Close the connections to the database; a later request opens new ones."""
         self.snapshot.rest()
         self.database.close()
 
 
 def create_app(conf: cfg.ConfigOpts, wait: bool = True) -> WSGIApplication:
-    """The service as a WSGI application, from its configuration alone; see `start`."""
+    """Return the service as a WSGI application; see `start` for parameters and errors."""
     return start(conf, wait=wait).application
 
 
 def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True) -> Running:
-    """The service, from its configuration alone, for those who also end it.
+    """Start the service from its configuration, for callers that also close it.
 
-    Brings the schema up to date if `[placement_database]sync_on_startup` says so, and stores the
-    standard resource classes and traits unless told not to. Raises SchemaDiffers or
-    DatabaseUnusable when the database can't be used.
+    Brings the schema up to date if `[placement_database]sync_on_startup` is set. Raises
+    SchemaDiffers or DatabaseUnusable if the database can't be used.
 
-    :param wait: whether to wait for a database that is away, as long as the options say. If not,
-        the service starts without it, and requests are told so until it is there
+    :param store_standard_names: whether to store missing standard resource classes and traits
+    :param wait: whether to wait for an unreachable database, as long as `max_retries` and
+        `retry_interval` say. If not, the service starts without the database, and requests get 503
+        until the database can be reached
     """
     policy = Policy(conf)
     database = open_database(conf, store_standard_names, wait)
@@ -62,14 +63,14 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
 def open_database(
     conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True
 ) -> Database:
-    """The configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable.
+    """Return the configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable.
 
-    Without `wait`, a database that is away is made ready when it is there, by whoever is first to
-    use it then.
+    Without `wait`, an unreachable database is prepared later, by the first transaction that
+    reaches it. For the other parameters see `start`.
     """
     options = conf.placement_database
     if options.slave_connection:
-        LOG.info("[placement_database]slave_connection isn't used: replicas may be behind.")
+        LOG.info("[placement_database]slave_connection isn't used: replicas may be outdated.")
     database = Database(DatabaseSettings.of(options))
     prepare = readiness.make_ready if wait else readiness.make_ready_when_there
     prepare(database, options.sync_on_startup, store_standard_names)
@@ -77,10 +78,10 @@ def open_database(
 
 
 def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """The application in its middleware, innermost first (rest-api.md 1.11)."""
+    """Wrap the application in its middleware, innermost first (rest-api.md 1.11)."""
     application = FaultWrapper(application)
     application = Identification(application)
-    # and once more: authentication may fail unexpectedly, too
+    # a second fault wrapper, because authentication may fail unexpectedly, too
     application = FaultWrapper(authenticated(application, conf))
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)

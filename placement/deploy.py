@@ -1,4 +1,4 @@
-"""The factory that other programs embed the service by (rest-api.md 7.5)."""
+"""The factory for programs that embed the service (rest-api.md 7.5)."""
 
 from oslo_config import cfg
 
@@ -7,11 +7,13 @@ from placement.http.environ import WSGIApplication
 
 
 def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> WSGIApplication:
-    """The service as a WSGI application, from a configuration that is ready.
+    """Return the service as a WSGI application.
 
-    Initialises policy, then brings the schema up to date if `[placement_database]sync_on_startup`
-    says so, then stores the standard traits and resource classes.
+    Initialises policy, brings the schema up to date if `[placement_database]sync_on_startup` is
+    set, and stores the standard traits and resource classes. Raises SchemaDiffers or
+    DatabaseUnusable.
 
-    :param project_name: ignored; there for callers of OpenStack Placement's factory
+    :param config: a configuration whose options are registered and whose files are read
+    :param project_name: ignored; accepted because OpenStack Placement's factory has it
     """
     return create_app(config)

@@ -1,24 +1,24 @@
-"""Every refusal Berth can give, each knowing its HTTP status and error code (rest-api.md 1.6, 1.7).
+"""The errors that Berth returns, each with its HTTP status and error code (rest-api.md 1.6, 1.7).
 
 ::
 
     PlacementError
     ├── BadRequest                  400
-    │   ├── ValueNotStorable        SQLite keeps any value, the others don't
-    │   ├── TooMuchAtOnce           more than fits into one statement
-    │   ├── UnreadableContent
-    │   ├── UnreadableRequest       what isn't HTTP
+    │   ├── ValueNotStorable        a value that the database can't store
+    │   ├── TooMuchAtOnce           more values than fit into one statement
+    │   ├── UnreadableContent       headers that don't describe the content
+    │   ├── UnreadableRequest       not valid HTTP
     │   ├── MalformedJSON
     │   ├── SchemaMismatch
     │   ├── BadQuery
     │   ├── BadQueryValue
     │   ├── DuplicateKey            a parameter that may be given only once
     │   ├── MissingValue            a parameter that must be given
-    │   ├── ObjectRefused           a provider can't be created or saved like this
-    │   ├── InvalidCapacity         an inventory that offers nothing
-    │   ├── StandardNameFixed       a standard class or trait can't be changed
+    │   ├── ObjectRefused           a provider with an invalid name or parent
+    │   ├── InvalidCapacity         an inventory without capacity
+    │   ├── StandardNameFixed       a change of a standard class or trait
     │   ├── UnknownTraits
-    │   ├── InventoryMissing        an update of an inventory that isn't there
+    │   ├── InventoryMissing        an update of an inventory that doesn't exist
     │   └── UnknownProviderNamed    a body names a provider that doesn't exist
     │       └── ReshapedProviderUnknown
     ├── Forbidden                   403
@@ -32,7 +32,7 @@
     ├── Conflict                    409
     │   ├── ConcurrentUpdate
     │   │   ├── GenerationConflict      the caller's generation is not the stored one
-    │   │   ├── LostRace                others came first, however often it was tried
+    │   │   ├── LostRace                other writers changed the data on every attempt
     │   │   └── InventoryExists
     │   ├── DuplicateName
     │   ├── InventoryInUse
@@ -42,7 +42,7 @@
     │   ├── ResourceClassInUse
     │   ├── TraitInUse
     │   └── AllocationRefused
-    │       ├── InvalidInventory        no inventory to take from
+    │       ├── InvalidInventory        the provider has no such inventory
     │       ├── ConstraintViolated      min_unit, max_unit, step_size
     │       └── CapacityExceeded
     ├── BodyTooLong                 413
@@ -51,13 +51,13 @@
     ├── TransferNotImplemented      501
     ├── ServerBusy                  503
     ├── DatabaseUnavailable         503
-    │   └── OutcomeUnknown          the connection broke while a change was stored
-    ├── SearchUnfinished            503, a search for candidates that ran into a bound
-    ├── SearchAbandoned             503, nobody waits for the answer
+    │   └── OutcomeUnknown          the connection was lost during the commit
+    ├── SearchUnfinished            503, a search for candidates reached a limit
+    ├── SearchAbandoned             503, the client closed its connection
     └── StorageFull                 507
 
-Operations and rules raise them; one place renders them (:mod:`placement.http.error_body`). A
-handler that words an error differently from its own text says so with :func:`worded`.
+Operations and rules raise these errors; :mod:`placement.http.error_body` renders them. A handler
+uses :func:`worded` to replace an error's own text.
 """
 
 import functools
@@ -68,13 +68,17 @@ UNDEFINED = "placement.undefined_code"
 
 
 class PlacementError(Exception):
-    """A refusal with an HTTP meaning. Made from a ready text or from the facts its `text` names."""
+    """An error with an HTTP status.
+
+    :param message: the text for the client; None: `text`, formatted with `facts`
+    :param facts: values for the fields of `text`
+    """
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal Server Error"
     code: ClassVar[str] = UNDEFINED
     text: ClassVar[str] = ""
-    #: whether the answer names the microversion in `vary` (rest-api.md 1.9)
+    #: whether the response names the microversion's header in `vary` (rest-api.md 1.9)
     vary: ClassVar[bool] = True
 
     def __init__(self, message: str | None = None, **facts: Any) -> None:
@@ -99,13 +103,13 @@ class MalformedJSON(BadRequest):
 
 
 class UnreadableContent(BadRequest):
-    """The request's headers don't say properly what it carries."""
+    """Content-Length or Content-Type is missing, invalid or contradicts the content."""
 
     vary = False
 
 
 class UnreadableRequest(BadRequest):
-    """What came over the connection is no request; `placement-api` refuses it."""
+    """The bytes from the connection aren't an HTTP request; `placement-api` rejects them."""
 
     text = "The request can't be read: {why}."
 
@@ -205,7 +209,7 @@ class MethodNotAllowed(PlacementError):
 
     def __init__(self, message: str | None = None, allow: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        #: what is allowed, if the answer is to say so
+        #: methods for the header `Allow`; empty: no such header
         self.allow = allow
 
 
@@ -234,21 +238,21 @@ class TransferNotImplemented(PlacementError):
 
 
 class ServerBusy(PlacementError):
-    """Too many requests wait for a thread already. This one changed nothing."""
+    """Too many requests wait for a thread. This request changed nothing."""
 
     status, title = 503, "Service Unavailable"
     text = "Too many requests wait to be answered. Nothing was changed."
 
 
 class DatabaseUnavailable(PlacementError):
-    """The database can't be asked, or not soon enough. The request changed nothing."""
+    """The database can't be reached, or not in time. The request changed nothing."""
 
     status, title = 503, "Service Unavailable"
     text = "The database is not available. Nothing was changed."
 
 
 class OutcomeUnknown(DatabaseUnavailable):
-    """Nobody knows whether the change happened: what it would have changed must be looked at."""
+    """The commit's result is unknown: the client must read the data to find out."""
 
     text = (
         "The connection to the database was lost while the change was stored. "
@@ -257,7 +261,7 @@ class OutcomeUnknown(DatabaseUnavailable):
 
 
 class SearchUnfinished(PlacementError):
-    """A search for candidates ran into a bound. Whether there are any isn't known."""
+    """A search for candidates reached a limit, and it is unknown whether candidates exist."""
 
     status, title = 503, "Service Unavailable"
     code = "berth.search_unfinished"
@@ -268,7 +272,7 @@ class SearchUnfinished(PlacementError):
 
 
 class SearchAbandoned(PlacementError):
-    """The client left before its search was finished."""
+    """The client closed its connection before its search was finished."""
 
     status, title = 503, "Service Unavailable"
     code = "berth.search_abandoned"
@@ -276,7 +280,7 @@ class SearchAbandoned(PlacementError):
 
 
 class StorageFull(PlacementError):
-    """The database has no room for what the request would have stored."""
+    """The database has no space for the data of the request."""
 
     status, title = 507, "Insufficient Storage"
     text = "The database has no space left. Nothing was changed."
@@ -337,7 +341,7 @@ class TraitInUse(Conflict):
 
 
 class AllocationRefused(Conflict):
-    """The inventories can't give what an allocation asks."""
+    """The inventories can't satisfy the requested allocation."""
 
 
 class InvalidInventory(AllocationRefused):
@@ -362,9 +366,11 @@ Wording = tuple[type[PlacementError], type[PlacementError], str]
 
 
 def worded(*wordings: Wording) -> Callable:
-    """Let a handler word errors its own way: `(raised, answered, text)`, first match wins.
+    """Return a decorator that replaces errors which a handler raises.
 
-    `text` may use `{error}` (the raised error's own text) and the route's parameters.
+    :param wordings: `(raised, answered, text)`: an error of class `raised` becomes an error of
+        class `answered` with `text`; the first match applies. `text` may contain `{error}` (the
+        raised error's own text) and the parameters of the route
     """
 
     def decorate(handler: Callable) -> Callable:

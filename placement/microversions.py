@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 SERVICE_TYPE = "placement"
 
-#: every version with what a client sees change
+#: every version, and what it changes for clients
 HISTORY: dict[Version, str] = {
     (1, 0): "providers, inventories, allocations, usages",
     (1, 1): "aggregates of a provider",
@@ -66,7 +66,7 @@ _NAMES = [f"{major}.{minor}" for major, minor in HISTORY]
 
 
 class UnacceptableVersion(NotAcceptable):
-    """The request names a version that is not served; the answer says which are."""
+    """The requested version isn't served; the response names the oldest and newest version."""
 
     text = "Invalid microversion: {why}"
 
@@ -76,16 +76,16 @@ class UnreadableVersion(BadRequest):
 
 
 def name(version: Version) -> str:
-    """The version as it is written in headers: `1.39`."""
+    """Return the version as headers have it, such as `1.39`."""
     return f"{version[0]}.{version[1]}"
 
 
 @functools.lru_cache(maxsize=256)
 def negotiate(header: str | None) -> Version:
-    """Read the `OpenStack-API-Version` header (or None when there was none).
+    """Return the version that the `OpenStack-API-Version` header requests; OLDEST without one.
 
-    Raises UnreadableVersion when its version for this service can't be read and
-    UnacceptableVersion when that version isn't served.
+    Raises UnreadableVersion if the version for this service can't be parsed and
+    UnacceptableVersion if that version isn't served.
     """
     if header is None:
         return OLDEST
@@ -100,5 +100,5 @@ def negotiate(header: str | None) -> Version:
 
 
 def pick(table: Mapping[Version, T], version: Version) -> T:
-    """The entry of the newest key not above `version`: how schemas and handlers are versioned."""
+    """Return the table's entry for `version`: the entry of the newest key not above it."""
     return table[max(key for key in table if key <= version)]

@@ -22,12 +22,15 @@ from placement.microversions import Version
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """A method of a path from a microversion on; the newest that the version has applies.
+    """A method of a path, from a microversion on.
+
+    If a path has several endpoints with the same method, the newest one that exists in the
+    request's version is called.
 
     :param reads: whether the request's content must be JSON
-    :param answers: whether the answer is JSON, which the client must accept
-    :param content_first: whether content is looked at before the microversion
-    :param before: status of the endpoint for versions that don't have it yet
+    :param answers: whether the response is JSON, which the client must accept
+    :param content_first: whether the content type is checked before the microversion
+    :param before: status of the response to versions older than `since`
     """
 
     method: str
@@ -40,28 +43,28 @@ class Endpoint:
 
 
 def get(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
-    """GET of something with a body."""
+    """Declare GET, with a JSON body in the response."""
     return Endpoint("GET", handler, since, answers=True, **rules)
 
 
 def post(handler: Callable[..., Any], since: Version = (1, 0)) -> Endpoint:
-    """POST of a body."""
+    """Declare POST, with a JSON body in the request."""
     return Endpoint("POST", handler, since, reads=True)
 
 
 def put(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
-    """PUT of a body."""
+    """Declare PUT, with a JSON body in the request."""
     return Endpoint("PUT", handler, since, reads=True, **rules)
 
 
 def delete(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
-    """DELETE."""
+    """Declare DELETE, without a body."""
     return Endpoint("DELETE", handler, since, **rules)
 
 
 _PROVIDER = "/resource_providers/<uuid>"
 
-#: by path, in the order in which `Allow` names the methods
+#: endpoints by path, in the order in which the header `Allow` names the methods
 ROUTES: dict[str, tuple[Endpoint, ...]] = {
     "/": (Endpoint("GET", root.discover),),
     "/resource_classes": (

@@ -29,7 +29,7 @@ GROUPS = (
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
 )
 
-#: what browsers may send and see unless the operator says otherwise (rest-api.md 1.11)
+#: defaults for the headers and methods that browsers may use (rest-api.md 1.11)
 CORS_DEFAULTS = {
     "allow_headers": [
         "X-Auth-Token",
@@ -55,18 +55,21 @@ Overrides = Mapping[tuple[str | None, str], Any]
 
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
-    """All option groups, as the `oslo.config.opts` entry point wants them."""
+    """Return all option groups; this is the entry point in `oslo.config.opts`."""
     return [(group or "DEFAULT", list(options)) for group, options in GROUPS]
 
 
 def set_library_defaults() -> None:
-    """Set our defaults of other libraries' options, as the `oslo.config.opts.defaults` entry point
-    wants it: for the whole process, which only writes a sample of the configuration."""
+    """Set Berth's defaults for options of other libraries, in the whole process.
+
+    This is the entry point in `oslo.config.opts.defaults`; a process that calls it only writes a
+    sample configuration.
+    """
     cors.set_defaults(**CORS_DEFAULTS)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the service's options on `conf`; doing it twice does no harm."""
+    """Register the service's options on `conf`; repeated calls are harmless."""
     for group, options in GROUPS:
         conf.register_opts(options, group=group)
     for name, value in CORS_DEFAULTS.items():
@@ -81,12 +84,14 @@ def load(
     environ: bool = True,
     overrides: Overrides | None = None,
 ) -> cfg.ConfigOpts:
-    """Read the configuration; environment wins over files, files over defaults.
+    """Read the configuration; the environment overrides files, and files override defaults.
+
+    Raises cfg.Error.
 
     :param argv: command line arguments (`--config-file`, `--config-dir`, logging options)
-    :param files: exactly these files; None: the places of rest-api.md 7.1
+    :param files: the files to read; None: search the places of rest-api.md 7.1
     :param environ: whether `OS_<GROUP>__<OPTION>` variables are read
-    :param overrides: `{(group or None, option): value}`, stronger than all else
+    :param overrides: `{(group or None, option): value}`, which override everything else
     """
     conf = cfg.ConfigOpts()
     register(conf)
@@ -104,9 +109,9 @@ def load(
 
 
 def files_for_wsgi(environ: Mapping[str, str] = os.environ) -> list[str] | None:
-    """The file a WSGI server's process must read: `$OS_PLACEMENT_CONFIG_DIR/placement.conf`.
+    """Return the file that a WSGI process must read: `$OS_PLACEMENT_CONFIG_DIR/placement.conf`.
 
-    None when the variable isn't set, so that the usual places are searched.
+    Without the variable, return None: the usual places are searched.
     """
     folder = environ.get("OS_PLACEMENT_CONFIG_DIR")
     return [os.path.join(folder, "placement.conf")] if folder else None

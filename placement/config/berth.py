@@ -1,4 +1,4 @@
-"""Options of group [berth]: what OpenStack Placement has no option for."""
+"""Options of group [berth], which OpenStack Placement doesn't have."""
 
 from oslo_config import cfg
 
@@ -6,53 +6,56 @@ OPTIONS = [
     cfg.ListOpt(
         "noauth2_admin_roles",
         default=["admin"],
-        help="Roles of the user `admin` with auth_strategy noauth2 when a request names none. "
-        "OpenStack Placement knows only `admin`; add `service` to let that token reshape.",
+        help="Roles of the user `admin` with auth_strategy noauth2 if a request names no roles. "
+        "OpenStack Placement has only `admin`; add `service` to let that user reshape.",
     ),
     cfg.FloatOpt(
         "snapshot_audit_interval",
         default=60,
         min=0,
-        help="Seconds: what a search for allocation candidates is answered from was compared with "
-        "the tables no longer ago, to notice writers that aren't Berth. Workers compare beside the "
-        "requests, and before an answer where that comes too late; 0: never.",
+        help="Searches for allocation candidates read a snapshot in memory. Each worker compares "
+        "its snapshot with the tables at least every so many seconds, to notice changes by "
+        "writers other than Berth. It compares in the background, or before it answers a search "
+        "if the last comparison is older than this. 0: never.",
     ),
     cfg.FloatOpt(
         "search_time_limit",
         default=10,
         min=0,
-        help="Seconds that a search for allocation candidates may take; 0: any time. Then it "
-        "answers what it has found if the request has a limit, and 503 if it has none or nothing "
-        "was found. The searches of one worker share a processor.",
+        help="Seconds that a search for allocation candidates may take; 0: no limit. After this "
+        "time the response has the candidates found so far if the request has a limit; it is 503 "
+        "if the request has no limit or nothing was found. The searches of one worker share a "
+        "processor.",
     ),
     cfg.IntOpt(
         "search_memory_limit",
         default=128,
         min=0,
-        help="MiB that the candidates of one search may take, about as much as they take in the "
-        "answer; 0: any size. Then it answers as it does when its time is over. With the default, "
-        "one search adds some 200 MiB to a worker at most, and four at once 650.",
+        help="MiB that the candidates of one search may take, about as much as in the response; "
+        "0: no limit. A search that reaches this limit ends as with search_time_limit. With the "
+        "default, one search adds at most about 200 MiB to a worker's memory, and four concurrent "
+        "searches 650 MiB.",
     ),
     cfg.BoolOpt(
         "log_request_cost",
         default=False,
-        help="Beside the line of `placement.requestlog`, log a line for each request by "
-        "`placement.requestcost`: its duration in milliseconds and its number of SQL statements. "
-        "JSON logs have them anyway.",
+        help="Besides the line of the logger `placement.requestlog`, log a line of "
+        "`placement.requestcost` for each request, with its duration in milliseconds and its "
+        "number of SQL statements. JSON logs always have these values.",
     ),
     cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,
         min=1024,
-        help="The longest body of a request, in bytes; a longer one is refused with 413. The "
-        "default takes a reshape that moves some 100,000 consumers.",
+        help="The longest body of a request, in bytes; the response to a longer one is 413. The "
+        "default is enough for a reshape that moves about 100,000 consumers.",
     ),
     cfg.IntOpt(
         "token_validations",
         default=2,
         min=1,
         help="With auth_strategy keystone, how many requests of a process may wait for keystone to "
-        "validate a token; fewer than it has threads. While keystone is slow, others that need it "
-        "are answered 503 at once, and those whose token is known go on.",
+        "validate a token; use fewer than the process has threads. While keystone is slow, further "
+        "requests that need it get 503 at once, and requests with a cached token go on.",
     ),
 ]

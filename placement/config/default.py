@@ -10,7 +10,7 @@ OPTIONS = [
         "pybasedir",
         default=os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")),
         sample_default="<where the package is installed>",
-        help="Base of the paths below; kept for deployed files.",
+        help="Base of state_path; kept for existing configuration files.",
     ),
     cfg.StrOpt("state_path", default="$pybasedir", help="Directory for state that outlives a run."),
     cfg.BoolOpt("log_options", default=True, help="Log all option values at DEBUG on start."),

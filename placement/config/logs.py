@@ -1,4 +1,4 @@
-"""Logging of processes that are ours: oslo.log's, with one line for each message."""
+"""Logging with oslo.log, one line for each message."""
 
 import logging
 import re
@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
-#: what ends a line, moves the cursor or colours the screen, in some terminal or log viewer
+#: characters that end a line or control the screen, in some terminal or log viewer
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def set_up(conf: cfg.ConfigOpts, project: str) -> None:
-    """Log as the options say, and nothing that a client sent as a line of its own."""
+    """Set up oslo.log from the options, and escape control characters in messages.
+
+    Without the escapes, text from a client could forge lines of the log.
+    """
     oslo_log.setup(conf, project)
     for handler in _handlers():
         handler.addFilter(_one_line)
 
 
 def let_go() -> None:
-    """Close the log files; who logs next opens them again.
+    """Close the log files; the next message opens them again.
 
-    For a process that goes on for long and logs hardly ever: after a rotation it would hold the
-    old file, and so would those that it starts.
+    This is for a process that lives long and rarely logs. Otherwise that process, and the processes
+    that it starts, would keep an old file open after a rotation.
     """
     for handler in _handlers():
         if isinstance(handler, logging.FileHandler) and handler.stream is not None:
@@ -35,7 +38,7 @@ def let_go() -> None:
 
 
 def escaped(text: str) -> str:
-    """The text with control characters written out, such as `\\n`."""
+    """Return the text with control characters as escapes, such as `\\n`."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -8,28 +8,28 @@ OPTIONS = [
     cfg.BoolOpt(
         "randomize_allocation_candidates",
         default=False,
-        help="With `limit`, answer a random sample of the candidates instead of the first ones.",
+        help="With `limit`, return a random sample of the candidates instead of the first ones.",
     ),
     cfg.StrOpt(
         "incomplete_consumer_project_id",
         default=NIL_UUID,
-        help="Project of consumers written by requests that name none (microversion < 1.8).",
+        help="Project of consumers whose requests name no project (microversion < 1.8).",
     ),
     cfg.StrOpt(
         "incomplete_consumer_user_id",
         default=NIL_UUID,
-        help="User of consumers written by requests that name none (microversion < 1.8).",
+        help="User of consumers whose requests name no user (microversion < 1.8).",
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often a write of allocations, or a reshape, is tried while others change the "
-        "same providers or consumers; 0: never, all are refused.",
+        help="How often a write of allocations, or a reshape, is tried while other writers change "
+        "the same providers or consumers; 0: never, so that all writes are rejected.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
-        help="Most candidates that are generated for one request; -1: no bound.",
+        help="Maximum number of candidates generated for one request; -1: no limit.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",

@@ -6,6 +6,7 @@ OPTIONS = [
     cfg.BoolOpt(
         "optimize_for_wide_provider_trees",
         default=False,
-        help="Accepted for deployed files; Berth's search is always optimised this way.",
+        help="Has no effect: Berth's search is always optimised this way. Accepted for existing "
+        "configuration files.",
     ),
 ]

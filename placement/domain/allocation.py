@@ -1,4 +1,4 @@
-"""Whether allocations fit: the rules of rest-api.md 4.2, over plain values."""
+"""The rules that decide whether allocations fit (rest-api.md 4.2), as pure functions."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ Slot = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
-    """`amount` of a class from a provider for a consumer; amount 0: what it held there goes."""
+    """`amount` of a class from a provider for a consumer; amount 0 removes the allocation."""
 
     consumer: str
     provider_id: int
@@ -26,7 +26,11 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Usage:
-    """What is taken from a slot: by everybody, and by consumers outside the request."""
+    """The usage of a slot.
+
+    :param until_now: by all consumers, before the request
+    :param by_others: by the consumers that the request doesn't name
+    """
 
     until_now: int
     by_others: int
@@ -39,9 +43,12 @@ def check(
     class_names: Mapping[int, str],
     provider_uuids: Mapping[int, str],
 ) -> None:
-    """Raise the first reason why `entries` can't all be allocated together.
+    """Raise an error for the first entry that can't be allocated together with those before it.
 
     Raises InvalidInventory, ConstraintViolated or CapacityExceeded.
+
+    :param inventories: those of the entries' providers and classes
+    :param usages: those of the same slots; a slot without usage may be missing
     """
     entries = list(entries)
     _check_stocked(entries, inventories, class_names, provider_uuids)
@@ -77,7 +84,7 @@ def _check_stocked(
     class_names: Mapping[int, str],
     provider_uuids: Mapping[int, str],
 ) -> None:
-    """Every provider of the request must have at least one of the request's classes."""
+    """Raise InvalidInventory if a provider has an inventory of none of the request's classes."""
     stocked = {provider_id for provider_id, _ in inventories}
     empty = dict.fromkeys(e.provider_id for e in entries if e.provider_id not in stocked)
     if empty:

@@ -1,4 +1,4 @@
-"""What an inventory offers and why it may refuse an amount (rest-api.md 4.1)."""
+"""The capacity of an inventory, and the amounts that fit into it (rest-api.md 4.1)."""
 
 import dataclasses
 import datetime
@@ -12,7 +12,7 @@ MAX_INT = 0x7FFFFFFF
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """A provider's stock of one resource class, in that class's unit."""
+    """A provider's inventory of one resource class; amounts are in that class's unit."""
 
     total: int
     reserved: int = 0
@@ -30,14 +30,14 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutsideUnits:
-    """The amount is not one that is handed out: outside min_unit … max_unit, or no whole step."""
+    """The amount is outside min_unit … max_unit, or no multiple of step_size."""
 
     asked: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoRoom:
-    """There is not enough left."""
+    """The free capacity is less than the amount."""
 
     asked: int
     free: float
@@ -53,11 +53,13 @@ def why_not(
     asked_before: int = 0,
     used_until_now: int | None = None,
 ) -> Reason | None:
-    """Say why `asked` can't be taken from `inventory` with `used` of it gone, or None if it can.
+    """Return the reason why the amount `asked` doesn't fit into `inventory`; None if it fits.
 
-    :param asked_before: what earlier entries of the same request take from it
-    :param used_until_now: usage before the request, including what the request replaces. An
-        overcommit that the request doesn't worsen is tolerated (rest-api.md 4.3); None: none is.
+    :param used: the amount that others have allocated
+    :param asked_before: the amount that earlier entries of the same request take
+    :param used_until_now: the usage before the request, including what the request replaces. A
+        usage above the capacity is allowed if it doesn't grow (rest-api.md 4.3). None: it is never
+        allowed
     """
     outside = not inventory.min_unit <= asked <= inventory.max_unit
     if outside or asked % inventory.step_size:
@@ -71,7 +73,7 @@ def why_not(
 
 
 def refuse_no_number(inventories: Iterable[Inventory]) -> None:
-    """Raise BadRequest for a ratio that is no number; JSON's schemas can't tell NaN from others."""
+    """Raise BadRequest if a ratio is NaN or infinite; JSON schemas can't exclude these values."""
     for inventory in inventories:
         ratio = inventory.allocation_ratio
         if not math.isfinite(ratio):
@@ -79,10 +81,10 @@ def refuse_no_number(inventories: Iterable[Inventory]) -> None:
 
 
 def offers_nothing(inventory: Inventory, may_be_full: bool) -> bool:
-    """Whether an inventory leaves nothing to allocate, as writes of inventories judge it.
+    """Return whether a write of the inventory must be rejected because its capacity is too small.
 
-    They look at the capacity without its fraction (rest-api.md 3.3).
+    The check ignores the fraction of the capacity (rest-api.md 3.3).
 
-    :param may_be_full: whether a capacity of 0 is all right (microversion 1.26)
+    :param may_be_full: whether a capacity of 0 is allowed (since microversion 1.26)
     """
     return inventory.capacity <= -1 if may_be_full else inventory.capacity < 1

@@ -1,4 +1,4 @@
-"""Consumers: who holds allocations, and what a request may say of them (rest-api.md 3.8, 4.6)."""
+"""Consumers, and requests for their allocations (rest-api.md 3.8, 4.6)."""
 
 import dataclasses
 import datetime
@@ -9,7 +9,7 @@ from placement.errors import ConcurrentUpdate
 
 
 class Unchecked(enum.Enum):
-    """The request's microversion knows no consumer generations."""
+    """The type of `UNCHECKED`: the request's microversion has no consumer generations."""
 
     UNCHECKED = enum.auto()
 
@@ -19,7 +19,7 @@ UNCHECKED = Unchecked.UNCHECKED
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Consumer:
-    """A stored consumer; projects, users and types by their database ids."""
+    """A stored consumer; its project, user and type are database ids."""
 
     id: int
     uuid: str
@@ -31,11 +31,12 @@ class Consumer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConsumerRequest:
-    """What a request wants one consumer to hold.
+    """The allocations that a request wants one consumer to have.
 
-    :param generation: the generation the caller knows; None: the consumer must be new
-    :param type_name: None: the request's microversion knows no consumer types
-    :param allocations: `{provider uuid: {resource class: amount}}`; empty: nothing any more
+    :param generation: the consumer generation that the caller expects; None: the consumer must be
+        new
+    :param type_name: None: the request's microversion has no consumer types
+    :param allocations: `{provider uuid: {resource class: amount}}`; empty: remove all
     """
 
     uuid: str
@@ -48,7 +49,7 @@ class ConsumerRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """What a consumer holds of one class from one provider."""
+    """A consumer's allocation of one class from one provider."""
 
     provider_uuid: str
     provider_generation: int
@@ -59,7 +60,7 @@ class Holding:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """A consumer's attributes by their outside names."""
+    """A consumer's project, user and type, by their external names, and its generation."""
 
     project: str
     user: str
@@ -68,7 +69,7 @@ class Owner:
 
 
 def check_generation(request: ConsumerRequest, stored: int | None) -> None:
-    """Raise ConcurrentUpdate if the caller's idea of the consumer is not the stored one.
+    """Raise ConcurrentUpdate if the generation in the request isn't the stored one.
 
     :param stored: the stored generation, or None if there is no such consumer
     """
@@ -79,9 +80,11 @@ def check_generation(request: ConsumerRequest, stored: int | None) -> None:
 
 
 def named_twice(request: ConsumerRequest, expected: int) -> ConcurrentUpdate:
-    """The refusal of a second request for one consumer, which the first one has made or changed.
+    """Return the error for a second request for a consumer that the first has written already.
 
-    It happens where the database holds two spellings of a uuid for one.
+    This happens if the request spells one uuid in two ways and the database treats both as equal.
+
+    :param expected: the generation after the first write
     """
     given = None if isinstance(request.generation, Unchecked) else request.generation
     return _conflict(expected, given)

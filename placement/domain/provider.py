@@ -1,4 +1,4 @@
-"""A resource provider as the service knows it."""
+"""A resource provider: its attributes, and its place in a tree."""
 
 import dataclasses
 import datetime
@@ -28,7 +28,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Node:
-    """A provider's place in its tree, by database ids; read under lock by operations."""
+    """A provider's place in its tree, by database ids; operations read it under a lock."""
 
     id: int
     uuid: str

@@ -1,18 +1,18 @@
-"""What a list of providers is filtered by (rest-api.md 3.1). All parts are ANDed."""
+"""The filter for lists of providers (rest-api.md 3.1)."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderFilter:
-    """Empty parts don't filter.
+    """A provider must satisfy all parts of the filter; an empty part matches every provider.
 
     :param in_tree: uuid of any provider of the wanted tree
     :param required: sets of traits; the provider has at least one trait of each
-    :param forbidden: traits the provider doesn't have
+    :param forbidden: the provider has none of these traits
     :param member_of: sets of aggregates; the provider is in at least one of each
-    :param not_member_of: aggregates the provider isn't in
-    :param resources: amounts by class that the provider can still give
+    :param not_member_of: the provider is in none of these aggregates
+    :param resources: amounts by class that the provider has free capacity for
     """
 
     name: str | None = None

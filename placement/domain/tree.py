@@ -1,4 +1,4 @@
-"""Rules of provider trees: who may become whose child (rest-api.md 5)."""
+"""The rules for moving a provider within and between trees (rest-api.md 5)."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ NO_UNPARENTING = "un-parenting a provider is not currently allowed."
 
 
 def subtree(tree: Iterable[Node], top: int) -> list[int]:
-    """Ids of the provider `top` and of all below it, given all nodes of its tree."""
+    """Return the ids of the provider `top` and of its descendants, given all nodes of its tree."""
     children: dict[int, list[int]] = {}
     for node in tree:
         if node.parent_id is not None:
@@ -29,8 +29,9 @@ def subtree(tree: Iterable[Node], top: int) -> list[int]:
 def why_not_move(
     node: Node, new_parent: Node | None, below: Iterable[int], may_reparent: bool
 ) -> str | None:
-    """Say why `node` can't be put under `new_parent` (None: become a root), or None if it can.
+    """Return the reason why `node` can't be put under `new_parent`; None if it can.
 
+    :param new_parent: None: the node is to become a root
     :param below: ids of the node and its descendants
     :param may_reparent: whether a provider that has a parent may change it (microversion 1.37)
     """

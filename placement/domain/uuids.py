@@ -1,4 +1,4 @@
-"""What passes for a uuid in bodies, and its one spelling (rest-api.md 1.4)."""
+"""The spellings of a uuid that bodies may have, and the normalised one (rest-api.md 1.4)."""
 
 import re
 import uuid
@@ -11,15 +11,15 @@ def _bare(value: str) -> str:
 
 
 def is_uuid_like(value: object) -> bool:
-    """Whether the value is a uuid in any usual spelling: braces, `urn:`, case and dashes aside."""
+    """Return whether the value is a uuid, with or without braces, `urn:`, dashes or capitals."""
     return isinstance(value, str) and _HEX.match(_bare(value)) is not None
 
 
 def normalised(value: str) -> str:
-    """The dashed lower-case spelling of a uuid-like string."""
+    """Return a uuid-like string in lower case with dashes."""
     return str(uuid.UUID(_bare(value)))
 
 
 def new() -> str:
-    """A random uuid."""
+    """Return a random uuid."""
     return str(uuid.uuid4())

@@ -1,9 +1,8 @@
-"""Changes of state. Each operation is one transaction: all of it happens, or none.
+"""Operations that change data. Each operation is one transaction (architecture.rst D3).
 
-See architecture.rst D3.
-
-Locks are taken in one order everywhere, so that operations can't wait for each other in a circle:
-consumers first, then providers, each by ascending id. What an operation needs of either it locks
-with one statement; what that is it finds out before, unlocked, and looks again afterwards. If
-something changed in between, LostRace has the transaction run again.
+All operations lock rows in the same order, so that they can't deadlock: consumers first, then
+providers, each in ascending order of ids. An operation locks all its consumers with one statement
+and all its providers with another one. It reads without locks which rows these are, locks them, and
+checks afterwards that they are still the right ones. If not, it raises LostRace, and the
+transaction is run again.
 """

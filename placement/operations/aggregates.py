@@ -9,10 +9,12 @@ from placement.storage.engine import Connection, Database
 def replace_aggregates(
     database: Database, uuid: str, wanted: list[str], generation: int | None
 ) -> int:
-    """Make the provider a member of exactly these aggregates and answer its generation.
+    """Make the provider a member of exactly these aggregates and return its generation.
 
-    Unknown aggregates are created. Without a generation (microversion < 1.19) none is checked and
-    the provider's own stays. Raises ProviderNotFound or GenerationConflict.
+    Unknown aggregates are created. Raises ProviderNotFound or GenerationConflict.
+
+    :param generation: the provider generation that the caller expects; None (microversion < 1.19):
+        the generation is neither checked nor incremented
     """
 
     def replace(connection: Connection) -> int:

@@ -1,4 +1,4 @@
-"""Write and delete what consumers hold (rest-api.md 3.8, 3.9, 4.2)."""
+"""Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2)."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from placement.storage.engine import TRIES, Connection, Database
 def write_allocations(
     database: Database, requests: Sequence[ConsumerRequest], tries: int = TRIES
 ) -> None:
-    """Make each consumer hold just what its request says, all of them or none.
+    """Replace the allocations of each requested consumer, all in one transaction.
 
-    Consumers, projects, users and consumer types that are new are created. Raises
-    ConcurrentUpdate (a consumer's generation), UnknownProviderNamed, ResourceClassNotFound,
-    InvalidInventory, ConstraintViolated or CapacityExceeded; LostRace after so many `tries`.
+    New consumers, projects, users and consumer types are created. Raises ConcurrentUpdate (a
+    consumer's generation), UnknownProviderNamed, ResourceClassNotFound, InvalidInventory,
+    ConstraintViolated or CapacityExceeded; LostRace if other writers interfered `tries` times.
     """
 
     def write(connection: Connection) -> None:
@@ -51,7 +51,7 @@ def write_allocations(
 def refuse_unknown_providers(
     requests: Sequence[ConsumerRequest], known: dict[str, providers.Node]
 ) -> None:
-    """Raise UnknownProviderNamed for the first provider of the requests that doesn't exist."""
+    """Raise UnknownProviderNamed for the first requested provider that isn't in `known`."""
     for request in requests:
         for uuid in request.allocations:
             if uuid not in known:
@@ -59,7 +59,7 @@ def refuse_unknown_providers(
 
 
 def delete_allocations(database: Database, consumer: str) -> None:
-    """Take everything from a consumer and forget it; no generation moves. Raises NotFound."""
+    """Delete a consumer and its allocations; no generation changes. Raises NotFound."""
 
     def delete(connection: Connection) -> None:
         known = consumers.lock(connection, [consumer])

@@ -20,10 +20,12 @@ from placement.storage.engine import Connection, Database
 def create_inventory(
     database: Database, uuid: str, resource_class: str, inventory: Inventory, may_be_full: bool
 ) -> int:
-    """Add one inventory and answer the provider's new generation.
+    """Add one inventory and return the provider's new generation.
 
-    Raises ProviderNotFound, BadRequest (a ratio that is no number), InvalidCapacity,
+    Raises ProviderNotFound, BadRequest (a ratio that is NaN or infinite), InvalidCapacity,
     ResourceClassNotFound or InventoryExists.
+
+    :param may_be_full: whether `reserved` may equal `total` (since microversion 1.26)
     """
 
     def create(connection: Connection) -> int:
@@ -47,11 +49,15 @@ def replace_inventories(
     stock: Mapping[str, Inventory],
     may_be_full: bool,
 ) -> int:
-    """Make `stock` all that the provider offers and answer its new generation.
+    """Replace all inventories of the provider with `stock` and return its new generation.
 
-    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is no number),
-    InvalidCapacity, ResourceClassNotFound or InventoryInUse (a class that has allocations would
-    go).
+    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is NaN or infinite),
+    InvalidCapacity, ResourceClassNotFound or InventoryInUse (`stock` lacks a class that has
+    allocations).
+
+    :param generation: the provider generation that the caller expects
+    :param stock: inventories by class name
+    :param may_be_full: whether `reserved` may equal `total` (since microversion 1.26)
     """
 
     def replace(connection: Connection) -> int:
@@ -75,10 +81,11 @@ def update_inventory(
     inventory: Inventory,
     may_be_full: bool,
 ) -> int:
-    """Overwrite one inventory and answer the provider's new generation.
+    """Overwrite one inventory and return the provider's new generation.
 
-    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is no number),
-    InvalidCapacity, ResourceClassNotFound or InventoryMissing.
+    Raises ProviderNotFound, GenerationConflict, BadRequest (a ratio that is NaN or infinite),
+    InvalidCapacity, ResourceClassNotFound or InventoryMissing. For the parameters see
+    `replace_inventories`.
     """
 
     def update(connection: Connection) -> int:

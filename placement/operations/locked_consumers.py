@@ -1,4 +1,4 @@
-"""The consumers of one allocation write, locked, with what they hold and what they are to hold."""
+"""The locked consumers of one allocation write, with their old and requested allocations."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,11 @@ Row = Mapping[str, object]
 
 @dataclasses.dataclass
 class LockedConsumers:
-    """What :func:`LockedConsumers.lock` found, and the statements that need it."""
+    """The consumers of one write, made by :func:`LockedConsumers.lock`.
+
+    :param stored: the consumers that exist, by uuid
+    :param held: their stored allocations
+    """
 
     requests: Sequence[ConsumerRequest]
     stored: dict[str, Consumer]
@@ -24,10 +28,10 @@ class LockedConsumers:
 
     @classmethod
     def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "LockedConsumers":
-        """Lock the consumers that exist, and read what they hold.
+        """Lock the consumers that exist, and read their allocations.
 
-        Between the two statements somebody may create a consumer, which isn't locked then: LostRace
-        is raised. To lock it now could be out of order.
+        Raises LostRace if another writer created one of the consumers between the two statements:
+        to lock that consumer now could violate the order of locks.
         """
         uuids = [request.uuid for request in requests]
         if not uuids:
@@ -43,7 +47,7 @@ class LockedConsumers:
         return [request.uuid for request in self.requests]
 
     def check_generations(self) -> None:
-        """Raise ConcurrentUpdate for the first consumer that isn't as its request believes."""
+        """Raise ConcurrentUpdate for the first consumer with another generation than requested."""
         seen = set()
         for request in self.requests:
             known = self.stored.get(request.uuid)
@@ -54,11 +58,12 @@ class LockedConsumers:
 
     @contextlib.contextmanager
     def refusing(self, connection: Connection) -> Iterator[None]:
-        """A refusal within for what providers have is not given to consumers that came meanwhile.
+        """Wrap the check of capacities: report a new consumer's outdated generation first.
 
-        One that doesn't exist can't be locked. While we wait for the providers, somebody may create
-        it and take what we were to get; then our caller's generation is outdated, which is to be
-        said first. Raises ConcurrentUpdate.
+        A consumer that doesn't exist can't be locked. While this transaction waits for the locks of
+        the providers, another writer may create the consumer and take the requested resources.
+        Then the check raises AllocationRefused, but the cause is the caller's outdated generation.
+        Raises ConcurrentUpdate instead in that case.
         """
         try:
             yield
@@ -71,11 +76,11 @@ class LockedConsumers:
             raise
 
     def provider_ids(self) -> set[int]:
-        """Ids of the providers that the consumers hold something of."""
+        """Return the ids of the providers with stored allocations of the consumers."""
         return {entry.provider_id for entry in self.held}
 
     def class_names(self) -> list[str]:
-        """The classes the requests name, in their order."""
+        """Return the resource classes in the requests, in the order of their first mention."""
         names = (
             name
             for request in self.requests
@@ -85,7 +90,13 @@ class LockedConsumers:
         return list(dict.fromkeys(names))
 
     def entries(self, nodes: Mapping[str, Node], class_ids: Mapping[str, int]) -> list[Entry]:
-        """What the consumers are to hold; what an empty request gives up comes with amount 0."""
+        """Return the requested allocations.
+
+        For a consumer with an empty request, return its stored allocations with amount 0.
+
+        :param nodes: providers by uuid
+        :param class_ids: ids of resource classes by name
+        """
         entries = []
         for request in self.requests:
             if not request.allocations:
@@ -102,10 +113,10 @@ class LockedConsumers:
         return entries
 
     def save(self, connection: Connection, entries: Sequence[Entry]) -> None:
-        """Store the entries in place of all that the consumers held, and who the consumers are.
+        """Replace the stored allocations of the consumers with the entries.
 
-        Consumers that are new are created, those that give up all they held are forgotten, and the
-        generation of the others moves if they hold something.
+        New consumers are created, consumers without allocations are deleted, and the generation of
+        the other stored consumers is incremented. Raises ConcurrentUpdate.
         """
         holding = {entry.consumer for entry in entries if entry.amount}
         emptied = {entry.consumer for entry in entries} - holding
@@ -117,7 +128,7 @@ class LockedConsumers:
         consumers.delete(connection, self._ids(emptied))
 
     def _ids(self, uuids: Collection[str]) -> list[int]:
-        """Ids of those consumers that were there before, in ascending order."""
+        """Return the ids of the consumers that existed before, in ascending order."""
         return sorted(self.stored[uuid].id for uuid in uuids if uuid in self.stored)
 
     def _save_consumers(
@@ -144,14 +155,16 @@ class LockedConsumers:
             elif request.uuid not in emptied:
                 generation = int(request.uuid in holding)
                 new.append({"uuid": request.uuid, "generation": generation, **owner})
-        # in one order: writers of the same new consumers wait for each other
+        # sorted, so that writers of the same new consumers can't deadlock
         self._insert(connection, sorted(new, key=lambda row: str(row["uuid"])))
         consumers.set_owners(connection, changed)
 
     def _insert(self, connection: Connection, new: Sequence[Row]) -> None:
-        """Store new consumers. Raises ConcurrentUpdate if one is another one, spelled otherwise.
+        """Insert new consumers. Raises ConcurrentUpdate if two uuids are equal to the database.
 
-        Only the database knows whether two spellings are one uuid, and only of what it holds.
+        Whether uuids that differ in case are equal depends on the database, and a query can only
+        tell it of stored uuids. So one spelling of each uuid is inserted before the others are
+        looked up.
         """
         first: dict[str, str] = {}
         for uuid in [*self.stored, *(str(row["uuid"]) for row in new)]:
@@ -173,9 +186,9 @@ class LockedConsumers:
 def _as_stored(
     requests: Sequence[ConsumerRequest], stored: Mapping[str, Consumer]
 ) -> Sequence[ConsumerRequest]:
-    """The requests under the uuids that their consumers are stored with.
+    """Return the requests, with the uuids as they are stored.
 
-    They differ only where the database finds a consumer whatever the case of its uuid.
+    A stored uuid differs only if the database ignores case.
     """
     otherwise = {uuid.lower(): uuid for uuid in stored.keys() - {r.uuid for r in requests}}
     if not otherwise:
@@ -187,7 +200,10 @@ def _as_stored(
 
 
 def _changed(known: Consumer, owner: dict[str, int | None]) -> list[dict[str, int | None]]:
-    """The row that makes `owner` the consumer's, if it isn't; without a type, its own stays."""
+    """Return the row that changes the consumer's owner, in a list; an empty list if none is needed.
+
+    Without a requested type, the consumer keeps its stored type.
+    """
     project, user = owner["project_id"], owner["user_id"]
     type_id = known.type_id if owner["consumer_type_id"] is None else owner["consumer_type_id"]
     if (known.project_id, known.user_id, known.type_id) == (project, user, type_id):

@@ -29,7 +29,7 @@ from placement.storage.tables import utcnow
 
 
 class Unchanged(enum.Enum):
-    """The request says nothing about the parent."""
+    """The type of `UNCHANGED`: the request doesn't name a parent."""
 
     UNCHANGED = enum.auto()
 
@@ -38,9 +38,10 @@ UNCHANGED = Unchanged.UNCHANGED
 
 
 def create_provider(database: Database, uuid: str, name: str, parent_uuid: str | None) -> Provider:
-    """Store a new provider, a root or `parent_uuid`'s child.
+    """Store a new provider as a child of `parent_uuid`, or as a root if that is None.
 
-    Raises ObjectRefused (no name, impossible parent) or DuplicateName.
+    Raises ObjectRefused (no name, or an invalid parent) or DuplicateName; LostRace if the parent
+    was moved or deleted concurrently on every attempt.
     """
 
     def create(connection: Connection) -> Provider:
@@ -48,7 +49,7 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
         _refuse_taken(providers.taken(connection, uuid, name), uuid, name)
         root_uuid = uuid
         if parent is not None:
-            # late: others wait for the parent from here on
+            # as late as possible, because other writers wait for the parent from here on
             root_uuid = _lock_parent(connection, parent)
             galera_locks.hold_trees(connection, [parent.root_id])
         provider_id = providers.insert(connection, uuid, name, parent)
@@ -61,7 +62,7 @@ def create_provider(database: Database, uuid: str, name: str, parent_uuid: str |
 def _parent_of_new(
     connection: Connection, uuid: str, name: str, parent_uuid: str | None
 ) -> Node | None:
-    """The parent, not locked yet."""
+    """Return the parent of a new provider, read without a lock; None for a root."""
     if not name:
         raise ObjectRefused(action="create", reason="name is required")
     if parent_uuid is None:
@@ -72,7 +73,7 @@ def _parent_of_new(
 
 
 def _lock_parent(connection: Connection, parent: Node) -> str:
-    """Lock a parent with its root, as a new row refers to both; answers the root's uuid.
+    """Lock a parent and its root, because the new row refers to both; return the root's uuid.
 
     Raises LostRace if the parent was deleted, or moved to another tree, before it was locked.
     """
@@ -91,7 +92,7 @@ def _existing_parent(connection: Connection, uuid: str) -> Node:
 
 
 def _refuse_taken(taken: set[str], uuid: str, name: str) -> None:
-    # with both taken, the first unique key of the table is the one that is named
+    # if both exist, the error names the first unique key of the table
     if "uuid" in taken:
         raise DuplicateName(f"Conflicting resource provider uuid: {uuid} already exists.")
     if "name" in taken:
@@ -105,10 +106,14 @@ def update_provider(
     parent_uuid: str | Unchanged | None,
     may_reparent: bool,
 ) -> Provider:
-    """Rename a provider and, unless UNCHANGED, put it under another parent (None: make it a root).
+    """Rename a provider and change its parent.
 
-    Answers the provider as it is now, but with `updated_at` from before. The generation stays.
-    Raises ProviderNotFound, DuplicateName or ObjectRefused.
+    Return the provider as it is now, but with the old `updated_at`. The generation doesn't change.
+    Raises ProviderNotFound, DuplicateName or ObjectRefused; LostRace if other writers moved the
+    provider on every attempt.
+
+    :param parent_uuid: UNCHANGED: keep the parent; None: make the provider a root
+    :param may_reparent: whether a provider that has a parent may change it (since 1.37)
     """
 
     def update(connection: Connection) -> Provider:
@@ -116,7 +121,7 @@ def update_provider(
         move = None
         if isinstance(parent_uuid, Unchanged) or parent_uuid == seen.parent_uuid:
             if name == seen.name:
-                # nothing is to be stored: nobody needs to wait
+                # nothing changes, so no lock is needed
                 return seen
             node = providers.lock_one(connection, uuid, Hold.PLACE)
         else:
@@ -128,7 +133,7 @@ def update_provider(
             if reason is not None:
                 raise ObjectRefused(action="update", reason=reason)
         elif parent_uuid not in (UNCHANGED, before.parent_uuid):
-            # moved before it was locked
+            # another writer moved the provider before it was locked
             raise LostRace()
         if name != before.name and "name" in providers.taken(connection, None, name):
             raise DuplicateName(f"Conflicting resource provider {name} already exists.")
@@ -154,9 +159,10 @@ def update_provider(
 
 @dataclasses.dataclass(frozen=True)
 class _Move:
-    """A provider that is to be put under a parent (None: become a root).
+    """The planned move of a provider.
 
-    :param below: ids of the provider and of all below it
+    :param parent: the new parent; None: the provider becomes a root
+    :param below: ids of the provider and of its descendants
     """
 
     node: Node
@@ -165,7 +171,7 @@ class _Move:
 
     @classmethod
     def read(cls, connection: Connection, uuid: str, parent_uuid: str | None) -> "_Move":
-        """As it is now. Raises ProviderNotFound or ObjectRefused."""
+        """Read the current state of the trees. Raises ProviderNotFound or ObjectRefused."""
         node = providers.place(connection, uuid)
         if node is None:
             raise ProviderNotFound(uuid=uuid)
@@ -175,22 +181,22 @@ class _Move:
 
     @property
     def roots(self) -> set[int]:
-        """Of the trees that change. Who holds them decides who is in these trees."""
+        """Ids of the roots of the changed trees; their locks protect the structure of the trees."""
         return {self.node.root_id} | ({self.parent.root_id} if self.parent else set())
 
     @property
     def rows(self) -> set[int]:
-        """What is written, and what that depends on."""
+        """Ids of the providers that the move writes, and of those that it depends on."""
         target = self.node.id if self.parent is None else self.parent.root_id
         rows = self.roots | {self.node.id} | ({self.parent.id} if self.parent else set())
         return rows if target == self.node.root_id else rows | set(self.below)
 
 
 def _lock_for_move(connection: Connection, uuid: str, parent_uuid: str | None) -> _Move:
-    """Lock all that the move needs, in one statement, and answer it as it is then.
+    """Lock all rows of a move with one statement, and return the move as read after that.
 
-    Raises ProviderNotFound or ObjectRefused, and LostRace if the trees changed before they were
-    locked: what they need now may come before what is locked.
+    Raises ProviderNotFound or ObjectRefused; LostRace if the trees changed before they were locked
+    and the move now needs further rows, which can't be locked in order any more.
     """
     wanted = _Move.read(connection, uuid, parent_uuid).rows
     locked = {node.id for node in providers.lock(connection, [], wanted, Hold.PLACE).values()}

@@ -1,4 +1,4 @@
-"""Move inventories and their allocations in one stroke (rest-api.md 3.10, 4.4)."""
+"""Move inventories and their allocations in one transaction (rest-api.md 3.10, 4.4)."""
 
 import collections
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from placement.storage import resource_classes as classes
 from placement.storage.change_feed import Kind
 from placement.storage.engine import TRIES, Connection, Database
 
-#: what a provider is to offer, by class name, and the generation the caller knows
+#: the provider generation that the caller expects, and the new inventories by class name
 Stock = tuple[int, Mapping[str, Inventory]]
 
 
@@ -26,12 +26,15 @@ def reshape(
     requests: Sequence[ConsumerRequest],
     tries: int = TRIES,
 ) -> None:
-    """Make each provider offer just its stock and each consumer hold just its request, or nothing.
+    """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
-    Capacities are not judged, so a stock may be below its usage. Raises ReshapedProviderUnknown,
-    GenerationConflict, ConcurrentUpdate (a consumer), UnknownProviderNamed, BadRequest (a ratio
-    that is no number), ResourceClassNotFound, InvalidInventory, ConstraintViolated,
-    CapacityExceeded or InventoryInUse; LostRace after so many `tries`.
+    The capacity of a new inventory isn't checked: it may be 0, or less than the usage. Raises
+    ReshapedProviderUnknown, GenerationConflict, ConcurrentUpdate (a consumer's generation),
+    UnknownProviderNamed, BadRequest (a ratio that is NaN or infinite), ResourceClassNotFound,
+    InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse; LostRace if other
+    writers interfered `tries` times.
+
+    :param stocks: by provider uuid
     """
 
     def run(connection: Connection) -> None:
@@ -89,7 +92,7 @@ def _check_generations(stocks: Mapping[str, Stock], nodes: Mapping[str, Node]) -
 def _only(
     stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
 ) -> dict[Slot, Inventory]:
-    """The slots of these providers and classes, as `inventories.slots` would read them."""
+    """Return the part of `stock` that `inventories.slots` would read for these ids."""
     return {
         slot: inventory
         for slot, inventory in stock.items()
@@ -119,7 +122,7 @@ def _refuse_in_use(
 def _steps(
     stocks: Mapping[str, Stock], nodes: Mapping[str, Node], entries: list[allocation.Entry]
 ) -> dict[int, int]:
-    """How far each generation moves: the reference writes in three rounds (rest-api.md 4.4)."""
+    """Return the increment of each generation: the reference writes in three rounds (4.4)."""
     steps = collections.Counter({entry.provider_id for entry in entries})
     for uuid, (_, stock) in stocks.items():
         steps[nodes[uuid].id] += 2 if stock else 1

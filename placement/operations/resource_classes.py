@@ -12,7 +12,7 @@ def create_resource_class(database: Database, name: str) -> None:
 
 
 def ensure_resource_class(database: Database, name: str) -> bool:
-    """Create the class if it is missing; answers whether it was."""
+    """Create the class if it is missing; return whether it was missing."""
 
     def ensure(connection: Connection) -> bool:
         if resource_classes.exists(connection, name):

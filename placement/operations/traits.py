@@ -1,4 +1,4 @@
-"""Create and delete traits, and give them to providers (rest-api.md 3.5, 3.12)."""
+"""Create and delete traits, and set the traits of providers (rest-api.md 3.5, 3.12)."""
 
 from placement.domain.names import is_custom
 from placement.errors import (
@@ -15,7 +15,7 @@ from placement.storage.traits import Trait
 
 
 def ensure_trait(database: Database, name: str) -> tuple[Trait, bool]:
-    """Create the trait if it is missing; answers it, and whether it was missing."""
+    """Create the trait if it is missing; return the trait, and whether it was missing."""
 
     def ensure(connection: Connection) -> tuple[Trait, bool]:
         found = traits.named(connection, [name]).get(name)
@@ -48,10 +48,10 @@ def delete_trait(database: Database, name: str) -> None:
 def replace_traits(
     database: Database, uuid: str, wanted: list[str], generation: int
 ) -> tuple[list[Trait], int]:
-    """Give the provider exactly these traits; answers them and the provider's generation.
+    """Give the provider exactly these traits; return them and the provider's generation.
 
-    The generation moves only if the set changes. Raises ProviderNotFound, GenerationConflict or
-    UnknownTraits.
+    The generation is incremented only if the set of traits changes. Raises ProviderNotFound,
+    GenerationConflict or UnknownTraits.
     """
 
     def replace(connection: Connection) -> tuple[list[Trait], int]:
@@ -80,7 +80,7 @@ def replace_traits(
 
 
 def delete_traits(database: Database, uuid: str) -> None:
-    """Take all traits from the provider. Raises ProviderNotFound."""
+    """Remove all traits from the provider. Raises ProviderNotFound."""
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)

@@ -1,4 +1,4 @@
-"""Who may do what: oslo.policy rules, one file per URL family (rest-api.md 2.2)."""
+"""oslo.policy rules that say which role may do what, one file per URL family (rest-api.md 2.2)."""
 
 import itertools
 
@@ -32,5 +32,5 @@ _FAMILIES = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """All rules, as the `oslo.policy.policies` entry point wants them."""
+    """Return all rules; this is the entry point in `oslo.policy.policies`."""
     return list(itertools.chain.from_iterable(family.RULES for family in _FAMILIES))

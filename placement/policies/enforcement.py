@@ -1,4 +1,4 @@
-"""Asking oslo.policy, and saying no in the reference's words."""
+"""Check policy rules with oslo.policy, with the reference's error messages."""
 
 import os
 import threading
@@ -13,16 +13,16 @@ from oslo_policy import policy
 from placement.errors import Forbidden
 from placement.policies import list_rules
 
-#: seconds after which the places of policy files are searched again
+#: seconds after which the directories of policy files are searched again
 SEARCH_INTERVAL = 1.0
-#: answers remembered at most
+#: maximum number of cached results
 REMEMBERED = 10_000
 
 _UNASKED = "not asked yet"
 
 
 def get_enforcer() -> policy.Enforcer:
-    """The rules as deployed; the entry point by which oslo.policy's own commands find them."""
+    """Return an enforcer with the deployed rules; the entry point for oslo.policy's commands."""
     conf = cfg.ConfigOpts()
     conf([], project="placement")
     enforcer = policy.Enforcer(conf)
@@ -33,14 +33,16 @@ def get_enforcer() -> policy.Enforcer:
 class Policy:
     """The rules in force: the defaults, overridden by the operator's policy files.
 
-    An answer depends on rules, caller and target alone, so it is remembered until the policy files
-    change; asking oslo.policy each time costs more than many a request does. Rules that ask another
-    server (`http:`) are asked each time.
+    A result depends on rules, caller and target alone, so it is cached until the policy files
+    change. Without the cache, oslo.policy would take longer than many requests. Nothing is cached
+    while a rule calls another server (`http:`).
+
+    :param clock: monotonic time in seconds
     """
 
     def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
         self._enforcer = policy.Enforcer(conf)
-        # the reference says nothing of changed defaults at start, nor do we
+        # like the reference, log no warnings about changed defaults at start
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.register_defaults(list_rules())
@@ -74,7 +76,7 @@ class Policy:
             raise Forbidden(refusal)
 
     def _ask(self, context: RequestContext, rule: str, target: dict[str, Any]) -> str | None:
-        """What is said against it, or None."""
+        """Return the error message if the rule rejects the caller, else None."""
         try:
             self._enforcer.authorize(rule, target, context, do_raise=True)
         except policy.InvalidScope:
@@ -84,7 +86,7 @@ class Policy:
         return None
 
     def _load(self) -> None:
-        """Read the policy files if there is something new, and forget what was said before."""
+        """Read the policy files if they changed, and clear the cache."""
         self._enforcer.load_rules()
         self._loaded_stamp = self._stamp()
         self._search_again = self._clock() + SEARCH_INTERVAL
@@ -93,7 +95,7 @@ class Policy:
         self._answers: dict[tuple, str | None] | None = None if remote else {}
 
     def _stamp(self) -> tuple[int, int] | None:
-        """What changes when the policy file in use does."""
+        """Return the modification time and size of the policy file; None without a file."""
         path = self._enforcer.policy_path
         if path is None:
             return None
@@ -105,6 +107,6 @@ class Policy:
 
 
 def _all_of(context: RequestContext) -> tuple[Any, ...]:
-    """All that a rule can look at of a caller: what oslo.policy itself takes from a context."""
+    """Return all values of a context that a rule can use, as a hashable tuple."""
     values = context.to_policy_values().values()
     return tuple(tuple(value) if isinstance(value, list) else value for value in values)

@@ -1,4 +1,4 @@
-"""The rules that operations refer to, and how an operation's rule is made."""
+"""The base rules that the rules of operations refer to, and a function to make the latter."""
 
 from oslo_policy import policy
 
@@ -6,11 +6,11 @@ ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
 SERVICE = "rule:service_api"
 
-_LEGACY_REASON = "Before roles were told apart, everything needed the role admin."
+_LEGACY_REASON = "In older releases every operation needed the role admin."
 
 
 def _legacy(name: str) -> policy.DeprecatedRule:
-    """The default that is added when `enforce_new_defaults` is off."""
+    """Return the old default, which also applies while `enforce_new_defaults` is off."""
     return policy.DeprecatedRule(
         name=name,
         check_str="role:admin",
@@ -40,7 +40,7 @@ RULES = [
     policy.RuleDefault(
         "project_reader_api",
         "role:reader and project_id:%(project_id)s",
-        description="A reader of the project in question.",
+        description="A reader of the target's project.",
         deprecated_rule=_legacy("project_reader_api"),
     ),
     policy.RuleDefault(
@@ -56,7 +56,12 @@ RULES = [
 def operation(
     name: str, default: str, description: str, *places: tuple[str, str]
 ) -> policy.DocumentedRuleDefault:
-    """The rule of an operation at the given places: (method, path)."""
+    """Return the rule of an operation.
+
+    :param name: name of the rule, without the prefix `placement:`
+    :param default: oslo.policy check string
+    :param places: the endpoints of the operation: (method, path)
+    """
     return policy.DocumentedRuleDefault(
         name=f"placement:{name}",
         check_str=default,

@@ -1,4 +1,4 @@
-"""Bodies and answers of a provider's aggregates (rest-api.md 3.4)."""
+"""Requests and responses of a provider's aggregates (rest-api.md 3.4)."""
 
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
 from placement.schemas.json_schema import INTEGER, UUID, Json, Schema, closed_object
@@ -15,7 +15,7 @@ REPLACE = {
     ),
 }
 
-#: of GET as of PUT
+#: response of GET and of PUT
 SHOWN: AnswerTable = {
     (1, 1): Schema(exactly({"aggregates": _UUIDS})),
     (1, 19): Schema(exactly({"aggregates": _UUIDS, "resource_provider_generation": GENERATION})),

@@ -1,4 +1,4 @@
-"""Queries and answers of /allocation_candidates (allocation-candidates.md 1.2, 5)."""
+"""Queries and responses of /allocation_candidates (allocation-candidates.md 1.2, 5)."""
 
 from placement.schemas.answer_shapes import (
     AMOUNTS,
@@ -10,7 +10,7 @@ from placement.schemas.answer_shapes import (
 )
 from placement.schemas.json_schema import RESOURCE_CLASS_KEY, STRING, Json, Schema, closed_object
 
-# written as the reference does, because refusals show the schema
+# written as in the reference, because error messages quote the schema
 _LIMIT: Json = {
     "type": ["integer", "string"],
     "pattern": "^[1-9][0-9]*$",
@@ -19,18 +19,18 @@ _LIMIT: Json = {
 }
 _POLICY: Json = {"type": "string", "enum": ["none", "isolate"]}
 _TEXT: Json = {"type": ["string"]}
-#: what may stand behind the name of a group's parameter
+#: patterns for the suffix of a group's parameters
 _NUMBER = "([1-9][0-9]*)?"
 _FREE_TEXT = "([a-zA-Z0-9_-]{1,64})?"
 
 
 def _one_group(**properties: Json) -> Schema:
-    """Before 1.25: the parameters of one group."""
+    """Return the schema for versions before 1.25, with the parameters of one group."""
     return Schema(closed_object({"resources": STRING, **properties}, ["resources"]))
 
 
 def _groups(suffix: str, *names: str, **properties: Json) -> Schema:
-    """From 1.25 on: the parameters of groups with this kind of suffix."""
+    """Return the schema since 1.25, with the parameters of groups with such suffixes."""
     return Schema(
         {
             "type": "object",

@@ -1,4 +1,4 @@
-"""Bodies and answers of /allocations and of a provider's allocations (rest-api.md 3.7 – 3.9)."""
+"""Requests and responses of /allocations and a provider's allocations (rest-api.md 3.7 – 3.9)."""
 
 from placement.schemas.answer_shapes import (
     AMOUNTS,
@@ -59,7 +59,7 @@ _TYPE: Json = {"consumer_type": {"type": "string", "pattern": RESOURCE_CLASS_KEY
 
 
 def _keyed(at_least: int) -> Json:
-    """Allocations by provider uuid, of at least so many providers."""
+    """Return the schema of allocations by provider uuid, from at least so many providers."""
     return {
         "allocations": {
             "type": "object",
@@ -105,7 +105,7 @@ REPLACE = {
 
 
 def by_consumer(consumer: Json, at_least: int) -> Json:
-    """Bodies of consumers by their uuid, at least so many."""
+    """Return the schema of the bodies of at least so many consumers, by consumer uuid."""
     return {
         "type": "object",
         "minProperties": at_least,
@@ -121,7 +121,7 @@ MANAGE = {
     (1, 38): Schema(by_consumer(_CONSUMER_1_38, 1)),
 }
 
-#: the consumers of a reshape, none at all included
+#: the consumers of a reshape, which may be none
 RESHAPED = {
     (1, 30): by_consumer(_CONSUMER_1_28, 0),
     (1, 34): by_consumer(_CONSUMER_1_34, 0),
@@ -139,7 +139,7 @@ _TYPE_SHOWN: Json = {
 
 
 def _shown(properties: Json) -> Schema:
-    """What a consumer holds; nothing is known of one that holds nothing."""
+    """Return the schema of a consumer's allocations; without any, it has no other property."""
     return Schema({"anyOf": [exactly({"allocations": {"const": {}}}), exactly(properties)]})
 
 

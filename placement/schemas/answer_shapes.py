@@ -1,8 +1,8 @@
-"""Words that the schemas of answers are built from.
+"""Building blocks for the schemas of responses.
 
-A table of answers is like one of requests: from the first microversion of a shape to its schema.
-Two other entries are possible: NO_BODY where the answer has none, and NOT_GIVEN where the status
-is no longer answered.
+Like a table for requests, a table for responses maps the first microversion of a schema to the
+schema. Two other values are possible: NO_BODY for a response without a body, and NOT_GIVEN if the
+endpoint no longer responds with the status.
 """
 
 import enum
@@ -12,7 +12,7 @@ from placement.schemas.json_schema import RESOURCE_CLASS_KEY, Json, Schema, clos
 
 
 class Bodiless(enum.Enum):
-    """What stands in a table of answers in place of a schema."""
+    """The values that a table for responses may have instead of a schema."""
 
     NO_BODY = enum.auto()
     NOT_GIVEN = enum.auto()
@@ -20,24 +20,24 @@ class Bodiless(enum.Enum):
 
 NO_BODY, NOT_GIVEN = Bodiless.NO_BODY, Bodiless.NOT_GIVEN
 
-#: from the first microversion on, what the body of an answer is
+#: schemas of a response's body, by first microversion
 AnswerTable = Mapping[tuple[int, int], Schema | Bodiless]
 
 _UUID_TEXT = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-#: the uuid of a provider, always in the one spelling
+#: the uuid of a provider, which is always normalised
 PROVIDER_UUID_KEY = f"^{_UUID_TEXT}$"
 PROVIDER_UUID: Json = {"type": "string", "pattern": PROVIDER_UUID_KEY}
 REQUEST_ID: Json = {"type": "string", "pattern": f"^req-{_UUID_TEXT}$"}
 GENERATION: Json = {"type": "integer", "minimum": 0}
 RESOURCE_CLASS: Json = {"type": "string", "pattern": RESOURCE_CLASS_KEY}
-#: what is held of each class
+#: allocated amounts by class
 AMOUNTS: Json = {
     "type": "object",
     "minProperties": 1,
     "patternProperties": {RESOURCE_CLASS_KEY: {"type": "integer", "minimum": 1}},
     "additionalProperties": False,
 }
-#: what is used of each class, maybe nothing
+#: used amounts by class, which may be 0
 USAGES: Json = {
     "type": "object",
     "patternProperties": {RESOURCE_CLASS_KEY: {"type": "integer", "minimum": 0}},
@@ -46,12 +46,12 @@ USAGES: Json = {
 
 
 def exactly(properties: Json) -> Json:
-    """An object with all of these properties and no others."""
+    """Return the schema of an object with all of these properties and no others."""
     return closed_object(properties, list(properties))
 
 
 def keyed(pattern: str, value: Json, at_least: int = 0) -> Json:
-    """An object whose keys fit the pattern, at least so many."""
+    """Return the schema of an object with at least so many keys, which match the pattern."""
     return {
         "type": "object",
         "minProperties": at_least,
@@ -61,10 +61,10 @@ def keyed(pattern: str, value: Json, at_least: int = 0) -> Json:
 
 
 def links(path: str, rels: Sequence[str]) -> Json:
-    """Links with just these rels, in this order.
+    """Return the schema of links with exactly these rels, in this order.
 
-    :param path: regular expression of the path of `self`, behind the mount point; the other
-        links are below it
+    :param path: regular expression for the path of `self`, without the mount point; the paths of
+        the other links are below it
     """
     return {
         "type": "array",
@@ -81,5 +81,5 @@ def _link(path: str, rel: str) -> Json:
     )
 
 
-#: links of a provider are below this
+#: regular expression for the path of a provider
 PROVIDER_PATH = f"/resource_providers/{_UUID_TEXT}"

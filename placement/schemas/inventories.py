@@ -1,4 +1,4 @@
-"""Bodies and answers of a provider's inventories (rest-api.md 3.3)."""
+"""Requests and responses of a provider's inventories (rest-api.md 3.3)."""
 
 from placement.domain.capacity import MAX_INT
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly, keyed
@@ -17,10 +17,10 @@ RECORD: Json = {
     "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
 }
 
-#: one inventory, without the class it is of
+#: one inventory, without its class
 RECORD_ALONE = Schema(closed_object(RECORD, ["total"]))
 
-#: all inventories of a provider with the generation the caller knows
+#: all inventories of a provider, with the provider generation that the caller expects
 STOCK: Json = closed_object(
     {
         "resource_provider_generation": INTEGER,

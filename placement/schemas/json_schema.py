@@ -1,4 +1,9 @@
-"""A compiled JSON schema, and the words schemas are built from."""
+"""A compiled JSON schema, and building blocks for schemas.
+
+`jsonschema` decides what is wrong with a value and words the message, as in the reference. Berth
+reports the same message faster: valid values are recognised by native code (`jsonschema_rs`), and
+for invalid values only those errors are collected that jsonschema might choose to report.
+"""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -14,14 +19,14 @@ Json = dict[str, Any]
 
 _LENIENT = jsonschema.FormatChecker(formats=())
 _LENIENT.checks("uuid")(is_uuid_like)
-#: query strings take no uuid without its dashes
+#: in query strings, uuids must have dashes
 _STRICT = jsonschema.FormatChecker(formats=("uuid",))
 
 
 def _unique_items(
     validator: Any, unique: bool, instance: Any, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
-    """What jsonschema says of lists with repetitions, without comparing each item with each."""
+    """Check `uniqueItems` as jsonschema does, but without comparing every pair of items."""
     if not unique or not isinstance(instance, list):
         return
     if len({_hashable(item) for item in instance}) < len(instance):
@@ -29,7 +34,10 @@ def _unique_items(
 
 
 def _hashable(value: Any) -> Hashable:
-    """Equal for what JSON Schema holds to be equal: 1 and 1.0, but not 1 and true."""
+    """Return a key that is equal for values that JSON Schema treats as equal.
+
+    1 and 1.0 are equal, 1 and true are not.
+    """
     if isinstance(value, dict):
         return ("{", frozenset((key, _hashable(item)) for key, item in value.items()))
     if isinstance(value, list):
@@ -40,7 +48,7 @@ def _hashable(value: Any) -> Hashable:
 def _items(
     validator: Any, items: Json, instance: Any, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
-    """What jsonschema says of a list's items, as far as it can be the error that is told."""
+    """Check `items`; yield jsonschema's errors except those that can't be the reported one."""
     if isinstance(instance, list):
         places = ((place, instance[place]) for place in reversed(range(len(instance))))
         yield from _told(validator, items, places)
@@ -49,7 +57,7 @@ def _items(
 def _pattern_properties(
     validator: Any, patterns: Json, instance: Any, schema: Json
 ) -> Iterator[jsonschema.ValidationError]:
-    """What jsonschema says of an object's values, as far as it can be the error that is told."""
+    """Check `patternProperties`; yield errors except those that can't be the reported one."""
     if isinstance(instance, dict):
         names = sorted(instance, reverse=True)
         for pattern, wanted in patterns.items():
@@ -60,11 +68,13 @@ def _pattern_properties(
 def _told(
     validator: Any, wanted: Json, places: Iterable[tuple[str | int, Any]], **position: str
 ) -> Iterator[jsonschema.ValidationError]:
-    """The errors of values in descending order of their places.
+    """Yield the errors of the values, except those that can't be the reported one.
 
-    Of all errors the one that is nearest to the top is told, and of those the one at the last
-    place (`jsonschema.exceptions.relevance`). So after an error only nearer ones matter, and when
-    a value itself is wrong, none.
+    jsonschema reports the error nearest to the root of the document, and of several at the same
+    depth the one at the last place (`jsonschema.exceptions.relevance`). So after an error, only
+    errors at a smaller depth matter, and none after an error in a value itself.
+
+    :param places: (index or key, value), in descending order of the index or key
     """
     has_none_nearer: Callable[[Any], bool] | None = None
     nearest = 0
@@ -72,7 +82,7 @@ def _told(
         if has_none_nearer is not None and has_none_nearer(value):
             continue
         errors = list(validator.descend(value, wanted, path=place, **position))
-        # found out before they are handed up, where their paths grow
+        # computed before the errors are yielded, because the caller extends their paths
         nearest = min((len(error.path) for error in errors), default=nearest)
         yield from errors
         if nearest == 1:
@@ -92,7 +102,7 @@ _Validator = jsonschema.validators.extend(
 
 
 def _quick_check(source: Json, checker: jsonschema.FormatChecker) -> Callable[[Any], bool]:
-    """A check in native code of what is certainly valid; only its yes counts."""
+    """Return a native check. A value that passes it is valid; one that fails may be valid, too."""
     validator = jsonschema_rs.Draft202012Validator(
         _as_python_reads_it(source),
         formats={"uuid": lambda value: checker.conforms(value, "uuid")},
@@ -102,7 +112,7 @@ def _quick_check(source: Json, checker: jsonschema.FormatChecker) -> Callable[[A
 
 
 def _as_python_reads_it(source: Any) -> Any:
-    """The schema with patterns whose `$` overlooks a newline at the end, as Python's does."""
+    """Return the schema with patterns whose `$` matches before a final newline, as in Python."""
     if isinstance(source, list):
         return [_as_python_reads_it(item) for item in source]
     if not isinstance(source, dict):
@@ -127,16 +137,16 @@ _checks: dict[tuple[int, int, int], tuple[Any, Callable[[Any], bool]]] = {}
 def _quick_check_down_to(
     source: Json, depth: int, checker: jsonschema.FormatChecker
 ) -> Callable[[Any], bool]:
-    """A quick check of values without what is deeper in them; made once for each schema."""
+    """Return a native check of values down to a depth, cached by schema."""
     key = id(source), depth, id(checker)
     if key not in _checks:
-        # the schema is kept, so that no other one gets its id
+        # keep a reference to the schema, so that its id isn't reused
         _checks[key] = source, _quick_check(_down_to(source, depth), checker)
     return _checks[key][1]
 
 
 def _down_to(source: Any, depth: int) -> Any:
-    """The schema without demands on what is deeper in a value; 0 leaves the value itself."""
+    """Return the schema without constraints below a depth; 0 keeps those of the value itself."""
     if depth < 0 or not isinstance(source, dict):
         return True
     read = dict(source)
@@ -151,7 +161,7 @@ def _down_to(source: Any, depth: int) -> Any:
 
 
 class Schema:
-    """A JSON schema that says what is wrong with a value.
+    """A JSON schema that returns a message for an invalid value.
 
     :param source: the schema itself
     :param strict_uuids: whether uuids must have their dashes
@@ -164,7 +174,7 @@ class Schema:
         self._fits_surely = _quick_check(source, checker)
 
     def why_not(self, value: Any) -> str | None:
-        """The reason why the value doesn't fit, in jsonschema's words; None if it does."""
+        """Return jsonschema's message if the value is invalid, else None."""
         if self._fits_surely(value):
             return None
         try:
@@ -177,13 +187,16 @@ class Schema:
 UUID: Json = {"type": "string", "format": "uuid"}
 INTEGER: Json = {"type": "integer"}
 STRING: Json = {"type": "string"}
-#: a key that names a provider or consumer
+#: pattern for keys that are uuids of providers or consumers
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
 RESOURCE_CLASS_KEY = "^[A-Z0-9_]+$"
 
 
 def closed_object(properties: Json, required: list[str] | None = None) -> Json:
-    """An object with these properties and no others."""
+    """Return the schema of an object with these properties and no others.
+
+    :param required: names of the properties that must be present
+    """
     schema: Json = {"type": "object", "properties": properties}
     if required:
         schema["required"] = required

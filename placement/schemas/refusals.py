@@ -1,6 +1,6 @@
-"""Bodies of refusals (rest-api.md 1.2, 1.6, 1.7, 2.1).
+"""Bodies of error responses (rest-api.md 1.2, 1.6, 1.7, 2.1).
 
-They are JSON only for clients that accept it; others get a page of HTML or plain text.
+Clients that accept JSON get JSON; others get HTML or plain text.
 """
 
 from placement.schemas.answer_shapes import REQUEST_ID, AnswerTable, exactly
@@ -18,7 +18,7 @@ TITLES = {
     415: "Unsupported Media Type",
     503: "Service Unavailable",
 }
-#: how the detail begins, where the text after it is a blank line away
+#: how `detail` begins, by status; the error's own text follows after a blank line
 EXPLANATIONS = {
     400: "The server could not comply with the request since it is either malformed or "
     "otherwise incorrect.",
@@ -32,7 +32,7 @@ EXPLANATIONS = {
     503: "The server is currently unavailable. Please try again at a later time.",
 }
 UNDEFINED = "placement.undefined_code"
-#: the codes a status may have
+#: the error codes, by status
 CODES = {
     400: [
         UNDEFINED,
@@ -70,10 +70,10 @@ def _of(status: int) -> AnswerTable:
     return {(1, 0): _body(status), (1, 23): _body(status, codes)}
 
 
-#: refusals of requests whose microversion is known, by status
+#: errors of requests whose microversion is served, by status
 REFUSALS: dict[int, AnswerTable] = {status: _of(status) for status in EXPLANATIONS}
 
-#: refusals of requests whose microversion can't be served, by status
+#: errors of requests whose microversion can't be read or isn't served, by status
 UNNEGOTIATED: dict[int, Schema] = {
     400: _body(400),
     406: _body(406, {"max_version": _VERSION, "min_version": _VERSION}),
@@ -81,14 +81,14 @@ UNNEGOTIATED: dict[int, Schema] = {
 
 
 def _plain(status: int) -> Schema:
-    """Webob's own form."""
+    """Return the schema of webob's own form."""
     code = {"const": f"{status} {TITLES[status]}"}
     return Schema(exactly({"message": STRING, "code": code, "title": {"const": TITLES[status]}}))
 
 
-#: without an identity
+#: the request has no authenticated caller
 UNAUTHORIZED: Schema = _plain(401)
-#: without a valid keystone token: keystonemiddleware's form
+#: the request has no valid keystone token: keystonemiddleware's form
 UNAUTHORIZED_BY_KEYSTONE = Schema(
     exactly(
         {
@@ -102,5 +102,5 @@ UNAUTHORIZED_BY_KEYSTONE = Schema(
         }
     )
 )
-#: while keystone can't be asked
+#: keystone can't be reached
 UNAVAILABLE: Schema = _plain(503)

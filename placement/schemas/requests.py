@@ -1,6 +1,6 @@
-"""Every body and query that endpoints read, on one page: path, method, and the table of schemas.
+"""All bodies and queries that endpoints read: path, method, and the table of schemas.
 
-Paths are written as OpenAPI writes them; endpoints that aren't listed read nothing.
+Paths have the form of OpenAPI. Endpoints that aren't listed read neither body nor query.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _PROVIDER = "/resource_providers/{uuid}"
 
 BODIES: dict[tuple[str, str], Table] = {
     ("/resource_classes", "POST"): resource_classes.NAMED,
-    # until 1.6; later versions read the name in the path alone
+    # until 1.6; later versions ignore the body
     ("/resource_classes/{name}", "PUT"): resource_classes.NAMED,
     ("/resource_providers", "POST"): resource_providers.CREATE,
     (_PROVIDER, "PUT"): resource_providers.UPDATE,

@@ -1,4 +1,4 @@
-"""Bodies of /reshaper (rest-api.md 3.10)."""
+"""Requests of /reshaper (rest-api.md 3.10)."""
 
 from placement.schemas.allocations import RESHAPED
 from placement.schemas.inventories import STOCK

@@ -1,4 +1,4 @@
-"""Bodies and answers of /resource_classes (rest-api.md 3.11)."""
+"""Requests and responses of /resource_classes (rest-api.md 3.11)."""
 
 from placement.schemas.answer_shapes import (
     NO_BODY,
@@ -10,7 +10,7 @@ from placement.schemas.answer_shapes import (
 )
 from placement.schemas.json_schema import Json, Schema, closed_object
 
-#: also what a name in the URL of PUT must look like from 1.7 on
+#: since 1.7 also for the name in the path of PUT
 NAMED = {
     (1, 2): Schema(
         closed_object(

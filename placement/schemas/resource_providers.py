@@ -1,4 +1,4 @@
-"""Bodies, queries and answers of /resource_providers (rest-api.md 3.1, 3.2)."""
+"""Requests and responses of /resource_providers (rest-api.md 3.1, 3.2)."""
 
 from placement.schemas.answer_shapes import (
     GENERATION,
@@ -76,6 +76,6 @@ LISTED: AnswerTable = {
     version: Schema(exactly({"resource_providers": {"type": "array", "items": provider}}))
     for version, provider in _PROVIDER.items()
 }
-#: of POST: with the status 201 at first, with 200 later
+#: responses of POST: with status 201 before 1.20, with 200 since
 CREATED: AnswerTable = {(1, 0): NO_BODY, (1, 20): NOT_GIVEN}
 CREATED_AND_SHOWN: AnswerTable = {(1, 20): Schema(_PROVIDER[1, 14])}

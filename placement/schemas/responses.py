@@ -1,9 +1,9 @@
-"""Every answer of every endpoint on one page: path, method, status, and the schema of its body.
+"""All responses of all endpoints: path, method, status, and the schema of the body.
 
-Paths are written as OpenAPI writes them. Not listed, because they don't depend on the endpoint:
-401 and 503 (:data:`~placement.schemas.refusals.UNAUTHORIZED`), 400 and 406 where no microversion
-could be agreed upon (:data:`~placement.schemas.refusals.UNNEGOTIATED`), 405 for other methods and
-404 for other paths.
+Paths have the form of OpenAPI. Responses that don't depend on the endpoint aren't listed: 401 and
+503 (:data:`~placement.schemas.refusals.UNAUTHORIZED`, ``UNAVAILABLE``), 400 and 406 if the
+negotiation of the microversion failed (:data:`~placement.schemas.refusals.UNNEGOTIATED`), 405 for
+other methods and 404 for other paths.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,15 @@ Responses = Mapping[int, AnswerTable]
 
 
 def _done(minor: int) -> AnswerTable:
-    """Nothing to say, from 1.minor on."""
+    """Return the table of a response without a body, since `1.<minor>`."""
     return {(1, minor): NO_BODY}
 
 
 def _answers(given: Responses, *refused: int) -> Responses:
-    """What is answered, and the statuses of refusals; headers alone can make any request a 400."""
+    """Add the schemas of errors to those of successes.
+
+    400 is always among the errors, because an invalid header alone can cause it.
+    """
     return dict(given) | {status: REFUSALS[status] for status in (400, *refused)}
 
 

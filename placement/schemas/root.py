@@ -1,4 +1,4 @@
-"""Answers of / (rest-api.md 1.1)."""
+"""Responses of / (rest-api.md 1.1)."""
 
 from placement.schemas.answer_shapes import AnswerTable, exactly
 from placement.schemas.json_schema import Json, Schema

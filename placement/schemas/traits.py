@@ -1,4 +1,4 @@
-"""Bodies, queries and answers of traits (rest-api.md 3.5, 3.12)."""
+"""Requests and responses of traits (rest-api.md 3.5, 3.12)."""
 
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
 from placement.schemas.json_schema import INTEGER, STRING, Schema, closed_object
@@ -18,7 +18,7 @@ LIST = {(1, 6): Schema(closed_object({"name": STRING, "associated": STRING}))}
 _SHOWN_NAMES = _NAMES | {"uniqueItems": True}
 
 LISTED: AnswerTable = {(1, 6): Schema(exactly({"traits": _SHOWN_NAMES}))}
-#: of GET as of PUT
+#: response of GET and of PUT
 SHOWN_OF_PROVIDER: AnswerTable = {
     (1, 6): Schema(exactly({"traits": _SHOWN_NAMES, "resource_provider_generation": GENERATION}))
 }

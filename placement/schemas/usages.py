@@ -1,4 +1,4 @@
-"""Queries and answers of /usages and the usages of a provider (rest-api.md 3.6, 3.13)."""
+"""Queries and responses of /usages and the usages of a provider (rest-api.md 3.6, 3.13)."""
 
 from placement.schemas.answer_shapes import GENERATION, USAGES, AnswerTable, exactly, keyed
 from placement.schemas.json_schema import Json, Schema, closed_object
