@@ -1,4 +1,4 @@
-"""Questions of one small statement, put to the driver without SQLAlchemy's long way to it."""
+"""Small SELECTs that go to the driver directly, because SQLAlchemy costs more than they do."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,16 +18,16 @@ class CompiledSelect:
         self.statement = statement
         self._forms: dict[str, _Form] = {}
 
-    def put(self, cursor: Any, dialect: sa.Dialect, values: Mapping[str, Any]) -> Rows:
-        """What a driver's cursor answers. Raises the driver's errors."""
+    def rows(self, cursor: Any, dialect: sa.Dialect, values: Mapping[str, Any]) -> Rows:
+        """Return the rows that a driver's cursor finds. Raises the driver's errors."""
         form = self._forms.get(dialect.name)
         if form is None:
             form = self._forms[dialect.name] = _Form(self.statement, dialect)
-        return form.put(cursor, values)
+        return form.rows(cursor, values)
 
 
 class _Form:
-    """The statement as one kind of database wants it."""
+    """The statement as text for one kind of database."""
 
     def __init__(self, statement: sa.Select[Any], dialect: sa.Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
@@ -37,12 +37,12 @@ class _Form:
             self._places = list(compiled.positiontup or ())
         types = [column.type.dialect_impl(dialect) for column in statement.selected_columns]
         readers = (type_.result_processor(dialect, None) for type_ in types)
-        #: what turns the driver's values into Python's, where it doesn't itself
+        #: by position in the row: converts the driver's value to Python's, where the driver doesn't
         self._readers: list[tuple[int, Callable[[Any], Any]]] = [
             (place, reader) for place, reader in enumerate(readers) if reader is not None
         ]
 
-    def put(self, cursor: Any, values: Mapping[str, Any]) -> Rows:
+    def rows(self, cursor: Any, values: Mapping[str, Any]) -> Rows:
         places = self._places
         cursor.execute(
             self._text, values if places is None else tuple(values[name] for name in places)

@@ -9,17 +9,13 @@ import itertools
 import logging
 import os
 import random
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import StaticPool
 
 from placement.errors import (
     LostRace,
@@ -27,10 +23,11 @@ from placement.errors import (
     TooMuchAtOnce,
     ValueNotStorable,
 )
+from placement.storage.begin_modes import Mode, modes
 from placement.storage.compiled_select import CompiledSelect, Rows
-from placement.storage.connections import CLUSTER as CLUSTER
 from placement.storage.connections import Connection as Connection
-from placement.storage.connections import DatabaseSettings, Mode, make_engine, modes
+from placement.storage.connections import make_engine
+from placement.storage.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.dialects import (
     COMMIT_FAILED,
     DEADLOCK,
@@ -43,35 +40,34 @@ from placement.storage.dialects import (
     is_unreachable,
     words_of,
 )
+from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
+from placement.storage.preparation import Preparation
+from placement.storage.statement_count import count_statements
+from placement.storage.turns import Turn, turns
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 Operation = Callable[[Connection], T]
 
-#: usual tries of one transaction, and the longest pause between two of them in seconds
+#: how often a transaction is tried by default, and the longest pause between two tries in seconds
 TRIES = 10
 LONGEST_PAUSE = 1.0
-#: seconds that all tries together may take: none is begun that would take longer, if it took as
-#: long as the longest before
+#: seconds that all tries together may take: a try is not begun when it would end later, provided
+#: that it takes as long as the longest try before
 PATIENCE = 30.0
-#: the cause of a further try when an operation found its locks outdated, and raised LostRace
+#: the cause of a further try after an operation raised LostRace because its locks were outdated
 RACE = "race"
 
 
-def inserted_id(result: sa.CursorResult) -> int:
-    """The id that a one-row INSERT was given."""
-    key = result.inserted_primary_key
-    if key is None:
-        raise LookupError("the statement inserted no row")
-    return key[0]
-
-
 class Database:
-    """Runs questions and operations, each a function of one connection.
+    """Runs reads and writes; each is a function of one connection, in a transaction of its own.
 
-    `retries` counts how often something was run again, by cause; `statements` how many SQL
-    statements the calling thread has sent since it began, those that begin transactions apart.
+    `retries` counts by cause how often a transaction was run again. `statements` is the number of
+    SQL statements that the calling thread has sent so far, without those that begin transactions.
+
+    :param pause: waits for so many seconds
+    :param clock: monotonic time in seconds
     """
 
     def __init__(
@@ -82,41 +78,35 @@ class Database:
     ) -> None:
         self._settings = settings
         self.engine = make_engine(settings)
-        self._sqlite = self.engine.dialect.name == "sqlite"
-        self._tally = _count_statements(self.engine)
+        self._statements = count_statements(self.engine)
         self._reader, self._writer = modes(self.engine)
+        self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
         self._clock = clock
-        # SQLite lets one writer in at a time and makes others poll; within a process we queue
-        # instead. An in-memory database is one connection, so there readers queue as well.
-        self._turn = threading.Lock() if self._sqlite else None
-        self._read_turn = self._turn if isinstance(self.engine.pool, StaticPool) else None
         self.retries: collections.Counter[str] = collections.Counter()
-        self._preparation: Callable[[], object] | None = None
-        self._preparing = threading.RLock()
-        self._is_preparing = False
-        # what SQLAlchemy doesn't see it can't show
-        self._asks_directly = not (settings.connection_debug or settings.connection_trace)
-        # also at the end of the process: SQLite then puts all into the one file that is copied
-        self._end = weakref.finalize(self, _dispose, self.engine, os.getpid())
+        self._preparation = Preparation()
+        # SQLAlchemy can't log or comment a statement that it doesn't send
+        self._may_bypass = not (settings.connection_debug or settings.connection_trace)
+        # also at the end of the process: SQLite then writes all data into the main database file
+        self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
 
     @property
     def statements(self) -> int:
-        """What the calling thread has sent."""
-        return self._tally.count
+        """The number of statements that the calling thread has sent."""
+        return self._statements.count
 
     def read(self, question: Operation[T]) -> T:
-        """Answer a question from one consistent snapshot of the database.
+        """Run `question` on one consistent snapshot of the database and return its result.
 
-        A lost connection is replaced and the question asked again. Raises ValueNotStorable when
-        the database can't even compare with a value, TooMuchAtOnce with so many of them, and
-        DatabaseUnavailable when it can't be asked or no connection of the pool gets free.
+        After a lost connection it is run again on a new one. Raises ValueNotStorable when the
+        database can't even compare with a value, TooMuchAtOnce for too many values, and
+        DatabaseUnavailable when the database can't be reached or the pool has no free connection.
         """
         return self._read(question)
 
     def _read(self, question: Operation[T], begun: float | None = None) -> T:
         try:
-            self._prepare()
+            self._preparation.run()
             return self._run(self._reader, self._read_turn, question, begun=begun)
         except (DBAPIError, PoolExhausted) as error:
             refusal = refusal_of(error)
@@ -124,52 +114,48 @@ class Database:
                 raise
             raise refusal from error
 
-    def ask(self, question: CompiledSelect, **values: Any) -> Rows:
-        """The rows that one small question is answered with; raises what `read` does.
+    def ask(self, select: CompiledSelect, **values: Any) -> Rows:
+        """Return the rows of one small SELECT; raises what `read` raises.
 
-        The driver is asked without SQLAlchemy, whose way to it costs several times as much as
-        such a statement; should that fail in any way, it is asked again as by `read`.
+        The statement goes to the driver directly: SQLAlchemy costs several times as much as such a
+        statement. If that fails in any way, the statement is run again as by `read`.
         """
         begun = None
-        if self._asks_directly and self._preparation is None:
+        if self._may_bypass and not self._preparation.is_due:
             begun = self._clock()
             try:
-                with self._taking(self._read_turn, PATIENCE):
-                    return self._asked(question, values)
+                with self._read_turn.taken(PATIENCE):
+                    return self._rows(select, values)
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
             except Exception as error:
                 LOG.debug("Asks again: %s", error)
         return self._read(
-            lambda connection: [
-                tuple(row) for row in connection.execute(question.statement, values)
-            ],
+            lambda connection: [tuple(row) for row in connection.execute(select.statement, values)],
             begun,
         )
 
-    def _asked(self, question: CompiledSelect, values: Mapping[str, Any]) -> Rows:
+    def _rows(self, select: CompiledSelect, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
-            rows = question.put(connection.cursor(), self.engine.dialect, values)
+            rows = select.rows(connection.cursor(), self.engine.dialect, values)
         except BaseException:
             connection.invalidate()
             raise
         finally:
             connection.close()
-        self._tally.count += 1
+        self._statements.count += 1
         return rows
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """One transaction like those of `write`, tried once, without a turn or a time limit.
+        """Open one transaction like those of `write`, tried once, without a time limit.
 
-        For changes of the schema, which take as long as the tables are large.
+        For changes of the schema: they take the longer, the larger the tables are.
         """
-        if self._sqlite:
-            engine, mode = self.engine, self._writer
-        else:
-            engine = make_engine(self._settings, patient=True)
-            mode = modes(engine, patient=True)[1]
+        mode = self._writer
+        if self.engine.dialect.name != "sqlite":
+            mode = modes(make_engine(self._settings, patient=True), patient=True)[1]
         with mode.engine.connect() as connection, connection.begin():
             mode.begin(connection)
             yield connection
@@ -177,20 +163,22 @@ class Database:
     def write(self, operation: Operation[T], tries: int = TRIES) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
 
-        Failures that another writer caused (deadlock, serialization, lost connection before the
-        commit, a row of the same name inserted meanwhile) run the operation again from the start,
-        at most so many times and for PATIENCE; then LostRace is raised. So does an operation that
-        raises LostRace itself. Raises ValueNotStorable where SQLite, which minds neither length nor
-        range, would not, TooMuchAtOnce for a statement beyond the database's limits, and
-        DatabaseUnavailable or StorageFull when it is for the operator to act; then nothing
-        happened. A connection that is lost while it commits is OutcomeUnknown, and so is a failure
-        after a node of a cluster couldn't commit.
+        The operation is run again from its start after a failure that another writer caused
+        (deadlock, serialization, a row of the same name inserted concurrently), after a connection
+        lost before the commit, and after the operation itself raised LostRace; at most `tries`
+        times and for PATIENCE. Then LostRace is raised.
+
+        Raises ValueNotStorable where SQLite, which checks neither length nor range, would accept
+        the value; TooMuchAtOnce for a statement beyond the database's limits; DatabaseUnavailable
+        or StorageFull when the operator has to act. After these nothing has changed. Raises
+        OutcomeUnknown when the connection is lost during the commit, and after a node of a cluster
+        failed to commit.
         """
         if tries < 1:
             raise LostRace()
         try:
-            self._prepare()
-            return self._run(self._writer, self._turn, operation, tries)
+            self._preparation.run()
+            return self._run(self._writer, self._write_turn, operation, tries)
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
             if cause is not None and cause not in OUTAGES:
@@ -201,42 +189,30 @@ class Database:
                 raise
             raise refusal from error
 
-    def prepare_first(self, preparation: Callable[[], object]) -> None:
-        """Have this done once, before the next question or operation is run.
+    def prepare_first(self, work: Callable[[], object]) -> None:
+        """Have `work` done once, before the next read or write.
 
-        It may read and write itself. What it raises is that question's failure, and the next one
-        tries it again; a failure to reach the database is told as such.
+        The work may read and write itself. If it raises, that read or write fails in the same way,
+        and the next one tries the work again. A failure to reach the database is raised as
+        DatabaseUnavailable.
         """
-        self._preparation = preparation
-
-    def _prepare(self) -> None:
-        if self._preparation is None:
-            return
-        with self._preparing:
-            # who comes here while it goes on is itself; all others wait
-            if self._preparation is None or self._is_preparing:
-                return
-            self._is_preparing = True
-            try:
-                self._preparation()
-                self._preparation = None
-            finally:
-                self._is_preparing = False
+        self._preparation.put_off(work)
 
     def _run(
         self,
         mode: Mode,
-        turn: "threading.Lock | None",
+        turn: Turn,
         operation: Operation[T],
         tries: int = TRIES,
         begun: float | None = None,
     ) -> T:
-        """Run in a transaction, again while a failure may pass; raises the last one.
+        """Run in a transaction, again after each temporary failure. Raises the last failure.
 
-        Deadlocks don't use up tries: we lock in one order, so it is the nodes of a cluster that met
-        in the same rows. One of them was let through, and this one may lose many times in a row.
+        Deadlocks don't use up tries. All writes lock in one order, so a deadlock means that another
+        node of a cluster committed a change of the same rows first, and that may happen many times
+        in a row.
 
-        :param begun: when it was first tried, if it was
+        :param begun: when the first try began, if there was one already
         """
         now = self._clock()
         begun = now if begun is None else begun
@@ -246,7 +222,7 @@ class Database:
             last, committing = now, False
             try:
                 with (
-                    self._taking(turn, PATIENCE - LONGEST_LOCK - (now - begun)),
+                    turn.taken(PATIENCE - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as connection,
                     connection.begin(),
                 ):
@@ -255,7 +231,7 @@ class Database:
                     committing = mode is self._writer
                 return result
             except (OverflowError, UnicodeEncodeError) as error:
-                # SQLite's driver's words for what is beyond 64 bits or no UTF-8
+                # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
                 raise ValueNotStorable() from error
             except (DBAPIError, LostRace) as error:
                 cause = _cause_of(error, committing)
@@ -272,24 +248,11 @@ class Database:
             self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")
 
-    @contextlib.contextmanager
-    def _taking(self, turn: "threading.Lock | None", seconds: float) -> Iterator[None]:
-        """Hold the turn, if there are turns. Raises LostRace if it isn't got within `seconds`."""
-        if turn is None:
-            yield
-            return
-        if not turn.acquire(timeout=max(0.0, seconds)):
-            raise LostRace()
-        try:
-            yield
-        finally:
-            turn.release()
-
     def wait_until_reachable(self) -> None:
-        """Connect, as often and in such intervals as the settings say; for the start of a process.
+        """Connect; for the start of a process. Settings say how often and at which intervals.
 
-        Raises OperationalError when the last try failed, or when waiting is of no use. A SQLite
-        file is there or not, so that is tried once.
+        Raises OperationalError when the last try failed, or when waiting is of no use: a SQLite
+        file is tried once.
         """
         tries = 0
         while True:
@@ -307,12 +270,12 @@ class Database:
                 return
 
     def close(self) -> None:
-        """Give all pooled connections back."""
+        """Close all pooled connections."""
         self.engine.dispose()
 
 
 def _cause_of(error: DBAPIError | LostRace, committing: bool) -> str:
-    """Why to try again. Raises the error that is none that may pass."""
+    """Name the cause of a temporary failure. Raises the error if it is not temporary."""
     if isinstance(error, LostRace):
         return RACE
     if is_not_storable(error):
@@ -326,25 +289,3 @@ def _cause_of(error: DBAPIError | LostRace, committing: bool) -> str:
     if cause is None:
         raise error
     return cause
-
-
-def _dispose(engine: sa.Engine, process: int) -> None:
-    """Close the connections, but not those that are another process's."""
-    engine.dispose(close=os.getpid() == process)
-
-
-class _Tally(threading.local):
-    count = 0
-
-
-def _count_statements(engine: sa.Engine) -> _Tally:
-    """Count them where they are handed to the driver, which costs least."""
-    tally = _Tally()
-
-    def count(cursor: Any, statement: str, *_: Any) -> None:
-        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
-            tally.count += 1
-
-    for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
-        event.listen(engine, moment, count)
-    return tally

@@ -15,7 +15,8 @@ import secrets
 
 import sqlalchemy as sa
 
-from placement.storage.engine import CLUSTER, Connection
+from placement.storage.connections import Connection
+from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import change_lanes
 
 #: in rows that workers of an earlier version wrote, which know no lanes

@@ -11,7 +11,8 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from placement.storage.engine import CLUSTER, Connection
+from placement.storage.connections import Connection
+from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import provider_changes
 
 #: what a lock is for, in the upper bits of its id; ids below zero are in no reader's way

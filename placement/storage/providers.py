@@ -8,7 +8,7 @@ from placement.domain.provider import Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.dialects import MYSQL
-from placement.storage.engine import Connection, Database, inserted_id
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
 from placement.storage.locking import Hold, by_primary_key, locking
 from placement.storage.tables import resource_providers as providers
@@ -181,6 +181,14 @@ def insert(connection: Connection, uuid: str, name: str, parent: Node | None) ->
             .values(root_provider_id=provider_id)
         )
     return provider_id
+
+
+def inserted_id(result: sa.CursorResult) -> int:
+    """Return the id of the row that an INSERT stored. Raises LookupError if it stored none."""
+    key = result.inserted_primary_key
+    if key is None:
+        raise LookupError("the statement inserted no row")
+    return key[0]
 
 
 def rename(connection: Connection, provider_id: int, name: str) -> None:

@@ -21,7 +21,6 @@ from placement.storage.engine import (
     TRIES,
     Database,
     DatabaseSettings,
-    inserted_id,
 )
 
 NUMBERS = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer, unique=True))
@@ -311,14 +310,6 @@ def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, 
         return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
 
     assert Database(settings).read(ask) == ["wal", level]
-
-
-def test_the_id_of_a_row_that_was_not_inserted_is_nobody_s_guess():
-    class Nothing:
-        inserted_primary_key = None
-
-    with pytest.raises(LookupError):
-        inserted_id(Nothing())
 
 
 def test_pool_settings_reach_the_pool(tmp_path):
