@@ -35,12 +35,10 @@
     │   ├── PlacementPciMixedResourceClassException
     │   └── PlacementPciMixedTraitsException
     ├── ProviderConfigException
-    ├── ComputeResourcesUnavailable
     ├── AssignedResourceNotFound
     ├── VirtDriverNotReady
     ├── NoResourceClass
     ├── TooManyComputesForHost
-    ├── ServiceNotUnique
     ├── ComputeServiceInUse
     ├── ObjectActionError
     ├── HealvGPUAllocationNotSupported
@@ -53,12 +51,14 @@
     │   ├── InstanceNotFound
     │   └── ComputeHostNotFound
     └── Invalid                                      code 400
+        ├── ComputeResourcesUnavailable
+        ├── ServiceNotUnique
         ├── InvalidInput
         ├── InvalidInventory
         │   └── InventoryInUse
         ├── InvalidResourceClass
         └── InvalidConfiguration
-            └── InvalidNodeConfiguration
+            └── InvalidNodeConfiguration        code 500, as in nova
 
 Raise them with the keyword arguments their `msg_fmt` names, or with one ready-made message.
 """
@@ -276,10 +276,9 @@ class InvalidInventory(Invalid):
 class InventoryInUse(InvalidInventory):
     """The new inventories would drop a class that still has allocations."""
 
-    # Only a ready-made message is ever given: placement's own words.
+    # The report client gives a ready-made message: placement's own words.
     msg_fmt = (
-        "Inventory for '%(resource_classes)s' on resource provider '%(resource_provider)s' "
-        + ("in use.")
+        "Inventory for '%(resource_class)s' on resource provider '%(resource_provider)s' in use."
     )
 
 
@@ -385,7 +384,7 @@ class ProviderConfigException(NovaException):
     msg_fmt = "An error occurred while processing a provider config file: %(error)s"
 
 
-class ComputeResourcesUnavailable(NovaException):
+class ComputeResourcesUnavailable(Invalid):
     """A claim failed."""
 
     msg_fmt = "Insufficient compute resources: %(reason)s."
@@ -431,6 +430,7 @@ class InvalidNodeConfiguration(InvalidConfiguration):
     """The node's recorded identity contradicts what the driver reports."""
 
     msg_fmt = "Invalid node identity configuration: %(reason)s"
+    code = 500
 
 
 class TooManyComputesForHost(NovaException):
@@ -441,7 +441,7 @@ class TooManyComputesForHost(NovaException):
     )
 
 
-class ServiceNotUnique(NovaException):
+class ServiceNotUnique(Invalid):
     """More than one service answers to the description."""
 
     msg_fmt = "More than one possible service found."

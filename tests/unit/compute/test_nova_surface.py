@@ -1,0 +1,220 @@
+"""What nova's developers call by keyword or by position, they can call here.
+
+The table nova_surface.yaml has nova's names and parameters; collect_nova_surface.py made it.
+"""
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from compute import exceptions
+
+MODULES: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("nova_surface.yaml").read_text(encoding="utf-8")
+)["modules"]
+
+#: what isn't there yet: "class.method", "module.function" or the name of an exception
+NOT_YET: set[str] = {
+    "compute.report.AggInfo",
+    "compute.report.ProviderAllocInfo",
+    "compute.report.Retry",
+    "compute.report.TraitInfo",
+    "compute.report.retries",
+    "compute.report.safe_connect",
+    "SchedulerReportClient.add_resources_to_instance_allocation",
+    "SchedulerReportClient.claim_resources",
+    "SchedulerReportClient.get_allocation_candidates",
+    "SchedulerReportClient.get_allocations_for_resource_provider",
+    "SchedulerReportClient.get_provider_subtree_and_ensure_root",
+    "SchedulerReportClient.get_provider_traits",
+    "SchedulerReportClient.get_provider_tree_and_ensure_root",
+    "SchedulerReportClient.move_allocations",
+    "SchedulerReportClient.put_allocations",
+    "SchedulerReportClient.remove_provider_tree_from_instance_allocation",
+    "SchedulerReportClient.remove_resources_from_instance_allocation",
+    "SchedulerReportClient.set_aggregates_for_provider",
+    "SchedulerReportClient.set_inventory_for_provider",
+    "SchedulerReportClient.set_traits_for_provider",
+    "ProviderTree._find_with_lock",
+    "ProviderTree.populate_from_iterable",
+    "ProviderSubTree._find_with_lock",
+    "ProviderSubTree.populate_from_iterable",
+    "ResourceTracker.__init__",
+    "ResourceTracker.allocate_pci_devices_for_instance",
+    "ResourceTracker.build_failed",
+    "ResourceTracker.build_succeeded",
+    "ResourceTracker.claim_pci_devices",
+    "ResourceTracker.clean_compute_node_cache",
+    "ResourceTracker.finish_evacuation",
+    "ResourceTracker.free_pci_device_allocations_for_instance",
+    "ResourceTracker.free_pci_device_claims_for_instance",
+    "ResourceTracker.unclaim_pci_devices",
+    "virt.driver.load_compute_driver",
+    "ComputeDriver.__init__",
+    "ComputeDriver.destroy",
+    "ComputeDriver.get_info",
+    "ComputeDriver.get_num_instances",
+    "ComputeDriver.instance_exists",
+    "ComputeDriver.spawn",
+    "VirtAPI.exit_wait_early",
+    "VirtAPI.update_compute_provider_status",
+    "VirtAPI.wait_for_instance_event",
+    "ResourceTracker.cpu_allocation_ratio",
+    "ResourceTracker.disk_allocation_ratio",
+    "ResourceTracker.is_bfv",
+    "ResourceTracker.pci_tracker",
+    "ResourceTracker.ram_allocation_ratio",
+}
+
+_EXCEPTIONS: dict[str, Any] = MODULES["nova.exception"]["exceptions"]
+
+
+def case(name: str, *values: Any) -> Any:
+    """Return the values as a case of that name, which fails for now if it is in NOT_YET."""
+    marks = [pytest.mark.xfail(strict=True, reason="in NOT_YET")] if name in NOT_YET else []
+    return pytest.param(*values, id=name, marks=marks)
+
+
+def callables() -> Iterator[Any]:
+    """Yield each function and method: what of ours has it, its name, and nova's parameters."""
+    for module in MODULES.values():
+        for name, parameters in module.get("functions", {}).items():
+            yield case(f"{module['ours']}.{name}", module["ours"], name, parameters)
+        for class_name, held in module.get("classes", {}).items():
+            for name, parameters in held["methods"].items():
+                yield case(f"{class_name}.{name}", held["ours"], name, parameters)
+
+
+def found(path: str) -> Any:
+    """Return the module or the class of that dotted path."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        return getattr(importlib.import_module(module), name)
+
+
+def signature_of(parameters: str) -> inspect.Signature:
+    """Return the signature that the table shows."""
+    scope: dict[str, Callable[..., None]] = {}
+    # The table is a file of this repository.
+    exec(f"def function{parameters}: pass", scope)
+    return inspect.signature(scope["function"])
+
+
+def bound(shown: inspect.Signature) -> inspect.Signature:
+    """Return the signature as an instance has it."""
+    return shown.replace(parameters=[p for p in shown.parameters.values() if p.name != "self"])
+
+
+def calls(theirs: inspect.Signature) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    """Yield the ways to call it: with and without what has a default, by position and by keyword.
+
+    Each argument is the name of its parameter.
+    """
+    for chosen in (
+        [p for p in theirs.parameters.values() if p.default is p.empty],
+        list(theirs.parameters.values()),
+    ):
+        placed = [p.name for p in chosen if p.kind is p.POSITIONAL_OR_KEYWORD]
+        named = {p.name: p.name for p in chosen if p.kind is p.KEYWORD_ONLY}
+        more = tuple(p.name for p in chosen if p.kind is p.VAR_POSITIONAL for _ in range(2))
+        for count in range(len(placed) + 1):
+            rest = {name: name for name in placed[count:]}
+            if not (more and rest):
+                yield (*placed[:count], *more), {**rest, **named}
+
+
+def meant(shown: inspect.Signature, args: tuple[str, ...], kwargs: dict[str, str]) -> Any:
+    """Return parameter -> argument, as the call is understood; None is a wrong call."""
+    try:
+        understood = shown.bind(*args, **kwargs)
+    except TypeError:
+        return None
+    flat = dict(understood.arguments)
+    for each in shown.parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            flat |= flat.pop(each.name, {})
+    return flat
+
+
+@pytest.mark.parametrize(("ours", "name", "parameters"), list(callables()))
+def test_each_call_that_nova_takes_means_the_same_here(ours: str, name: str, parameters: str):
+    theirs = bound(signature_of(parameters))
+    taken = bound(inspect.signature(getattr(found(ours), name)))
+
+    for args, kwargs in calls(theirs):
+        # Python calls these itself, by position; and so does whoever decorates.
+        if kwargs and (name in ("__enter__", "__exit__") or parameters == "(f)"):
+            continue
+        call = f"{name}({', '.join([*args, *(f'{key}=…' for key in kwargs)])}) here: {name}{taken}"
+        understood = meant(taken, args, kwargs)
+        assert understood is not None, call
+        if "f" not in args and name != "__exit__":
+            assert understood == meant(theirs, args, kwargs), call
+
+    for each in theirs.parameters.values():
+        if each.default is not each.empty and each.name in taken.parameters:
+            assert taken.parameters[each.name].default == each.default, each.name
+
+
+def attributes() -> Iterator[Any]:
+    """Yield each attribute that a class shows before an instance is made."""
+    for module in MODULES.values():
+        for class_name, held in module.get("classes", {}).items():
+            for name in held.get("attributes", ()):
+                yield case(f"{class_name}.{name}", held["ours"], name)
+
+
+@pytest.mark.parametrize(("ours", "name"), list(attributes()))
+def test_each_attribute_is_there(ours: str, name: str):
+    cls = found(ours)
+    assert hasattr(cls, name) or name in annotated(cls) or name in assigned(cls)
+
+
+def annotated(cls: type) -> set[str]:
+    """Return the attributes that the class and its ancestors declare."""
+    return {name for each in cls.__mro__ for name in vars(each).get("__annotations__", {})}
+
+
+@functools.cache
+def assigned(cls: type) -> set[str]:
+    """Return the names that the constructors of the class and its ancestors use."""
+    constructors = [vars(each).get("__init__") for each in cls.__mro__]
+    return {
+        name for each in constructors if inspect.isfunction(each) for name in each.__code__.co_names
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "ancestors", "code", "fields"),
+    [case(name, name, *known) for name, known in _EXCEPTIONS.items()],
+)
+def test_each_exception_is_caught_as_novas_is(
+    name: str, ancestors: list[str], code: int, fields: list[str]
+):
+    ours = getattr(exceptions, name)
+    raised = ours(**{field: index for index, field in enumerate(fields)})
+
+    assert {each.__name__ for each in ours.__mro__}.issuperset(ancestors)
+    assert raised.code == code
+    assert str(raised) != ours.msg_fmt or not fields
+    assert all(str(index) in str(raised) for index in range(len(fields)))
+
+
+def test_whatever_is_left_out_has_a_reason_and_is_not_there():
+    for module in MODULES.values():
+        for owner, part in [
+            (module["ours"], module),
+            *((held["ours"], held) for held in module.get("classes", {}).values()),
+        ]:
+            for name, reason in part.get("left_out", {}).items():
+                assert len(reason.split()) > 2, f"{owner}.{name}"
+                if name != "__init__":
+                    assert not hasattr(found(owner), name), f"{owner}.{name}"
