@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from placement.candidates.account import Notes, Step
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
-from placement.candidates.explain import Notes, Step
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
 from placement.candidates.snapshot import Snapshot

@@ -4,19 +4,20 @@ The cheap half of the search: whole columns at a time, before any combination is
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
 
+from placement.candidates import mask_steps
+from placement.candidates.account import Account
 from placement.candidates.columns import Mask
-from placement.candidates.explain import Account
+from placement.candidates.mask_steps import MaskStep, Remaining
+from placement.candidates.problem import Demand
 from placement.candidates.request import CandidateRequest, Group
+from placement.candidates.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
 from placement.candidates.sharing import reached_roots
 from placement.candidates.snapshot import Snapshot
-from placement.errors import BadRequest
-
-#: amounts by resource class id
-Demand = tuple[tuple[int, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,41 +43,31 @@ class FilteredGroup:
         empty when the parts' own masks say it already
     """
 
-    group: Group
+    suffix: str
     parts: tuple[Part, ...]
     roots: Mask
     trait_sets: tuple[Mask, ...] = ()
 
     @property
     def decided(self) -> bool:
-        """Whether every root of `roots` surely has an option for the group."""
+        """Say whether every root of `roots` surely has an option for the group."""
         return len(self.parts) == 1 or not self.trait_sets
 
 
 def root_filter(snapshot: Snapshot, request: CandidateRequest, account: Account) -> Mask:
-    """The roots that pass root_required. Raises BadRequest for unknown traits."""
+    """Return the roots that pass root_required. Raise BadRequest for traits that don't exist."""
     mask = snapshot.forest.is_root
-    account.begin("root_required", mask, mask)
+    account.begin(mask, mask)
     if not request.root_required and not request.root_forbidden:
         return mask
-    required = _trait_ids(snapshot, sorted(request.root_required))
-    forbidden = _trait_ids(snapshot, sorted(request.root_forbidden))
+    required = trait_ids(snapshot, request.root_required)
+    forbidden = trait_ids(snapshot, request.root_forbidden)
     for trait_id in required:
         mask = mask & snapshot.has_trait([trait_id])
     if forbidden:
         mask = mask & ~snapshot.has_trait(forbidden)
     account.step("root_required", None, mask, mask)
     return mask
-
-
-def _trait_ids(snapshot: Snapshot, names: Iterable[str]) -> list[int]:
-    ids = snapshot.names.trait_ids
-    found = []
-    for name in names:
-        if name not in ids:
-            raise BadRequest(f"No such trait(s): {name}.")
-        found.append(ids[name])
-    return found
 
 
 class GroupFilter:
@@ -92,172 +83,72 @@ class GroupFilter:
         self._known: dict[object, tuple[Mask, Mask]] = {}
 
     def apply(self, group: Group) -> FilteredGroup | None:
-        """The group's options, or None if masks show that there are none.
+        """Return the group's options, or None if masks show that there are none.
 
-        Looks names up in the order of allocation-candidates.md 1.9 and raises BadRequest for the
-        first one that doesn't exist.
+        Raise BadRequest for a name that doesn't exist, as `resolve` does.
         """
-        demand = self._demand(group)
-        members = self._members(group)
-        if members is not None and not members.any():
-            self._account.step("member_of", group.suffix, members, self._roots)
+        resolved = resolve(self._snapshot, group)
+        if isinstance(resolved, Unmatched):
+            if resolved.step is not None and resolved.members is not None:
+                self._account.step(resolved.step, group.suffix, resolved.members, self._roots)
             return None
-        required = [_trait_ids(self._snapshot, sorted(names)) for names in group.required]
-        forbidden = _trait_ids(self._snapshot, sorted(group.forbidden))
-        tree = None
-        if group.in_tree is not None:
-            slot = self._snapshot.slot(group.in_tree)
-            if slot is None:
-                return None
-            tree = int(self._snapshot.forest.root[slot])
-        if group.suffix:
-            found = self._suffixed(group, demand, members, required, forbidden, tree)
-        else:
-            found = self._unsuffixed(group, demand, members, required, forbidden, tree)
+        of_one = bool(resolved.suffix)
+        found = self._of_one_provider(resolved) if of_one else self._of_several(resolved)
         return found if found.roots.any() else None
 
-    def _demand(self, group: Group) -> Demand:
-        ids = self._snapshot.names.class_ids
-        for name in group.resources:
-            if name not in ids:
-                raise BadRequest(
-                    f"Invalid resource class in resources parameter: No such resource class {name}."
-                )
-        return tuple((ids[name], amount) for name, amount in group.resources.items())
+    def _remaining(self, suffix: str, steps: Iterable[MaskStep]) -> Remaining:
+        """Apply the steps, one after the other, and account for each."""
+        alive = self._snapshot.forest.alive
+        remaining = Remaining(alive, alive, self._roots)
+        for step in steps:
+            remaining = remaining.after(step)
+            self._account.step(step.name, suffix, remaining.providers, remaining.roots)
+        return remaining
 
-    def _members(self, group: Group) -> Mask | None:
-        """The providers that are in one aggregate of each set; None: no set was given."""
-        mask: Mask | None = None
-        for uuids in group.member_of:
-            more = self._snapshot.is_member(uuids)
-            mask = more if mask is None else mask & more
-        return mask
-
-    def _suffixed(
-        self,
-        group: Group,
-        demand: Demand,
-        members: Mask | None,
-        required: list[list[int]],
-        forbidden: list[int],
-        tree: int | None,
-    ) -> FilteredGroup:
-        """Single provider; all is about that provider itself (2.3, 2.4)."""
-        resourceless = not demand
-        key = (
-            frozenset(demand),
-            frozenset(group.required),
-            group.forbidden,
-            frozenset(group.member_of),
-            group.not_member_of,
-            tree,
-        )
+    def _of_one_provider(self, group: ResolvedGroup) -> FilteredGroup:
+        """Filter for a suffixed group; equal groups have the same masks."""
+        key = group.conditions
         if key not in self._known:
-            self._known[key] = self._single(
-                group, demand, members, required, forbidden, None if resourceless else tree
-            )
+            steps = mask_steps.of_one_provider(self._snapshot, group)
+            mask = self._remaining(group.suffix, steps).own
+            roots = self._reached(mask, mask) & self._roots
+            self._account.step("roots", group.suffix, mask, roots)
+            self._known[key] = mask, roots
         mask, roots = self._known[key]
-        part = Part(group.suffix, demand, mask, mask)
-        return FilteredGroup(group, (part,), roots)
+        return FilteredGroup(group.suffix, (Part(group.suffix, group.demand, mask, mask),), roots)
 
-    def _single(
-        self,
-        group: Group,
-        demand: Demand,
-        members: Mask | None,
-        required: list[list[int]],
-        forbidden: list[int],
-        tree: int | None,
-    ) -> tuple[Mask, Mask]:
-        snapshot, suffix = self._snapshot, group.suffix
-        mask = snapshot.forest.alive
-        for class_id, amount in demand:
-            mask = mask & snapshot.column(class_id).fits(amount, snapshot.size)
-            self._account.step(
-                f"resources {snapshot.names.classes[class_id]}:{amount}", suffix, mask, self._roots
-            )
-        if not demand and not required and members is None:
-            mask = np.zeros(snapshot.size, np.bool_)
-            self._account.step("no positive filter", suffix, mask, self._roots)
-        for ids in required:
-            mask = mask & snapshot.has_trait(ids)
-            self._account.step("required", suffix, mask, self._roots)
-        if forbidden:
-            mask = mask & ~snapshot.has_trait(forbidden)
-            self._account.step("forbidden traits", suffix, mask, self._roots)
-        if members is not None:
-            mask = mask & members
-            self._account.step("member_of", suffix, mask, self._roots)
-        if group.not_member_of:
-            mask = mask & ~snapshot.is_member(group.not_member_of)
-            self._account.step("forbidden aggregates", suffix, mask, self._roots)
-        if tree is not None:
-            mask = mask & (snapshot.forest.root == tree)
-            self._account.step("in_tree", suffix, mask, self._roots)
-        roots = self._reached(mask, mask) & self._roots
-        self._account.step("roots", suffix, mask, roots)
-        return mask, roots
+    def _of_several(self, group: ResolvedGroup) -> FilteredGroup:
+        """Filter for the unsuffixed group: a part for each class, and trait sets for all parts."""
+        suffix = group.suffix
+        steps = mask_steps.of_several_providers(self._snapshot, group)
+        traits: list[MaskStep] = []
+        if self._needs_one_provider(group):
+            at_once = mask_steps.of_required_traits_at_once(self._snapshot, group)
+            steps = itertools.chain(steps, at_once)
+        else:
+            traits = list(mask_steps.of_required_traits(self._snapshot, group))
+        remaining = self._remaining(suffix, steps)
+        roots, parts = remaining.roots, []
+        resources = mask_steps.of_resources(self._snapshot, group)
+        for demand, step in zip(group.demand, resources, strict=True):
+            fitting = remaining.after(step)
+            parts.append(Part(suffix, (demand,), fitting.own, fitting.shared))
+            roots = roots & self._reached(fitting.own, fitting.shared)
+            self._account.step(step.name, suffix, fitting.own, roots)
+        for step in traits:
+            own = np.logical_or.reduce([part.own for part in parts]) & step.own
+            shared = np.logical_or.reduce([part.shared for part in parts]) & step.shared
+            roots = roots & self._reached(own, shared)
+            self._account.step(step.name, suffix, own | shared, roots)
+        return FilteredGroup(suffix, tuple(parts), roots, tuple(step.own for step in traits))
 
-    def _unsuffixed(
-        self,
-        group: Group,
-        demand: Demand,
-        members: Mask | None,
-        required: list[list[int]],
-        forbidden: list[int],
-        tree: int | None,
-    ) -> FilteredGroup:
-        """Each class from whichever provider (2.5)."""
-        snapshot, suffix = self._snapshot, group.suffix
-        forest = snapshot.forest
-        own, shared = forest.alive, forest.alive
-        roots = self._roots
-        if tree is not None:
-            own = own & (forest.root == tree)
-            shared = np.zeros(snapshot.size, np.bool_)
-            self._account.step("in_tree", suffix, own, roots)
-        if members is not None:
-            # a root's aggregates span its tree
-            own = own & (members[forest.root] | members if forest.nested else members)
-            shared = shared & members
-            self._account.step("member_of", suffix, own | shared, roots)
-        if group.not_member_of:
-            bad = snapshot.is_member(group.not_member_of)
-            own, shared, roots = own & ~bad, shared & ~bad, roots & ~bad
-            self._account.step("forbidden aggregates", suffix, own | shared, roots)
-        if forbidden:
-            fine = ~snapshot.has_trait(forbidden)
-            own, shared = own & fine, shared & fine
-            self._account.step("forbidden traits", suffix, own | shared, roots)
-        sets = [snapshot.has_trait(ids) for ids in required]
-        if sets and self._alone(demand):
-            for traits in sets:
-                own, shared = own & traits, shared & traits
-            self._account.step("required", suffix, own | shared, roots)
-            sets = []
-        parts = []
-        for class_id, amount in demand:
-            fits = snapshot.column(class_id).fits(amount, snapshot.size)
-            part = Part(suffix, ((class_id, amount),), own & fits, shared & fits)
-            parts.append(part)
-            roots = roots & self._reached(part.own, part.shared)
-            self._account.step(
-                f"resources {snapshot.names.classes[class_id]}:{amount}", suffix, part.own, roots
-            )
-        for traits in sets:
-            having = np.logical_or.reduce([part.own for part in parts]) & traits
-            lent = np.logical_or.reduce([part.shared for part in parts]) & traits
-            roots = roots & self._reached(having, lent)
-            self._account.step("required", suffix, having | lent, roots)
-        return FilteredGroup(group, tuple(parts), roots, tuple(sets))
-
-    def _alone(self, demand: Demand) -> bool:
-        """Whether all parts of the unsuffixed group must be on one and the same provider."""
+    def _needs_one_provider(self, group: ResolvedGroup) -> bool:
+        """Say whether all parts of the unsuffixed group must be on one and the same provider."""
         flat = not self._snapshot.forest.nested and not len(self._snapshot.sharing)
-        return flat or len(demand) == 1
+        return flat or len(group.demand) == 1
 
     def _reached(self, own: Mask, shared: Mask) -> Mask:
-        """The roots with an option among their own providers or the sharing ones."""
+        """Return the roots with an option among their own providers or the sharing ones."""
         forest = self._snapshot.forest
         roots = forest.roots_of(own) if forest.nested else own
         sharing = self._snapshot.sharing

@@ -9,10 +9,10 @@ import logging
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
+from placement.candidates.account import Account
 from placement.candidates.batch import Batch
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
 from placement.candidates.columns import Slots
-from placement.candidates.explain import Account
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
 from placement.candidates.lottery import Allowance, TooManyToCount
 from placement.candidates.problem import Shape
@@ -117,7 +117,7 @@ def prepare(
         return None
     for group in groups:
         roots = roots & group.roots
-        account.step("together", group.group.suffix, roots, roots)
+        account.step("together", group.suffix, roots, roots)
     trees = Trees(snapshot, request, groups, budget)
     return (trees, *trees.split(roots, most))
 

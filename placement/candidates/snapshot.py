@@ -134,10 +134,15 @@ class Snapshot:
         """Which providers have at least one of the traits."""
         return self._any_of(self.with_trait, trait_ids)
 
-    def is_member(self, uuids: Iterable[str]) -> Mask:
-        """Which providers are in at least one of the aggregates; unknown ones have no members."""
-        ids = [self.aggregate_ids[uuid] for uuid in uuids if uuid in self.aggregate_ids]
-        return self._any_of(self.in_aggregate, ids)
+    def aggregates(self, uuids: Iterable[str]) -> Ids:
+        """Return the ids of aggregates, ascending; aggregates that don't exist are left out."""
+        return tuple(
+            sorted(self.aggregate_ids[uuid] for uuid in uuids if uuid in self.aggregate_ids)
+        )
+
+    def is_member(self, aggregate_ids: Iterable[int]) -> Mask:
+        """Return which providers are in at least one of the aggregates."""
+        return self._any_of(self.in_aggregate, aggregate_ids)
 
     def _any_of(self, sets: Mapping[int, SlotSet], keys: Iterable[int]) -> Mask:
         mask: Mask | None = None

@@ -1,4 +1,4 @@
-"""Accounting for what each step of a search removed (architecture.rst D13)."""
+"""Accounting for what each step of a search left over (architecture.rst D13)."""
 
 import dataclasses
 
@@ -9,8 +9,8 @@ from placement.candidates.columns import Mask
 class Step:
     """What was left after one step.
 
-    :param name: what was asked
-    :param suffix: of which group; None: of the whole request
+    :param name: the condition, in the words of the query where it has some
+    :param suffix: the group of the condition; None: the whole request
     :param providers: how many providers can still serve the group
     :param roots: how many trees can still serve all groups up to this step
     """
@@ -22,23 +22,25 @@ class Step:
 
 
 class Account:
-    """Takes no notes: the search at full speed."""
+    """Keeps no account: the search at full speed."""
 
-    def begin(self, name: str, providers: Mask, roots: Mask) -> None:
-        """Before the first step."""
+    def begin(self, providers: Mask, roots: Mask) -> None:
+        """Note what there is before the first step."""
 
     def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
-        """After a step that looked at providers."""
+        """Note what a step left."""
 
 
 class Notes(Account):
-    """Remembers every step."""
+    """Keeps every step."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
 
-    def begin(self, name: str, providers: Mask, roots: Mask) -> None:
-        self.steps.append(Step("all", None, int(providers.sum()), int(roots.sum())))
+    def begin(self, providers: Mask, roots: Mask) -> None:
+        """Note how many providers and trees there are."""
+        self.step("all", None, providers, roots)
 
     def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
+        """Count what a step left."""
         self.steps.append(Step(name, suffix, int(providers.sum()), int(roots.sum())))
