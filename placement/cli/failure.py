@@ -1,4 +1,4 @@
-"""What stops a command, told in one line instead of a traceback."""
+"""Report an error that stops a command in one line instead of a traceback."""
 
 import contextlib
 import sys
@@ -17,7 +17,10 @@ FAILED = 1
 
 @contextlib.contextmanager
 def told(command: str) -> Iterator[None]:
-    """End the process with FAILED and one line when configuration or database can't be used."""
+    """Exit with FAILED and one line on stderr if configuration or database can't be used.
+
+    :param command: name of the program, for the line
+    """
     try:
         yield
     except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers, PlacementError) as error:
@@ -26,7 +29,7 @@ def told(command: str) -> Iterator[None]:
 
 
 def line_of(error: Exception) -> str:
-    """What the error says. Errors of the database come without the statement they met."""
+    """Return the error's message; for errors of the database, without the SQL statement."""
     if isinstance(error, PlacementError) and isinstance(error.__cause__, DBAPIError):
         error = error.__cause__
     if isinstance(error, DBAPIError):

@@ -19,7 +19,7 @@ from placement.storage.engine import Database, DatabaseSettings
 
 PROGRAM = "placement-manage"
 BATCH = 50
-# more rows than any table has, and no more than a database takes for a limit
+# longer numbers exceed what databases accept as a LIMIT
 _MOST_DIGITS = 18
 BAD_COUNT = 127
 SOMETHING_LEFT = 1
@@ -27,7 +27,7 @@ SOMETHING_FAILED = 2
 
 
 def add_commands(categories: Any) -> None:
-    """Add ours to the command line, which has oslo.config's and oslo.log's options already."""
+    """Add our commands to a command line that has the options of oslo.config and oslo.log."""
     db = categories.add_parser("db", help="manage the database")
     db.set_defaults(run=None, help=db.print_help)
     commands = db.add_subparsers(description="database commands")
@@ -50,7 +50,7 @@ def add_commands(categories: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code."""
+    """Run one command and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     conf = cfg.ConfigOpts()
     config.register(conf)
@@ -58,11 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     with told(PROGRAM):
         if not _read(conf, given):
             return 1 if not given else 0
-        # standard output is for what was asked for
+        # standard output has only the command's result
         conf.set_default("use_stderr", True)
         logs.set_up(conf, config.PROJECT)
         if not conf.debug:
-            # scripts of operators read both outputs
+            # scripts of operators may parse standard error, too
             logging.getLogger("alembic").setLevel(logging.WARNING)
         database = Database(DatabaseSettings.of(conf.placement_database))
         incomplete = online_migrations.IncompleteOwner(
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
-    """Read command line and files. False if help was shown instead: no command was given."""
+    """Read command line and files; without a command, show help and return False."""
     if not argv:
         with contextlib.suppress(SystemExit):
             conf(["--help"], project=config.PROJECT, prog=PROGRAM, version=VERSION)

@@ -1,4 +1,4 @@
-"""Filling in what very old data lacks, in batches, while the service runs (rest-api.md 7.3)."""
+"""Online migrations: complete very old rows, beside a running service (rest-api.md 7.3)."""
 
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class IncompleteOwner:
-    """Whom consumers belong to that nobody was named for."""
+    """Project and user for consumers that were stored without any."""
 
     project: str
     user: str
@@ -26,7 +26,7 @@ class IncompleteOwner:
 
 @dataclasses.dataclass
 class Count:
-    """Rows a migration found and finished."""
+    """Number of rows that a migration found, and that it completed."""
 
     found: int = 0
     done: int = 0
@@ -34,7 +34,7 @@ class Count:
 
 @dataclasses.dataclass
 class Outcome:
-    """What a run did, by migration."""
+    """The result of a run: counts by migration, and whether one failed."""
 
     counts: dict[str, Count]
     failed: bool = False
@@ -48,7 +48,7 @@ Migration = Callable[..., Count]
 
 
 def set_root_provider_ids(connection: Connection, limit: int, owner: IncompleteOwner) -> Count:
-    """Providers from before trees become their own roots."""
+    """Make providers without a root their own roots; such rows are older than nested providers."""
     columns = resource_providers.c
     found = list(
         connection.execute(
@@ -67,7 +67,7 @@ def set_root_provider_ids(connection: Connection, limit: int, owner: IncompleteO
 def create_incomplete_consumers(
     connection: Connection, limit: int, owner: IncompleteOwner
 ) -> Count:
-    """Consumers that only their allocations know get a row, with the configured owner."""
+    """Insert a row, with the configured owner, for each consumer that only allocations name."""
     projects, users, _ = consumers.ensure_owners(connection, [owner.project], [owner.user])
     missing = (
         sa.select(allocations.c.consumer_id)
@@ -93,7 +93,10 @@ MIGRATIONS: dict[str, Migration] = {
 
 
 def run(database: Database, owner: IncompleteOwner, limit: int | None, batch: int) -> Outcome:
-    """Run one batch of at most `limit` rows, or without a limit batches until nothing is left."""
+    """Run one batch of at most `limit` rows; if `limit` is None, run batches until all is done.
+
+    :param batch: number of rows in each batch if `limit` is None
+    """
     outcome = Outcome(collections.defaultdict(Count))
     while True:
         done = _run_batch(database, owner, limit or batch, limit is not None, outcome)

@@ -1,7 +1,7 @@
 """`placement-api`: the service under gunicorn and waitress (architecture.rst D8).
 
-Without any configuration it serves this machine alone: SQLite in the working directory, schema
-synced, and a token that is believed instead of checked.
+Without any configuration it serves this machine only: SQLite in the working directory, the schema
+synchronised at start, and `noauth2`, which trusts every token.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from placement.http.environ import Environ, WSGIApplication
 from placement.wsgi import load
 
 DEFAULT_PORT = 8778
-#: who may reach the service when nobody is asked for credentials
+#: options for serving this machine without any configuration
 ALONE: config.Overrides = {
     ("api", "auth_strategy"): "noauth2",
     ("placement_database", "sync_on_startup"): True,
@@ -33,26 +33,27 @@ ALONE: config.Overrides = {
 
 
 class Refused(Exception):
-    """The configuration must not be served on this address; the text says why."""
+    """The service must not be reachable at this address with this configuration."""
 
 
 class Server(BaseApplication):
-    """gunicorn with settings from our command line instead of its own."""
+    """gunicorn with the settings of our command line instead of gunicorn's."""
 
     def __init__(self, arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
         self.arguments = arguments
         self.conf = conf
-        #: seconds; for the workers (placement.serving.worker)
+        #: seconds; read by the workers (placement.serving.worker)
         self.client_timeout: float = arguments.client_timeout
-        #: bytes
+        #: bytes; read by the workers
         self.most_held: int = arguments.spool_size * 1024 * 1024
         super().__init__()
 
     @property
     def longest_body(self) -> int:
-        """Bytes of a request's body; for the workers.
+        """Maximum bytes of a request's body that a worker reads.
 
-        The application reads one byte more than it takes, and sees that it is too much.
+        This is one byte more than the application accepts, so that the application can see that a
+        body is too long.
         """
         return int(self.conf.berth.max_body_size) + 1
 
@@ -62,22 +63,23 @@ class Server(BaseApplication):
                 self.cfg.set(name, value)
 
     def load(self) -> WSGIApplication:
-        """Each worker's own; a file that can't be read leaves the old configuration in force.
+        """Return the application for one worker, from the reloaded configuration files.
 
-        Raises Refused, which ends the server, if the new configuration must not be served here.
+        If the files can't be read, the old configuration stays in force. Raises Refused, which
+        stops the server, if `why_not_serve` rejects the new configuration.
         """
         self.conf.reload_config_files()
         logs.set_up(self.conf, config.PROJECT)
         refusal = why_not_serve(self.arguments, self.conf)
         if refusal is not None:
             raise Refused(refusal)
-        # at its start the command has waited for the database; who starts later, in place of a
-        # worker that died or at a reload, answers at once what there is to say
+        # `main` has waited for the database already. A worker that starts later, after a crash or
+        # at a reload, doesn't wait: it returns 503 until the database can be reached
         return load(self.conf, wait=False)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     options = argparse.ArgumentParser(
         prog="placement-api", description="Serve the placement API.", allow_abbrev=False
     )
@@ -97,14 +99,14 @@ def parser() -> argparse.ArgumentParser:
         type=number(float, 0.1, 86_400),
         default=60,
         metavar="SECONDS",
-        help="how long a client may take to send a request, and to go on reading its answer",
+        help="how long a client may take to send a request, and pause while it reads the response",
     )
     options.add_argument(
         "--spool-size",
         type=number(int, 1, 1_000_000),
         default=2_048,
         metavar="MIB",
-        help="how much of requests and of unread answers a worker holds, most of it in TMPDIR",
+        help="limit for a worker's requests and unread responses, which are mostly in TMPDIR",
     )
     options.add_argument("--config-file", action="append", default=[], metavar="PATH")
     options.add_argument("--config-dir", action="append", default=[], metavar="DIR")
@@ -118,14 +120,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def number(kind: type[int] | type[float], least: float, most: float) -> Callable[[str], float]:
-    """The type of an option that has a range; argparse tells who breaks it and exits with 2."""
+    """Return the argparse type of an option with a range, which includes both ends."""
 
     def read(text: str) -> float:
         try:
             value = kind(text)
         except ValueError:
             value = kind(least) - 1
-        # what is no number at all, `nan`, is in no range either
+        # also rejects `nan`, for which every comparison is false
         if not least <= value <= most:
             what = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(f"{text!r} is not {what} from {least} to {most}")
@@ -135,7 +137,10 @@ def number(kind: type[int] | type[float], least: float, most: float) -> Callable
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop. Answers the exit code: 0, 1 can't start, 2 bad usage."""
+    """Serve until a signal stops the process; return the exit code.
+
+    0: stopped; 1: can't start; 2 (by argparse): wrong usage.
+    """
     arguments = parser().parse_args(argv)
     with told("placement-api"):
         conf, alone = load_config(arguments)
@@ -144,12 +149,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"placement-api: {refusal}", file=sys.stderr)
             return FAILED
         logs.set_up(conf, config.PROJECT)
-        # find out about an identity service or a database that can't be used before there are
-        # workers that would die of it; they must not inherit its connections, nor the options of
-        # this way to authenticate, which a configuration to be reloaded may no longer have
+        # check here that keystone's options and the database can be used, because the workers would
+        # fail otherwise. The database is closed, so that workers don't inherit its connections. The
+        # check of authentication registers options on a separate configuration, because a reloaded
+        # configuration may use another way to authenticate
         authenticated(_nothing, load_config(arguments)[0])
         open_database(conf).close()
-    # the master says nothing there any more
+    # the master process rarely logs from here on
     logs.let_go()
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
@@ -158,12 +164,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _nothing(environ: Environ, start_response: Callable[..., object]) -> list[bytes]:
-    """An application that nobody asks."""
+    """Do nothing: a WSGI application that is never called."""
     return []
 
 
 def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
-    """The configuration, and whether there was none, so that the defaults for one machine apply."""
+    """Load the configuration; return it, and whether the defaults for one machine are used.
+
+    Those defaults (ALONE) apply if there is no configuration at all.
+    """
     argv = [f"--config-file={path}" for path in arguments.config_file]
     argv += [f"--config-dir={path}" for path in arguments.config_dir]
     argv += ["--debug"] if arguments.debug else []
@@ -175,7 +184,7 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
 
 
 def configured(arguments: argparse.Namespace) -> bool:
-    """Whether a file, a directory or the environment says anything."""
+    """Return whether a file, a directory or the environment has any configuration."""
     if arguments.config_file or arguments.config_dir or config.files_for_wsgi():
         return True
     if any(name.startswith("OS_") and "__" in name for name in os.environ):
@@ -187,7 +196,7 @@ def configured(arguments: argparse.Namespace) -> bool:
 
 
 def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
-    """What serving without configuration means, in one line."""
+    """Describe in one line how the service runs without configuration."""
     where = arguments.unix_socket or f"http://{arguments.host}:{arguments.port}"
     roles = " and ".join(conf.berth.noauth2_admin_roles)
     return (
@@ -198,7 +207,10 @@ def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
 
 
 def why_not_serve(arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> str | None:
-    """Say so if others could reach a service that believes every token; None if all is well."""
+    """Return an error message if other machines could reach a service without authentication.
+
+    Return None if the configuration may be served at the address.
+    """
     if conf.api.auth_strategy != "noauth2" or arguments.allow_noauth2_anywhere:
         return None
     if arguments.unix_socket or _is_loopback(arguments.host):
@@ -225,7 +237,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "threads": arguments.threads,
         "worker_class": "placement.serving.worker.FrontWorker",
         "proc_name": "placement-api",
-        # a socket in the home directory that nobody asked for; older ones have none
+        # newer gunicorns would create a control socket in the home directory
         "control_socket_disable": True,
         "graceful_timeout": 30,
     }

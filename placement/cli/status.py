@@ -1,4 +1,4 @@
-"""`placement-status upgrade check`: whether the database and files are ready (rest-api.md 7.4)."""
+"""`placement-status upgrade check`: check database and policy files (rest-api.md 7.4)."""
 
 import sys
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Checks(upgradecheck.UpgradeCommands):
             database.close()
 
     def check_root_provider_ids(self) -> upgradecheck.Result:
-        """No provider may be without a root."""
+        """Check that every provider has a root."""
         orphans = sa.select(sa.func.count()).where(resource_providers.c.root_provider_id.is_(None))
         if not self._count(orphans.select_from(resource_providers)):
             return upgradecheck.Result(upgradecheck.Code.SUCCESS)
@@ -41,7 +41,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def check_incomplete_consumers(self) -> upgradecheck.Result:
-        """Every consumer of an allocation should have a row."""
+        """Check that every consumer with allocations has a row."""
         incomplete = (
             sa.select(sa.func.count(allocations.c.consumer_id.distinct()))
             .select_from(
@@ -59,7 +59,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def check_policy_json(self) -> upgradecheck.Result:
-        """Policy files are YAML."""
+        """Check that policy files are YAML."""
         return common_checks.check_policy_json(self, self.conf)
 
     _upgrade_checks = (
@@ -70,7 +70,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the checks and answer the worst result: 0 success, 1 warning, 2 failure, 255 error."""
+    """Run the checks and return the worst result: 0 success, 1 warning, 2 failure, 255 error."""
     conf = cfg.ConfigOpts()
     config.register(conf)
     checks = Checks(conf)

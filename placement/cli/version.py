@@ -1,4 +1,4 @@
-"""Which version of Berth is installed."""
+"""The installed version of Berth."""
 
 import importlib.metadata
 

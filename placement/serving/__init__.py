@@ -1,1 +1,1 @@
-"""How `placement-api` serves: gunicorn's processes, waitress's connections and threads."""
+"""The server of `placement-api`: gunicorn's processes, with waitress's connections and threads."""

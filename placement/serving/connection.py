@@ -1,4 +1,4 @@
-"""One connection: what its client owes, and what it is owed."""
+"""One connection: its requests, its unsent responses, and its timeouts."""
 
 import functools
 import socket
@@ -9,14 +9,14 @@ from waitress.channel import ClientDisconnected, HTTPChannel
 
 from placement.serving.request_tasks import RefusalTask, Task
 
-#: seconds, and bytes, that a client whose request is refused may go on sending it: a connection
-#: closed before that takes the answer with it
+#: seconds, and bytes, for which a client may go on sending a request that was rejected early. If
+#: the server closed the connection at once, the client might lose the response before it reads it
 LINGERS = 5.0
 LINGERS_BYTES = 512 * 1024
-#: bytes sent to a client before others have their turn, and bytes handed to the system at once
+#: bytes sent to one client before the loop turns to others, and bytes of one system call
 SHARE = 1024 * 1024
 AT_ONCE = 128 * 1024
-#: seconds after which a client that has ended its sending is asked whether it is still there
+#: seconds between the end of a client's sending and the probe whether the client is connected
 ASKS_AFTER = 1.0
 STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -24,62 +24,65 @@ STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(HTTPChannel):
     """A client's connection. No thread ever waits for the client.
 
-    Requests are read, and answers sent, by the loop; a thread has the connection between the two.
-    Of several requests in a row each waits until the answer to the one before has been read.
+    The loop reads requests and sends responses. Between the two, a thread runs the application. If
+    a client sends several requests in a row, each request waits until the response to the one
+    before has been sent.
 
-    A client may end its sending and wait for the answer. TCP shows a client that left in the same
-    way until something is sent to it. So after a while it is sent an interim answer, which every
-    client has to overlook, and which the system of a client that left refuses.
+    A client may close its sending half and wait for the response. To TCP, this looks the same as a
+    client that is gone, until the server sends something. So after ASKS_AFTER the loop sends an
+    interim response, `100 Continue`. A client must ignore it. If the client is gone, its system
+    resets the connection.
     """
 
     task_class = Task
     error_task_class = RefusalTask
-    #: a request waits until the answer before it is read
+    #: the next request waits until the response before it has been sent
     parked = False
-    #: the loop waits for what the client sends
+    #: the loop waits for data from the client
     is_read = False
-    #: the answer is out, the rest of a refused request is thrown away
+    #: the error is sent; the rest of the rejected request is read and discarded
     lingering = False
-    #: a request was refused before it was read to its end
+    #: the current request was rejected before its end was read
     cut_off = False
-    #: since when the client has sent all that it will send
+    #: when the client closed its sending half (monotonic time)
     ended_sending: float | None = None
-    #: the answer to the first request has begun, or its client has been asked whether it is there
+    #: some of the response to the first request has been sent, or the interim response
     answered = False
 
     def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Any, map: Any) -> None:
-        #: since when the client has had its turn: to send, or to go on reading
+        #: since when the server waits for the client to send or to read (monotonic time)
         self.waiting_since = time.monotonic()
-        #: requests of this connection, answered or begun to be
+        #: number of requests handed to a thread
         self.served = 0
         self._thrown_away = 0
         super().__init__(server, sock, addr, adj, map=map)
         self.parser_class = functools.partial(server.parser_class, longest_body=server.longest_body)
 
     def received(self, data: bytes) -> bool:
-        """Take what the client sent."""
+        """Pass data from the client to the parser."""
         if self.request is None:
             self.waiting_since = time.monotonic()
         self.server.note_held(len(data))
         return bool(super().received(data))
 
     def waits_for_client(self) -> bool:
-        """Whether it is the client's turn."""
+        """Return whether the server waits for the client, not for the application."""
         return not self.requests or self.parked
 
     def is_idle(self) -> bool:
-        """Whether nothing has begun that could be finished."""
+        """Return whether there is neither a request, complete or not, nor an unsent response."""
         return not (self.requests or self.request is not None or self.total_outbufs_len)
 
     def held(self) -> int:
-        """Bytes in memory and in files: requests, and answers that aren't read."""
+        """Return the size of requests and unsent responses, in bytes, in memory and in files."""
         requests = [*self.requests, self.request]
         return sum(one.held() for one in requests if one is not None) + self.total_outbufs_len
 
     def check_client_disconnected(self) -> bool:
-        """Whether the client has left, for the application.
+        """Return whether the client is gone; the application calls this.
 
-        Who speaks HTTP/1.0 can't be asked, and is taken for gone. It still gets an answer.
+        A client with HTTP/1.0 doesn't understand an interim response. If such a client has closed
+        its sending half, it counts as gone; it still gets a response.
         """
         if not self.connected:
             return True
@@ -87,7 +90,10 @@ class Connection(HTTPChannel):
         return self._is_to_be_asked() and bool(first) and first[0].version != "1.1"
 
     def begin(self) -> bool:
-        """Whether the next request may have a thread now; if not, it will be asked for again."""
+        """Return whether a thread may run the next request now.
+
+        If not, `handle_write` hands the connection out again once the last response is sent.
+        """
         self.parked = bool(self.total_outbufs_len)
         if not self.parked:
             self.served += 1
@@ -97,19 +103,19 @@ class Connection(HTTPChannel):
     # for the loop
 
     def readable(self) -> bool:
-        """Whether to read from the client."""
+        """Return whether to read from the client."""
         if self.ended_sending is not None:
             return False
         return self.lingering or bool(super().readable())
 
     def writable(self) -> bool:
-        """Whether there is something to send or to end."""
+        """Return whether there is something to send or the connection is to be closed."""
         if self.lingering:
             return False
         return bool(self.parked or super().writable() or self._is_finished())
 
     def handle_read(self) -> None:
-        """Read what is there, or throw it away."""
+        """Read available data; discard it if the connection lingers."""
         try:
             data = self.socket.recv(self.adj.recv_bytes)
         except BlockingIOError:
@@ -129,7 +135,7 @@ class Connection(HTTPChannel):
                 self.handle_close()
 
     def handle_write(self) -> None:
-        """Send what there is to send; then it is the next request's turn."""
+        """Send as much as possible; once all is sent, continue with a parked request."""
         before = self.total_outbufs_len
         if self.close_when_flushed and self.cut_off and not self.will_close:
             self._flush_exception(self._flush_some)
@@ -146,7 +152,7 @@ class Connection(HTTPChannel):
             self.server.add_task(self)
 
     def ask_if_there(self) -> None:
-        """Send something to a client that may have left, once for each request."""
+        """Send an interim response to a client that may be gone, once for each request."""
         if not self._is_to_be_asked() or not self.outbuf_lock.acquire(blocking=False):
             return
         try:
@@ -161,11 +167,11 @@ class Connection(HTTPChannel):
         return ended is not None and time.monotonic() - ended > ASKS_AFTER
 
     def _is_finished(self) -> bool:
-        """Whether all that the client asked for is answered, and it asks for nothing more."""
+        """Return whether all requests are answered and the client can't send more."""
         return self.ended_sending is not None and not (self.requests or self.total_outbufs_len)
 
     def _forget_sent(self) -> None:
-        """Give memory and disk back; waitress would keep an answer as long as the connection."""
+        """Free the memory and disk of sent data; waitress would keep them until the close."""
         with self.outbuf_lock:
             if self.connected and not self.total_outbufs_len:
                 self.outbufs[-1].prune()
@@ -182,7 +188,7 @@ class Connection(HTTPChannel):
     # for threads
 
     def service(self) -> None:
-        """Answer the first request, on a thread."""
+        """Run the first request, on a thread."""
         request = self.requests[0]
         self.cut_off = request.error is not None or request.too_long
         try:
@@ -190,15 +196,14 @@ class Connection(HTTPChannel):
         finally:
             self.waiting_since = time.monotonic()
             self._forget_sent()
-            # mostly the answer is out and the loop waits for the next request already
+            # usually the response is sent and the loop already waits for the next request
             if not self.is_read or self.writable():
                 self.server.look_again(self)
 
     def write_soon(self, data: bytes) -> int:
-        """Take a part of an answer, whether the client reads it or not.
+        """Send a part of a response; buffer what the system doesn't accept, for the loop.
 
-        It goes out at once if the system takes it; what it doesn't take is for the loop. Raises
-        ClientDisconnected.
+        Never waits for the client. Returns the length of the data. Raises ClientDisconnected.
         """
         with self.outbuf_lock:
             if not self.connected:
@@ -219,12 +224,12 @@ class Connection(HTTPChannel):
         try:
             return int(self.send(data, do_close=False))
         except OSError:
-            # the loop finds it out, too
+            # the loop closes the connection
             self.will_close = True
             return 0
 
     def _flush_some(self, do_close: bool = True) -> bool:
-        """Send what the system takes, but no more than a share; waitress would go on."""
+        """Send what the system accepts, but stop after SHARE bytes, unlike waitress."""
         sent = 0
         while sent < SHARE and self.total_outbufs_len:
             part = self.outbufs[0].get(AT_ONCE)

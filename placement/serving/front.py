@@ -1,4 +1,4 @@
-"""The front of a worker: accepts connections and hands whole requests to threads."""
+"""The front of a worker: accepts connections, reads requests and hands them to threads."""
 
 import errno
 import logging
@@ -20,23 +20,23 @@ from placement.serving.request_tasks import Busy, Refusing
 
 LOG = logging.getLogger(__name__)
 
-#: requests that wait for a thread at most
+#: maximum number of requests that wait for a thread
 MOST_WAITING = 1_000
-#: connections accepted in a row before others have their turn
+#: maximum number of connections accepted in one turn of the loop
 MOST_ACCEPTED = 100
-#: bytes that are kept in memory, of a body and of an answer; what is longer is in a file
+#: maximum bytes in memory of one body and of one response; longer ones are in files
 BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
-#: seconds for which a new connection is taken for one that is about to send its request
+#: seconds for which a new connection isn't closed at a stop, because a request may be on its way
 FRESH = 2.0
-#: seconds between looks for clients that have taken too long or hold too much
+#: seconds between checks for clients that are too slow or whose data takes too much space
 INTERVAL = 1.0
-#: bytes that may come before the next look
+#: bytes received or buffered that cause an earlier check
 MOST_BEFORE_LOOK = 64 * 1024 * 1024
 
 
 class Listening:
-    """What listeners of both families add to waitress's: they know the front."""
+    """Mixin for listeners of both address families; connects waitress's code to the front."""
 
     channel_class = Connection
     parser_class = Parser
@@ -51,15 +51,15 @@ class Listening:
 
     @property
     def stopping(self) -> bool:
-        """Whether connections end with the answer they wait for."""
+        """Whether to close each connection after its current response."""
         return self.front.stopping
 
     def readable(self) -> bool:
-        """Whether connections are accepted."""
+        """Return whether the listener accepts connections."""
         return bool(self.accepting)  # type: ignore[attr-defined]
 
     def handle_accept(self) -> None:
-        """Accept the connections that wait, some at a time."""
+        """Accept waiting connections, at most MOST_ACCEPTED."""
         for _ in range(MOST_ACCEPTED):
             try:
                 accepted = self.accept()  # type: ignore[attr-defined]
@@ -76,7 +76,7 @@ class Listening:
                 address = self.fix_addr(address)  # type: ignore[attr-defined]
                 self.channel_class(self, sock, address, self.adj, map=self._map)  # type: ignore
             except OSError:
-                # gone already
+                # the client is gone already
                 sock.close()
 
     def add_task(self, connection: Connection) -> None:
@@ -84,31 +84,33 @@ class Listening:
         self.front.hand_out(connection)
 
     def pull_trigger(self) -> None:
-        """Nothing: threads say which connection they mean, with `look_again`."""
+        """Do nothing: threads call `look_again` with the connection instead."""
 
 
 class TcpListener(Listening, TcpWSGIServer):
-    """Listens on an address."""
+    """Listener on a TCP address."""
 
 
 class UnixListener(Listening, UnixWSGIServer):
-    """Listens on a socket file."""
+    """Listener on a socket file."""
 
 
 class Front:
     """Connections, the loop and the threads of a worker.
 
-    A thread belongs to a request that has been read whole, not to a connection. Requests that need
-    no identity have a thread of their own, so they never wait for others.
+    A thread is used for a request that has been read completely, not for a connection. Requests
+    that need no authentication have a separate thread, so that they never wait for others.
 
     :param listeners: listening sockets
-    :param wake_up: the read end of a pipe; what is written to it ends a turn's waiting
-    :param threads: for requests
-    :param connections: at most; for one more, the client that is waited for longest has to go
-    :param client_timeout: seconds in which a client has to send a request, and to go on reading
-    :param longest_body: bytes
-    :param most_held: bytes of requests and of answers that aren't read, in memory and in files; if
-        there are more, the clients that are waited for longest have to go
+    :param wake_up: the read end of a pipe; a write to the pipe wakes up the loop
+    :param threads: number of threads for requests
+    :param connections: maximum number of connections. To accept one more, the front closes the
+        connection whose client it waits for longest
+    :param client_timeout: seconds in which a client must send a complete request, and the longest
+        pause while it reads a response
+    :param longest_body: maximum bytes of a request's body
+    :param most_held: maximum bytes of requests and unsent responses, in memory and in files. Above
+        this, the front closes the connections whose clients it waits for longest
     """
 
     def __init__(
@@ -126,9 +128,9 @@ class Front:
         self.longest_body = longest_body
         self.connections = connections
         self.most_held = most_held
-        #: no more requests with long bodies are taken for now
+        #: whether requests with long bodies are rejected for now
         self._is_full = False
-        #: bytes that have come since the last look; threads count, too, so it is about right
+        #: bytes received or buffered since the last check; approximate, because threads add, too
         self._came = 0
         self.stopping = False
         self._sockets = Sockets()
@@ -149,17 +151,17 @@ class Front:
             sockets=[listener],
             server_name="localhost" if family == socket.AF_UNIX else str(name[0]),
             ident=None,
-            # oslo.middleware reads them if the operator wants it
+            # oslo.middleware reads them if [oslo_middleware]enable_proxy_headers_parsing is set
             clear_untrusted_proxy_headers=False,
             backlog=2048,
             max_request_header_size=LONGEST_HEAD,
-            # the parser of ours knows the bound
+            # our parser has the limit
             max_request_body_size=2**62,
             inbuf_overflow=BODY_IN_MEMORY,
             outbuf_overflow=ANSWER_IN_MEMORY,
-            # never let a thread wait for a client that reads slowly: a file takes the answer
+            # never let a thread wait for a slow client: buffer the response in a file
             outbuf_high_watermark=2**62,
-            # a client that leaves is noticed: environ["waitress.client_disconnected"]
+            # enables environ["waitress.client_disconnected"]
             channel_request_lookahead=1,
             log_socket_errors=False,
         )
@@ -179,7 +181,7 @@ class Front:
     # for the loop
 
     def turn(self, seconds: float = INTERVAL) -> None:
-        """Do what there is to do; if there is nothing, wait for at most this long."""
+        """Handle events; if there are none, wait for at most this many seconds."""
         self._rung = False
         self._sockets.turn(seconds)
         now = time.monotonic()
@@ -189,14 +191,14 @@ class Front:
             self._look(now)
 
     def stop_accepting(self) -> None:
-        """From now on, only finish what has begun."""
+        """Stop accepting connections; only requests in progress are finished."""
         self.stopping = True
         for listener in self._listeners:
             listener.accepting = False
             listener.del_channel()
 
     def has_finished(self) -> bool:
-        """Whether nothing is left that has begun; ends connections at rest."""
+        """Close idle connections; return whether no connection is left."""
         now = time.monotonic()
         for connection in self._connected():
             fresh = not connection.served and now - connection.waiting_since < FRESH
@@ -205,7 +207,7 @@ class Front:
         return not self._connected()
 
     def close(self) -> None:
-        """End all connections and threads, whatever they do."""
+        """Close all connections and stop all threads at once."""
         for connection in self._connected():
             connection.handle_close()
         self._open.shutdown(timeout=0)
@@ -215,7 +217,7 @@ class Front:
         return [
             connection
             for listener in self._listeners
-            # a copy: threads may end a connection, too
+            # a copy, because threads may close a connection, too
             for connection in list(listener.active_channels.values())
         ]
 
@@ -241,12 +243,12 @@ class Front:
         self._is_full = total > self.most_held
 
     def make_room_for_one(self) -> None:
-        """Keep the bound on connections."""
+        """Close a connection if the maximum number is reached."""
         if len(self._sockets) >= self.connections:
             self.make_room()
 
     def make_room(self) -> None:
-        """End the connection whose client we wait for longest."""
+        """Close the connection whose client the front waits for longest."""
         waiting = [one for one in self._connected() if one.waits_for_client()]
         if waiting:
             min(waiting, key=lambda one: one.waiting_since).handle_close()
@@ -254,18 +256,18 @@ class Front:
     # for all threads
 
     def look_again(self, connection: Connection) -> None:
-        """Have the loop see to a connection that a thread has changed."""
+        """Tell the loop that a thread has changed the connection."""
         self._sockets.look_again(connection)
         if not self._rung:
             self._rung = True
             self._listeners[0].trigger.pull_trigger()
 
     def note_held(self, count: int) -> None:
-        """Count bytes that have come to be held."""
+        """Count bytes that were received or buffered."""
         self._came += count
 
     def hand_out(self, connection: Connection) -> None:
-        """Have the connection's next request answered when its turn comes."""
+        """Queue the connection's next request for a thread, or reject it with 503."""
         if not connection.begin():
             self.look_again(connection)
             return

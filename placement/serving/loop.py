@@ -1,7 +1,7 @@
-"""The loop: which sockets there are, and what is waited for on each.
+"""The event loop: the open sockets, and the events that each waits for.
 
-Waitress asks each socket each time what it waits for. Here a socket is asked when something has
-happened to it, so that connections at rest cost nothing.
+Waitress asks every socket in every turn which events it waits for. This loop asks a socket only
+after something has happened to it, so that idle connections cost nothing.
 """
 
 import collections
@@ -10,18 +10,18 @@ from typing import Any
 
 from waitress import wasyncore
 
-#: what the two ends of a pipe or socket are asked about
+#: the events for "readable"
 _READ = select.EPOLLIN | select.EPOLLPRI
 
 
 class Sockets(dict[int, Any]):
-    """The open sockets by number, waitress's `map`."""
+    """The open sockets by file descriptor; used as waitress's `map`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._epoll = select.epoll()
         self._waited_for: dict[int, int] = {}
-        #: those to be asked again; threads add to it
+        #: sockets to be asked again; threads append, too
         self._changed: collections.deque[Any] = collections.deque()
 
     def __setitem__(self, number: int, socket: Any) -> None:
@@ -34,15 +34,15 @@ class Sockets(dict[int, Any]):
             self._epoll.unregister(number)
 
     def watch(self, number: int) -> None:
-        """Wake up when a pipe that isn't ours to read has something."""
+        """Wake up when a pipe becomes readable; the pipe's owner reads it, not the loop."""
         self._epoll.register(number, select.EPOLLIN | select.EPOLLET)
 
     def look_again(self, socket: Any) -> None:
-        """Ask the socket what it waits for, before the loop waits again. For all threads."""
+        """Ask the socket for its events before the loop waits again. Any thread may call this."""
         self._changed.append(socket)
 
     def turn(self, seconds: float) -> None:
-        """Do what there is to do; if there is nothing, wait for at most this long."""
+        """Handle events; if there are none, wait for at most this many seconds."""
         while self._changed:
             self._ask(self._changed.popleft())
         for number, flags in self._epoll.poll(seconds):
@@ -54,9 +54,9 @@ class Sockets(dict[int, Any]):
     def _ask(self, socket: Any) -> None:
         number = socket._fileno
         if number not in self or self[number] is not socket:
-            # closed meanwhile
+            # closed in the meantime
             return
-        # a thread that changes the answer to `readable` meanwhile finds this and has us ask again
+        # False first: a thread that changes the result of `readable` now will call `look_again`
         socket.is_read = False
         socket.is_read = bool(socket.readable())
         flags = _READ if socket.is_read else 0

@@ -1,24 +1,24 @@
-"""Reading requests: waitress's parser, with bounds of ours."""
+"""The parser of requests: waitress's, with limits and further checks."""
 
 from typing import Any
 
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 
-#: bytes that a chunk's size and extensions, or all trailers together, may take
+#: maximum bytes of a chunk's size and extensions, and of all trailers together
 LONGEST_CHUNK_LINE = 8_192
-#: bytes of a request's line and headers; searches name many aggregates in their query
+#: maximum bytes of a request's line and headers; the query of a search may name many aggregates
 LONGEST_HEAD = 64 * 1024
 
 
 class Parser(HTTPRequestParser):
-    """Reads one request; `error` says why it can't be read.
+    """Parser of one request; `error` says why the request is invalid.
 
-    A body that is longer than allowed isn't read to its end: its request is complete as it is, its
-    `too_long` is set, and its content-length says how long the body is at least. The application
-    refuses it as it does under other servers.
+    The parser doesn't read a body to its end if it is too long. It treats the request as complete,
+    sets `too_long`, and sets content-length to a lower bound of the body's length. The application
+    rejects the request, as it does under other servers.
 
-    :param longest_body: bytes of a body that the application takes
+    :param longest_body: maximum bytes of a body
     """
 
     error: Any
@@ -26,7 +26,7 @@ class Parser(HTTPRequestParser):
     header_plus: bytes
     headers: dict[str, str]
 
-    # those of requests that can't be read
+    # defaults for requests that can't be read
     command = "-"
     path = request_uri = "-"
     query = ""
@@ -38,10 +38,10 @@ class Parser(HTTPRequestParser):
         self.too_long = False
 
     def received(self, data: bytes) -> int:
-        """Take what belongs to the request; answers how many bytes these are."""
+        """Consume the data that belongs to the request; return the number of consumed bytes."""
         consumed: int = super().received(data)
         if self.body_rcv is None:
-            # without a body nobody waits for "100 Continue"
+            # without a body, the client doesn't wait for "100 Continue"
             self.expect_continue = False
         elif self.chunked:
             self._bound_chunks()
@@ -54,20 +54,20 @@ class Parser(HTTPRequestParser):
         return consumed
 
     def held(self) -> int:
-        """Bytes of the request that are held, in memory or in a file."""
+        """Return the size of the request's received data in bytes, in memory or in a file."""
         body = 0 if self.body_rcv is None else self.body_rcv.__len__()
         return len(self.header_plus) + int(body)
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Read the head. Raises ParsingError.
+        """Parse the request's line and headers. Raises ParsingError.
 
-        Where two readers could disagree about where a request ends, it is refused: a proxy before
-        us would take for a body what we take for another client's request, or the reverse.
+        A request is rejected if its end is ambiguous. Otherwise a proxy and this server could
+        disagree about where the request ends and the next one begins (request smuggling).
         """
         try:
             super().parse_header(header_plus)
         except ValueError as odd:
-            # a length of thousands of digits, half an IPv6 address
+            # for example a length of thousands of digits, or an incomplete IPv6 address
             raise ParsingError("The request's line or a header is invalid") from odd
         if "," in self.headers.get("HOST", ""):
             raise ParsingError("More than one host")
@@ -80,7 +80,7 @@ class Parser(HTTPRequestParser):
         receiver = self.body_rcv
         length = receiver.__len__()
         if length > self.longest_body:
-            # one more byte makes it too long for whoever looks at the header alone
+            # one more byte, so that the header alone shows that the body is too long
             self._end_too_long(length + 1)
         elif not self.completed and (
             len(receiver.control_line) > LONGEST_CHUNK_LINE

@@ -1,4 +1,4 @@
-"""Answering: requests for the application, and those that never reach it."""
+"""Tasks for threads: requests for the application, and requests that the server rejects."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,36 +16,36 @@ from placement.http import error_body
 from placement.http.environ import Environ, WSGIApplication
 from placement.http.request_log import RequestLog
 
-#: by waitress's status, what a request that can't be read is told
+#: errors for requests that can't be read, by waitress's status; UnreadableRequest for others
 _UNREADABLE: dict[int, type[PlacementError]] = {431: HeadersTooLong, 501: TransferNotImplemented}
-#: the key of the error in the environment of a request that the server itself refuses
+#: key of the error in the WSGI environment of a request that the server itself rejects
 REFUSAL = "berth.refusal"
 
 
 class Task(WSGITask):
-    """One request, answered by the application on a thread."""
+    """One request, which the application answers on a thread."""
 
     def get_environment(self) -> Environ:
-        """As waitress, but the path is the client's: several leading slashes aren't one."""
+        """Return waitress's environment, but with the client's path: keep all leading slashes."""
         environ: Environ = super().get_environment()
         environ["PATH_INFO"] = self.request.path
         environ["SERVER_SOFTWARE"] = "placement-api"
-        # a connection takes bytes and nothing else
+        # `Connection.write_soon` accepts bytes only
         del environ["wsgi.file_wrapper"]
         return environ
 
     def execute(self) -> None:
-        """Answer; the last answer of a connection says that it is."""
+        """Send the response; close the connection after it if its body wasn't read or at a stop."""
         if self.request.too_long or self.channel.server.stopping:
             self.set_close_on_finish()
         super().execute()
 
 
 class RefusalTask(WSGITask):
-    """Tells the client why its request isn't passed on, and ends the connection."""
+    """A rejected request: sends the error, then closes the connection."""
 
     def get_environment(self) -> Environ:
-        """A request without headers: those that came may be half read."""
+        """Return an environment without the request's headers, which may be incomplete."""
         request = self.request
         request.headers = {}
         environ: Environ = super().get_environment()
@@ -53,20 +53,20 @@ class RefusalTask(WSGITask):
         return environ
 
     def execute(self) -> None:
-        """Answer."""
+        """Send the error."""
         self.set_close_on_finish()
         super().execute()
 
 
 class Busy:
-    """In the place of a parser's error: too many requests wait for a thread."""
+    """Used like an error of the parser: too many requests wait for a thread."""
 
     code = 503
     body = ""
 
 
 class Refusing:
-    """The application, beside the answers to requests that the server itself refuses."""
+    """WSGI application that returns errors for rejected requests and passes on all others."""
 
     def __init__(self, application: WSGIApplication) -> None:
         self.application = application

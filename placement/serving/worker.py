@@ -1,4 +1,4 @@
-"""gunicorn's worker that serves with waitress: processes are the one's, connections the other's."""
+"""The gunicorn worker: gunicorn manages its process, waitress its connections and threads."""
 
 import logging
 import os
@@ -10,24 +10,24 @@ from gunicorn.workers.base import Worker
 
 from placement.serving.front import Front
 
-#: connections of a worker at most, if the system allows so many open files
+#: maximum number of connections of a worker; fewer if the limit of open files is low
 MOST_CONNECTIONS = 10_000
-#: open files of a connection: itself, its request's body, its answer
+#: open files for each connection: its socket, the request's body, the response
 FILES_EACH = 3
-#: open files that aren't connections: the database's, logs
+#: open files for everything else, such as database connections and logs
 OTHER_FILES = 200
 
 
 class FrontWorker(Worker):
-    """Serves the application that gunicorn's `app` has loaded.
+    """Worker that serves the application of gunicorn's `app`.
 
-    The app's `client_timeout` (seconds), `longest_body` and `most_held` (bytes) bound what clients
-    may do.
+    The app has the limits for clients: `client_timeout` (seconds), `longest_body` and `most_held`
+    (bytes); see :class:`~placement.serving.front.Front`.
     """
 
     def run(self) -> None:
-        """Serve until told to stop, then finish what has begun."""
-        # waitress warns of each request that waits
+        """Serve until gunicorn stops the worker, then finish the requests in progress."""
+        # waitress logs a warning for each request that waits for a thread
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         front = Front(
             self.wsgi,
@@ -54,7 +54,7 @@ class FrontWorker(Worker):
 
 
 def most_connections() -> int:
-    """How many connections the system lets this process have; raises its limit of open files."""
+    """Raise the limit of open files; return the number of connections that it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     allowed = MOST_CONNECTIONS

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 def init_application() -> WSGIApplication:
-    """The service from environment and files alone, with its logging set up."""
+    """Read the configuration, set up logging, and return the service."""
     conf = config.load(files=config.files_for_wsgi())
     logs.set_up(conf, config.PROJECT)
     return load(conf)
@@ -26,10 +26,10 @@ def init_application() -> WSGIApplication:
 def load(
     conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ, wait: bool = True
 ) -> WSGIApplication:
-    """The service for a process that does nothing but serve, whose logging is set up.
+    """Return the service, for a process that only serves and whose logging is set up.
 
-    For `wait` see :func:`placement.app.start`. With `$OS_WSGI_PROFILER` each request's profile is
-    written into that folder.
+    :param environ: its `OS_WSGI_PROFILER`, if set, names a directory for profiles of requests
+    :param wait: see :func:`placement.app.start`
     """
     if conf.log_options:
         conf.log_opt_values(LOG, logging.DEBUG)
@@ -43,10 +43,10 @@ def load(
 
 
 def settle() -> None:
-    """Tell the garbage collector that what exists now stays.
+    """Exclude all existing objects from garbage collection, in a process that only serves.
 
-    A request makes few cycles but, with a long answer, many objects; the collector would walk all
-    of the service's own again and again meanwhile. For processes that do nothing but serve.
+    A request creates few reference cycles, but many objects if its response is long. Each new
+    collection would traverse all of the service's own objects again.
     """
     gc.collect()
     gc.freeze()

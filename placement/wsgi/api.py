@@ -1,6 +1,6 @@
-"""`placement.wsgi.api:application`: what deployers name to their WSGI server.
+"""The application for WSGI servers: `placement.wsgi.api:application`.
 
-Built once per process, when the server imports this module.
+It is created when the server imports this module, once per process.
 """
 
 from placement.wsgi import init_application
