@@ -45,7 +45,7 @@ exit codes:
   5  another failure at start-up; with --once, also when a node could not be updated
 """
 
-# What keystoneauth1 raises when there is nothing to answer, or nobody lets us in.
+# What keystoneauth1 raises when placement or keystone gives no answer, or refuses the credentials.
 UNREACHABLE = (
     ksa_exceptions.ConnectionError,
     ksa_exceptions.CatalogException,
@@ -55,12 +55,12 @@ UNREACHABLE = (
     exceptions.PlacementAPIConnectFailure,
 )
 
-# And when group [placement] is incomplete or wrong.
+# Raised when group [placement] is incomplete or wrong.
 MISCONFIGURED = (exceptions.InvalidConfiguration, ksa_exceptions.AuthPluginException)
 
 
 class Failure(Exception):
-    """The agent ends with this exit code and this message."""
+    """The reason why the agent ends, with its exit code."""
 
     def __init__(self, exit_code: int, message: object) -> None:
         super().__init__(str(message))
@@ -102,7 +102,7 @@ def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
     try:
         return config.load(config_arguments(arguments))
     except UnicodeDecodeError as error:
-        # It doesn't tell the file.
+        # The exception doesn't name the file.
         given = " ".join(config_arguments(arguments))
         raise Failure(BAD_CONFIGURATION, f"{given}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
@@ -159,7 +159,7 @@ def _check(outcome: UpdateOutcome) -> None:
 
 
 def _exit_code(failures: Collection[Exception]) -> int:
-    """The exit code that says what all the failures have in common."""
+    """Return the exit code of the kind that all failures are of, else FAILED."""
     for kinds, code in ((UNREACHABLE, PLACEMENT_UNREACHABLE), (MISCONFIGURED, BAD_CONFIGURATION)):
         if all(isinstance(failure, kinds) for failure in failures):
             return code

@@ -18,7 +18,7 @@ from compute.cli.audit_report import described, told
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
-from compute.cli.records import records
+from compute.cli.records_access import records
 from compute.maintenance.audit import Auditor, Orphan
 from compute.maintenance.deletion import Deletion
 from compute.maintenance.journal import (

@@ -15,10 +15,12 @@ from compute.maintenance.audit import Orphan
 def told(
     as_json: bool, delete: bool, journal: Path | None, named: bool
 ) -> Iterator[Callable[[Orphan, bool], None]]:
-    """Gives a function that tells of an orphan, and whether it is deleted.
+    """Give a function that reports one orphan; its second argument says whether it was deleted.
 
-    `delete` says whether that was asked for, `named` whether its provider was named; `journal` is
-    where what is deleted is noted.
+    :param as_json: report one JSON object instead of lines of text
+    :param delete: whether the operator asked for deletion
+    :param journal: the file that records deleted allocations; None if nothing is deleted
+    :param named: whether the operator named the provider
     """
     if not as_json:
         yield _Teller(journal, named)
@@ -29,7 +31,7 @@ def told(
 
 
 class _Teller:
-    """Prints each orphan, and the journal's name before the first that is deleted."""
+    """Prints each orphan; before the first deleted orphan, the name of the journal."""
 
     def __init__(self, journal: Path | None, named: bool) -> None:
         self._journal = journal
@@ -43,7 +45,7 @@ class _Teller:
 
 
 def described(orphan: Orphan, named: bool, deleted: bool) -> str:
-    """Two lines: what the consumer holds of which provider, and why that is no good."""
+    """Return two lines: what the consumer holds of which provider, and the audit's reason."""
     what = f"llocations for consumer UUID {orphan.consumer} on Resource Provider {orphan.provider}"
     resources = json.dumps(orphan.resources, sort_keys=True)
     if deleted:

@@ -1,4 +1,4 @@
-"""What the commands of `nova-manage` share: usage errors, configuration, the way they end."""
+"""What the commands of `nova-manage` share: usage errors, configuration, exit codes."""
 
 import argparse
 import inspect
@@ -16,7 +16,7 @@ PROGRAM = "nova-manage"
 OK = 0
 INVALID = 127
 INTERRUPTED = 130
-#: as a shell tells of SIGPIPE
+#: the exit code with which a shell reports SIGPIPE
 UNREAD = 141
 UNCAUGHT = 255
 
@@ -35,7 +35,7 @@ class Command(Protocol):
 
 
 class InvalidInput(Exception):
-    """What the command was given can't be used; the text says what and why. Exit code 127."""
+    """An option or the configuration can't be used; the text says why. Exit code 127."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -57,7 +57,10 @@ EXIT_CODES = """\
 
 
 def parser(command: str, description: str, exit_codes: str, of_several: str = "") -> Parser:
-    """The parser of one command; the exit codes, and which of several counts, end its help."""
+    """Return the parser of one command. Its help ends with the exit codes.
+
+    :param of_several: says which exit code counts when several apply
+    """
     return Parser(
         prog=f"{PROGRAM} placement {command}",
         description=inspect.cleandoc(description),
@@ -72,12 +75,13 @@ def load_configuration(
 ) -> cfg.ConfigOpts:
     """Read the configuration and set up logging: to the log file, or with --debug to stderr.
 
-    Without either, what is to be said is said by the command. Raises InvalidInput.
+    Without a log file and without --debug nothing is logged: the command prints its own messages.
+    Raises InvalidInput.
     """
     try:
         conf = config.load(config_arguments, overrides=overrides)
     except UnicodeDecodeError as error:
-        # It doesn't tell the file.
+        # The exception doesn't name the file.
         raise InvalidInput(f"{' '.join(config_arguments)}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
         raise InvalidInput(error) from error
@@ -88,10 +92,10 @@ def load_configuration(
 
 
 def _keep_to_files(logger: logging.Logger) -> None:
-    """Take away the handlers that write to the terminal: it is for the command's own words."""
+    """Remove the handlers that write to the terminal: only the command itself writes there."""
     for handler in list(logger.handlers):
         stream = isinstance(handler, logging.StreamHandler)
         if stream and not isinstance(handler, logging.FileHandler):
             logger.removeHandler(handler)
-    # Else Python would write warnings to stderr all the same.
+    # Without any handler Python would write warnings to stderr.
     logger.addHandler(logging.NullHandler())

@@ -5,7 +5,7 @@ import importlib.metadata
 
 
 def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
-    """`--config-file`, `--config-dir`, `--debug` and `--version`; `debug` is its help."""
+    """Add `--config-file`, `--config-dir`, `--debug` and `--version`; `debug` is the help text."""
     parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
     parser.add_argument("--debug", action="store_true", help=debug)
@@ -14,7 +14,7 @@ def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
 
 
 def config_arguments(arguments: argparse.Namespace) -> list[str]:
-    """The same for oslo.config, in its own words."""
+    """Return these options as arguments of oslo.config."""
     argv = [f"--config-file={path}" for path in arguments.config_file]
     argv += [f"--config-dir={path}" for path in arguments.config_dir]
     return [*argv, "--debug"] if arguments.debug else argv

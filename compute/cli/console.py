@@ -1,4 +1,4 @@
-"""What a command of the compute side says on the terminal: one line for what ended it.
+"""What a command of the compute side prints on the terminal: one line for the error that ended it.
 
 Tracebacks are for the log file, and for those who asked with --debug.
 """
@@ -21,12 +21,12 @@ from urllib3.exceptions import HTTPError
 
 from compute.exceptions import ResourceProviderSyncFailed
 
-#: what a lost connection is told by: the operating system, http.client, urllib3, and requests
+#: exceptions that report a lost connection, of the operating system, http.client and urllib3
 OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
 
 
 class Terminal(Console):
-    """rich's console, which would end the process itself when nobody reads it any more."""
+    """rich's console. It raises BrokenPipeError when the reader is gone, instead of exiting."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -45,8 +45,8 @@ class WithoutTraceback(logging.Formatter):
         return self._formatter.format(bare)
 
 
-class LeftToTheClosingLine(logging.Filter):
-    """Drops records that carry an exception: the command says itself what it failed with."""
+class WithoutExceptions(logging.Filter):
+    """Drops records that carry an exception: the command itself prints why it failed."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not record.exc_info
@@ -55,13 +55,13 @@ class LeftToTheClosingLine(logging.Filter):
 def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
     """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file.
 
-    `brief` is for a command that runs once: stderr gets warnings, and of failures only what the
-    command itself says at its end. Without it, stderr gets what a log file would, but for
-    tracebacks. --debug turns both off.
+    `brief` is for a command that runs once: stderr gets warnings, and the command itself prints
+    why it failed. Without `brief`, stderr gets what a log file would get, without tracebacks.
+    --debug turns both reductions off.
     """
     conf.set_default("use_stderr", not (conf.log_file or conf.log_dir or conf.use_journal))
     oslo_log.setup(conf, program)
-    # oslo.log's own hook would print the traceback of what ends the process.
+    # The hook of oslo.log would print the traceback of the exception that ends the process.
     sys.excepthook = sys.__excepthook__
     if conf.debug:
         return
@@ -73,13 +73,13 @@ def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
 def _keep_readable(handler: logging.Handler, program: str, brief: bool) -> None:
     if brief:
         handler.setLevel(logging.WARNING)
-        handler.addFilter(LeftToTheClosingLine())
+        handler.addFilter(WithoutExceptions())
         handler.setFormatter(logging.Formatter(f"{program}: %(levelname)s: %(message)s"))
     else:
         handler.setFormatter(WithoutTraceback(handler.formatter or logging.Formatter()))
 
 
-#: what is printed beyond ASCII, and what does for it where the encoding hasn't got it
+#: characters beyond ASCII that commands print, and what replaces them in poorer encodings
 SUBSTITUTES = {
     **dict.fromkeys("├└", "+"),
     "│": "|",
@@ -95,7 +95,7 @@ SUBSTITUTES = {
 
 
 def in_any_encoding(stream: TextIO) -> None:
-    """Have the stream print whatever its encoding allows, and substitutes for the rest."""
+    """Make the stream print substitutes for the characters that its encoding lacks."""
     codecs.register_error("substitutes", _substituted)
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="substitutes")
@@ -114,18 +114,18 @@ def say(program: str, message: object) -> None:
 
 
 def why(error: BaseException) -> str:
-    """An exception's message; of a lost connection, only where to and the reason underneath.
+    """Return the message of an exception; for a lost connection the URL and the first cause.
 
-    keystoneauth1 repeats what requests says, which repeats what urllib3 says. Of an answer of
-    placement's in the message, status and detail are left.
+    keystoneauth1 repeats the message of requests, which repeats that of urllib3. Of an answer of
+    placement in the message, status, title and detail are kept.
     """
     if isinstance(error, ResourceProviderSyncFailed) and error.__cause__ is not None:
-        # It says nothing itself.
+        # The exception itself has no details; its cause does.
         return f"{str(error).rstrip('.')}: {why(error.__cause__)}"
     if not isinstance(error, ksa_exceptions.ConnectionError):
         return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
     cause: BaseException = error
-    # Below may be what was being handled when the connection was lost.
+    # The context may be an exception that was handled when the connection was lost.
     while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
         cause = under
     reason = (isinstance(cause, OSError) and cause.strerror) or cause
@@ -133,7 +133,7 @@ def why(error: BaseException) -> str:
 
 
 def _without_braces(found: re.Match[str]) -> str:
-    """`409 Conflict: ...`, if what was found begins with such an answer."""
+    """Return `409 Conflict: ...` if the text begins with an answer of placement."""
     text = found[0]
     try:
         answer, end = json.JSONDecoder().raw_decode(text)

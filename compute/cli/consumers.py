@@ -1,11 +1,12 @@
-"""`nova-manage placement consumers`: who holds what."""
+"""`nova-manage placement consumers`: what each consumer holds of the providers."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from compute.cli.json_stream import JSONStream
-from compute.cli.looking import Tree, WhoIsWho, look, options
+from compute.cli.recorded_consumers import RecordedConsumers
+from compute.cli.tree_commands import Tree, options_of, show_trees
 from compute.cli.tree_drawing import amounts
 from compute.maintenance.picture import Amounts
 from compute.records.cell_database import CellDatabase
@@ -24,9 +25,9 @@ Holdings = dict[str, list[Held]]
 
 
 def consumers(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
-    """Show each consumer with what it holds of the providers looked at."""
-    asked = options("consumers", consumers.__doc__ or "").parse_args(arguments)
-    return look(asked, config_arguments, _as_json if asked.json else _as_text)
+    """Show each consumer with what it holds of the requested providers."""
+    asked = options_of("consumers", consumers.__doc__ or "").parse_args(arguments)
+    return show_trees(asked, config_arguments, _as_json if asked.json else _as_text)
 
 
 def _holdings(trees: Iterator[Tree]) -> Holdings:
@@ -40,7 +41,7 @@ def _holdings(trees: Iterator[Tree]) -> Holdings:
 
 
 def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
-    known, holdings = WhoIsWho(cell), _holdings(trees)
+    known, holdings = RecordedConsumers(cell), _holdings(trees)
     width = max((len(part.name) for parts in holdings.values() for part in parts), default=0)
     for consumer, parts in holdings.items():
         what = known.described(consumer)
@@ -50,7 +51,7 @@ def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
 
 
 def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:
-    known = WhoIsWho(cell)
+    known = RecordedConsumers(cell)
     with JSONStream(sys.stdout, {}, "consumers") as stream:
         for consumer, parts in _holdings(trees).items():
             kind, host = known.kind_and_host(consumer)

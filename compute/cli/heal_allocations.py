@@ -14,7 +14,7 @@ from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configurati
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
-from compute.cli.records import records
+from compute.cli.records_access import records
 from compute.maintenance.heal import Healer, Healing, Step
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -31,10 +31,10 @@ PORTS_NOT_WRITTEN = 6
 PORTS_NOT_SET_BACK = 7
 UNSUPPORTED = 8
 
-#: of instances that never got a host
+#: the cell of instances that never got a host
 CELL0 = "00000000-0000-0000-0000-000000000000"
 BATCH = 50
-# more instances than there are anywhere
+# No cloud has more instances.
 _MOST_DIGITS = 18
 
 EXIT_CODES = """\
@@ -55,7 +55,7 @@ written of those; of such failures the first in the order 3, 6, 2, 8 makes the e
 """
 #: which of several failures counts: the first of these
 ORDER = (NOT_WRITTEN, PORTS_NOT_WRITTEN, NO_NODE, UNSUPPORTED)
-#: after these nothing more is tried
+#: failures that end the run
 ENDING = (exceptions.UnableToQueryPorts, exceptions.UnableToRollbackPortUpdates)
 
 CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
@@ -140,7 +140,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _limit(asked: argparse.Namespace) -> int | None:
-    """How many instances to write; None for all. Raises InvalidInput for options that don't go."""
+    """Return how many instances to write at most; None for all.
+
+    Raises InvalidInput for options that contradict each other.
+    """
     if asked.instance and asked.cell:
         raise InvalidInput("--instance and --cell can't go together.")
     if asked.force and not asked.instance:
@@ -154,7 +157,7 @@ def _limit(asked: argparse.Namespace) -> int | None:
 
 
 def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] | None:
-    """The instances to look at, oldest first; None if there is no cell at all."""
+    """Return the requested instances, oldest first; None if the cell database has no cell."""
     if asked.instance:
         found = cell.instances.by_uuid(asked.instance)
         if found is None:
@@ -173,7 +176,7 @@ def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] 
 
 
 class _Healing:
-    """Heals instance by instance. One that can't be healed is told, and its code is remembered."""
+    """Heals one instance after the other; reports failures and keeps their exit codes."""
 
     def __init__(self, healer: Healer, adapter: Adapter) -> None:
         self.healer = healer
@@ -181,9 +184,9 @@ class _Healing:
         self._adapter = adapter
 
     def heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
-        """Do what the instance needs; return whether anything was written.
+        """Give the instance what it lacks; return whether anything was written.
 
-        Raises what leaves no hope for the others.
+        Raises the failures that would meet every other instance, too.
         """
         try:
             return _heal_one(asked, self.healer, instance)
@@ -211,7 +214,7 @@ def _heal(
                     if written == limit:
                         return MORE_LEFT
     finally:
-        # Also if something ended it: these are done.
+        # Also after a failure: these instances are written.
         reached = "Max count reached. " if written == limit else ""
         print(f"{reached}Processed {written} instances.")
     done = OK if written else NOTHING_CHANGED
@@ -225,7 +228,7 @@ def _batches(instances: Iterable[Instance]) -> Iterator[list[Instance]]:
 
 
 def _heal_one(asked: argparse.Namespace, healer: Healer, instance: Instance) -> bool:
-    """Do what an instance needs and tell of it; return whether anything was written."""
+    """Give an instance what it lacks and report it; return whether anything was written."""
     healing = healer.plan(instance, asked.force, with_ports=not asked.skip_port_allocations)
     uuid = instance.uuid
     if not healing.writes:

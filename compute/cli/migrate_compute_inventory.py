@@ -1,4 +1,4 @@
-"""`nova-manage placement migrate_compute_inventory`: a reshape while services are down (§7.1)."""
+"""`nova-manage placement migrate_compute_inventory`: reshape offline (compute.md §7.1)."""
 
 import argparse
 import contextlib
@@ -20,10 +20,10 @@ from compute.cli.command_line import (
     parser,
 )
 from compute.cli.console import say, why
-from compute.cli.looking import WhoIsWho
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
-from compute.cli.records import records
+from compute.cli.recorded_consumers import RecordedConsumers
+from compute.cli.records_access import records
 from compute.maintenance.migration import Migrator, NodeReport, Result
 from compute.maintenance.nodes import CommandVirtAPI, NoSuchNode, nodes_of
 from compute.maintenance.rehearsal import RehearsalClient
@@ -128,7 +128,7 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         )
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
-        return _show(asked, conf, nodes, reports, WhoIsWho(cell))
+        return _show(asked, conf, nodes, reports, RecordedConsumers(cell))
 
 
 def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
@@ -140,7 +140,7 @@ def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
     try:
         driver.init_host(conf.host)
     except Exception as error:
-        # Whatever the hypervisor's library raises.
+        # The hypervisor's library may raise anything.
         raise DriverUnusable(
             f"The compute driver can't work on host {conf.host}: {error}"
         ) from error
@@ -163,7 +163,7 @@ def _reports(
     interruption: Interruption,
     adapter: Adapter,
 ) -> Iterator[NodeReport]:
-    """Do one node after the other, until all are done, somebody wants to stop, or it's no use."""
+    """Migrate one node after the other, until an interruption or until placement is unusable."""
     doing = migrator.rehearse if asked.dry_run else migrator.migrate
     with Bar("nodes", len(nodes), hidden=asked.json and sys.stdout.isatty()) as bar:
         for node in nodes:
@@ -186,7 +186,7 @@ def _show(
     conf: cfg.ConfigOpts,
     nodes: Sequence[ComputeNode],
     reports: Iterable[NodeReport],
-    known: WhoIsWho,
+    known: RecordedConsumers,
 ) -> int:
     shown = migration_report.Json if asked.json else migration_report.Text
     summary = Summary(len(nodes))
@@ -205,11 +205,11 @@ def _show(
 
 
 class Summary:
-    """How many nodes ended in which way, and what that makes the exit code."""
+    """Counts the nodes by result, and derives the exit code."""
 
     def __init__(self, expected: int) -> None:
         self._expected = self._not_reached = expected
-        #: whether it was of no use to go on
+        #: whether placement became unusable, so that the run ended
         self.cut_short = False
         self._by_result: dict[str, int] = {}
         self._codes = {OK}
@@ -225,21 +225,21 @@ class Summary:
             self._codes.add(RESHAPE_FAILED if report.reshape_failed else FAILED)
 
     def counts(self) -> dict[str, Any]:
-        """Result → number of nodes."""
+        """Return the number of nodes by result."""
         left = {"not begun": self._not_reached} if self._not_reached else {}
         return self._by_result | left
 
     def left(self) -> str:
-        """How many nodes there are still to do."""
+        """Say how many nodes were not begun."""
         return f"{self._not_reached} of {self._expected} nodes weren't begun"
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody wanted to stop before all were done."""
+        """Whether the operator stopped the run before all nodes were done."""
         return bool(self._not_reached) and not self.cut_short
 
     def exit_code(self) -> int:
-        """The worst of all nodes."""
+        """Return the worst exit code of all nodes."""
         if self.interrupted:
             return INTERRUPTED
         worst_first = (RESHAPE_FAILED, FAILED, RESHAPE_NEEDED, OK)

@@ -1,4 +1,4 @@
-"""How a migration is told: line by line for people, or as one JSON object for programs."""
+"""The output of a migration: lines of text for people, or one JSON object for programs."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 from compute.cli.console import why
 from compute.cli.json_stream import JSONStream
-from compute.cli.looking import WhoIsWho
+from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.tree_drawing import as_json, draw, marks_between, show
 from compute.maintenance.migration import Named, NodeReport, Result
 from compute.maintenance.moves import Move
@@ -19,17 +19,17 @@ class Output(Protocol):
     """Takes the report of each node, and then the summary."""
 
     def node(self, report: NodeReport) -> None:
-        """Tell of one node."""
+        """Report one node."""
 
     def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
-        """Tell how many nodes ended in which way."""
+        """Report the number of nodes by result."""
 
 
 class Text:
     """A line for each node; of a rehearsal also the trees, the moves and the verdict."""
 
     def __init__(
-        self, opening: Mapping[str, Any], total: int, verbose: bool, known: WhoIsWho
+        self, opening: Mapping[str, Any], total: int, verbose: bool, known: RecordedConsumers
     ) -> None:
         self._opening = opening
         self._total = total
@@ -46,7 +46,7 @@ class Text:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Nothing is open."""
+        """Do nothing: text needs no end."""
 
     def node(self, report: NodeReport) -> None:
         """See Output."""
@@ -107,7 +107,7 @@ class Json(contextlib.ExitStack):
     """`{"host", "dry_run", "nodes": [...], "summary", "exit_code"}`."""
 
     def __init__(
-        self, opening: Mapping[str, Any], total: int, verbose: bool, known: WhoIsWho
+        self, opening: Mapping[str, Any], total: int, verbose: bool, known: RecordedConsumers
     ) -> None:
         super().__init__()
         self._stream = JSONStream(sys.stdout, opening, "nodes")

@@ -1,4 +1,4 @@
-"""The network service as a command reaches it: through group [neutron], or not at all."""
+"""How a command reaches the network service: through group [neutron] of the configuration."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ PROFILE = "binding:profile"
 
 
 def ports(conf: cfg.ConfigOpts) -> Ports:
-    """The ports of the network service that group [neutron] describes, or none without one.
+    """Return the ports of the network service that group [neutron] describes.
 
-    Raises InvalidInput if the group is incomplete.
+    Without such a group there are no ports. Raises InvalidInput if the group is incomplete.
     """
     loading.register_auth_conf_options(conf, GROUP)
     loading.register_session_conf_options(conf, GROUP)

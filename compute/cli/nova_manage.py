@@ -1,6 +1,7 @@
-"""`nova-manage`: commands an operator runs by hand, in categories.
+"""`nova-manage`: commands that an operator runs by hand, in categories.
 
-A category lists what it has; what it hasn't is answered with exit code 127, as a shell does.
+A category without a command lists its commands. An unknown command ends with exit code 127, as in a
+shell.
 """
 
 import argparse
@@ -47,10 +48,10 @@ def main(
     argv: Sequence[str] | None = None,
     categories: Mapping[str, Mapping[str, Command]] = CATEGORIES,
 ) -> int:
-    """Run one command. Returns its exit code, or 127 if there is none of that name.
+    """Run one command and return its exit code, or 127 for an unknown command.
 
-    Ctrl-C and SIGTERM are 130, output that nobody reads any more is 141; an exception nobody
-    expected is 255, with its traceback. Bad options raise SystemExit(127).
+    Ctrl-C and SIGTERM end with 130, a closed reader of the output with 141, an unexpected exception
+    with 255 and its traceback. Bad options raise SystemExit(127).
     """
     for stream in (sys.stdout, sys.stderr):
         in_any_encoding(stream)
@@ -88,7 +89,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         say(PROGRAM, "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # What is left of the output must go somewhere at the end.
+        # Python flushes stdout at its end: the rest of the output goes to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except Exception:

@@ -1,4 +1,4 @@
-"""How a command reaches placement: over HTTP, or on its database with no service running."""
+"""How a command reaches placement: over HTTP, or in-process on placement's database."""
 
 import argparse
 import contextlib
@@ -20,7 +20,7 @@ from compute.report.transport import build_adapter
 from placement.direct import PlacementDirect
 
 HTTP, DATABASE = "http", "database"
-#: of no provider
+#: the uuid of no provider
 NOBODY = "00000000-0000-0000-0000-000000000000"
 #: byte 18 of a SQLite file whose writers use a write-ahead log
 _WAL = 2
@@ -31,7 +31,7 @@ class PlacementUnusable(Exception):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """`--http` and `--database`."""
+    """Add `--http` and `--database`."""
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument(
         "--http",
@@ -56,13 +56,13 @@ def opened(
     way: str | None,
     read_only: bool = False,
 ) -> Iterator[Adapter]:
-    """An adapter for placement, for as long as the context lasts.
+    """Give an adapter for placement, for as long as the context lasts.
 
-    :param way: HTTP, DATABASE, or None: HTTP if group [placement] says how
-    :param read_only: the command sends GETs alone; then nothing whatever is written, neither by the
-        service's start nor by the database
-    :raises InvalidInput: the configuration doesn't say how to reach it
-    :raises PlacementUnusable: it can't be reached, or its database isn't one
+    :param way: HTTP, DATABASE, or None: HTTP if group [placement] says how to reach the service
+    :param read_only: the command sends only GETs; nothing is written then, neither by the start of
+        the in-process service nor by the database itself
+    :raises InvalidInput: the configuration doesn't say how to reach placement
+    :raises PlacementUnusable: placement can't be reached, or its database can't be used
     """
     if (way or usual_way(conf)) == HTTP:
         yield _over_http(conf)
@@ -79,7 +79,7 @@ def opened(
 
 
 def usual_way(conf: cfg.ConfigOpts) -> str:
-    """HTTP if group [placement] of the configuration says how to reach it, else DATABASE."""
+    """Return HTTP if group [placement] says how to reach the service, else DATABASE."""
     described = conf.placement.auth_type or conf.placement.endpoint_override
     return HTTP if described else DATABASE
 
@@ -126,7 +126,7 @@ def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
 
 
 def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> PlacementDirect:
-    # A command tells at once what a service would wait for.
+    # A command reports at once a database that a service would wait for.
     overrides: dict[tuple[str | None, str], Any] = {
         ("placement_database", "connection"): url.render_as_string(hide_password=False),
         ("placement_database", "max_retries"): 0,
@@ -143,24 +143,24 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
 
 
 def why_unusable(adapter: Adapter) -> str | None:
-    """Say why placement can't be asked anything; None if it can.
+    """Return why placement answers no request at all; None if it answers.
 
-    It tells a failure that has to do with what was asked from one that any request will meet.
+    This distinguishes the failure of one request from one that every request meets.
     """
     try:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except ksa_exceptions.ClientException as error:
         return why(error)
-    # It has no such provider, of course.
+    # 404 is the usual answer: there is no such provider.
     return None if answer.status_code in (200, 404) else f"{answer.status_code} {answer.reason}"
 
 
 def _check(adapter: Adapter) -> None:
-    """Start the service and ask something of its tables. Raises PlacementUnusable."""
+    """Start the service and have it read its tables. Raises PlacementUnusable."""
     try:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except Exception as error:
-        # Whatever keeps the service from starting; it tells by many exceptions.
+        # Many kinds of exceptions keep the service from starting.
         raise PlacementUnusable(
             f"The placement database can't be used: {_reason(error)}"
         ) from error
@@ -172,7 +172,7 @@ def _check(adapter: Adapter) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """What the database says, without the statement it said it to."""
+    """Return the message of the database, without the SQL statement."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, DBAPIError):
@@ -183,7 +183,7 @@ def _reason(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _copy_of(url: sa.URL) -> Iterator[sa.URL]:
-    """A copy of a SQLite database, which is left as it is, down to the files beside it."""
+    """Copy a SQLite database; leave the original and the files beside it untouched."""
     source = Path(url.database or "").resolve()
     with tempfile.TemporaryDirectory(prefix="nova-manage-") as folder:
         copy = Path(folder) / source.name
@@ -199,10 +199,10 @@ def _copy_of(url: sa.URL) -> Iterator[sa.URL]:
 
 
 def _reading(path: Path) -> str:
-    """A URI to read the file by without leaving a trace.
+    """Return a URI that reads the file without creating any other file.
 
-    A reader of a file with a write-ahead log makes the log where there is none. Where there is
-    none, nobody writes, and SQLite can be told so.
+    In WAL mode, even a reader creates a missing write-ahead log. A missing log means that nobody
+    writes, so SQLite may treat the file as immutable.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""A bar while a command works through many things; on what is no terminal, nothing."""
+"""A progress bar on a terminal, for commands that work through many items."""
 
 import sys
 from types import TracebackType
@@ -10,10 +10,10 @@ from compute.cli.console import Terminal
 
 
 class Bar:
-    """A context that shows how many of `total` are done, below whatever is printed meanwhile.
+    """A context that shows how many of `total` items are done, below the printed lines.
 
-    It goes to stdout if that is a terminal, else to stderr if that is one. What is printed must
-    go through `sys.stdout` and `sys.stderr` as they are at that time.
+    The bar goes to stdout if that is a terminal, else to stderr if that is one, else nowhere.
+    While it is shown, print through `sys.stdout` and `sys.stderr`: the bar replaces both.
     """
 
     def __init__(self, what: str, total: int, hidden: bool = False) -> None:
@@ -45,5 +45,5 @@ class Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """One more is done."""
+        """Count one more item as done."""
         self._progress.advance(self._task)

@@ -10,7 +10,7 @@ from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
-from compute.cli.records import records
+from compute.cli.records_access import records
 from compute.maintenance.aggregate_sync import HostUnmapped, Membership
 from compute.maintenance.aggregate_sync import sync_aggregates as memberships
 from compute.report import SchedulerReportClient
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _told(membership: Membership, verbose: bool) -> int:
-    """Tell of a host in an aggregate; return the exit code for it."""
+    """Report one host of an aggregate; return its exit code."""
     where = f"host {membership.host} of aggregate {membership.aggregate.name}"
     if membership.error is not None:
         say(PROGRAM, f"{where}: {membership.error}")

@@ -1,4 +1,4 @@
-"""Provider trees for the terminal: inventories with bars, traits, who holds what."""
+"""Provider trees for the terminal: inventories with bars, traits, consumers."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +12,12 @@ from compute.cli.console import Terminal
 from compute.maintenance.picture import Amounts, ProviderPicture, capacity
 
 BAR_WIDTH = 10
-#: how full a bar is from where on it has this colour
+#: (least share in use, colour of the bar)
 COLOURS = ((1.0, "red"), (0.8, "yellow"), (0.0, "green"))
-#: nobody's terminal is wider; where there is none, lines aren't broken
+#: wider than any terminal: without a terminal, lines aren't broken
 WIDEST = 1_000_000
 
-#: (provider uuid, class, or None for the provider itself) → what is said beside it
+#: (provider uuid, resource class; None: the provider itself) → the remark beside it
 Marks = Mapping[tuple[str, str | None], str]
 
 
@@ -27,9 +27,10 @@ def draw(
     traits: bool = True,
     marks: Marks | None = None,
 ) -> list[Tree]:
-    """Draw the trees of providers given parents first; a tree for each whose parent isn't given.
+    """Draw providers as trees; a provider whose parent isn't given is a root.
 
-    :param names: what consumers are called
+    :param pictures: the providers, parents before children
+    :param names: consumer uuid → description
     :param traits: whether traits and aggregates are shown
     """
     marks = marks or {}
@@ -49,7 +50,7 @@ def draw(
 def marks_between(
     before: Sequence[ProviderPicture], after: Sequence[ProviderPicture]
 ) -> tuple[Marks, Marks]:
-    """What to say beside providers and inventories that differ, in either drawing."""
+    """Return the remarks on providers and inventories that differ: before, after."""
     had = {provider.uuid: provider for provider in before}
     has = {provider.uuid: provider for provider in after}
     goes: dict[tuple[str, str | None], str] = {(uuid, None): "removed" for uuid in had - has.keys()}
@@ -72,7 +73,7 @@ def _mark(marks: Marks, uuid: str, name: str | None) -> Text:
 
 
 def _label(provider: ProviderPicture) -> Text:
-    # Of one that isn't there yet the uuid may still be another in the end.
+    # The uuid of a provider that doesn't exist yet isn't final.
     known = provider.generation is not None
     about = f"  {provider.uuid}  generation {provider.generation}" if known else "  new"
     return Text.assemble((provider.name, "bold"), (about, "dim"))
@@ -96,7 +97,7 @@ def _draw_contents(
 
 
 def _said(what: str, content: str) -> Table:
-    """A line that goes on, if it must, below where its content begins."""
+    """Return a line that wraps below the beginning of its content."""
     line = Table.grid(padding=(0, 2))
     line.add_column(width=len("aggregates"), no_wrap=True)
     line.add_column(overflow="fold")
@@ -116,7 +117,7 @@ def _inventory_line(provider: ProviderPicture, name: str, width: int) -> Text:
 
 
 def _stock(record: Mapping[str, Any]) -> str:
-    """`total 10, reserved 2, ratio 4`, what is usual left out."""
+    """Return `total 10, reserved 2, ratio 4`, without default values."""
     details = [f"total {record['total']}"]
     if record.get("reserved"):
         details.append(f"reserved {record['reserved']}")
@@ -126,21 +127,21 @@ def _stock(record: Mapping[str, Any]) -> str:
 
 
 def bar(used: int, room: int) -> Text:
-    """How much of the room is used, in BAR_WIDTH blocks."""
+    """Return a bar of BAR_WIDTH blocks that shows how much of the room is used."""
     share = min(used / room, 1.0) if room > 0 else float(used > 0)
-    # None only if nothing is used, all only if all is.
+    # No block is filled only if nothing is used; all only if everything is.
     filled = min(max(round(share * BAR_WIDTH), int(used > 0)), BAR_WIDTH - int(share < 1))
     colour = next(colour for least, colour in COLOURS if share >= least)
     return Text.assemble(("█" * filled, colour), ("░" * (BAR_WIDTH - filled), "dim"))
 
 
 def amounts(held: Amounts) -> str:
-    """`2 VCPU, 512 MEMORY_MB`, in the order of the classes' names."""
+    """Return `2 VCPU, 512 MEMORY_MB`, sorted by the names of the classes."""
     return ", ".join(f"{amount} {name}" for name, amount in sorted(held.items()))
 
 
 def as_json(provider: ProviderPicture) -> dict[str, Any]:
-    """A provider for --json: like placement's own answers, put together."""
+    """Return a provider for --json, with the fields of placement's own answers."""
     return {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -162,9 +163,9 @@ def as_json(provider: ProviderPicture) -> dict[str, Any]:
 
 
 def show(trees: Iterable[Tree], indent: int = 0) -> None:
-    """Print trees, each line pushed to the right by so many blanks.
+    """Print trees, each line indented by so many blanks.
 
-    On a terminal long lines are continued beside the branches; elsewhere none is broken.
+    On a terminal long lines are wrapped beside the branches; elsewhere lines aren't broken.
     """
     console = Terminal(file=sys.stdout, highlight=False)
     console.width = console.width - indent if sys.stdout.isatty() else WIDEST
@@ -172,5 +173,5 @@ def show(trees: Iterable[Tree], indent: int = 0) -> None:
         for drawn in trees:
             console.print(drawn)
     for line in captured.get().splitlines():
-        # Not by the console: a bar below must know of it.
+        # Not printed by this console: a progress bar replaces sys.stdout.
         print(" " * indent + line.rstrip())

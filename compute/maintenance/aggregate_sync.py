@@ -1,4 +1,4 @@
-"""Mirroring host aggregates into placement (compute.md §7.4). Memberships are only added."""
+"""Copy host aggregates to placement (compute.md §7.4). Memberships are only added."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class HostUnmapped(exceptions.NovaException):
 
 @dataclass(frozen=True)
 class Membership:
-    """A host in an aggregate, and what kept its provider from being in it, if anything did.
+    """A host in an aggregate. `error` says why the host's provider isn't in the aggregate:
 
-    `error` is HostUnmapped, ComputeHostNotFound or ResourceProviderNotFound.
+    it is None, HostUnmapped, ComputeHostNotFound or ResourceProviderNotFound.
     """
 
     aggregate: Aggregate
@@ -34,11 +34,10 @@ class Membership:
 def sync_aggregates(
     client: SchedulerReportClient, context: RequestContext, cell: CellDatabase
 ) -> Iterator[Membership]:
-    """Put each host's provider into the host's aggregates, and tell of each.
+    """Put each host's provider into the host's aggregates; yield each membership.
 
-    Raises TooManyComputesForHost, ResourceProviderAggregateRetrievalFailed,
-    ResourceProviderUpdateFailed, ResourceProviderUpdateConflict, PlacementAPIConnectFailure: it
-    ends there.
+    These failures end it: TooManyComputesForHost, ResourceProviderAggregateRetrievalFailed,
+    ResourceProviderUpdateFailed, ResourceProviderUpdateConflict, PlacementAPIConnectFailure.
     """
     for aggregate in cell.aggregates.all():
         for host in aggregate.hosts:
@@ -68,6 +67,6 @@ def _provider_of(cell: CellDatabase, host: str) -> str:
 
 
 def _refuse_missing(client: SchedulerReportClient, context: RequestContext, uuid: str) -> None:
-    # The answer for its aggregates would be no other than for any failure.
+    # A request for its aggregates doesn't distinguish a missing provider from other failures.
     if not client.get_providers_in_tree(context, uuid):
         raise exceptions.ResourceProviderNotFound(name_or_uuid=uuid)

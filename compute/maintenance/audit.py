@@ -1,4 +1,4 @@
-"""Finding allocations whose consumer is gone (compute.md §7.3)."""
+"""Find allocations whose consumer is gone (compute.md §7.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from compute.report import SchedulerReportClient
 from compute.report.consumer import read_consumer
 from compute.report.context import RequestContext
 
-#: only who holds one of these can be an instance or a migration
+#: an instance or a migration holds at least one of these classes
 AUDITED_CLASSES = frozenset(
     {
         "VCPU",
@@ -88,7 +88,7 @@ class _Provider:
 
     @cached_property
     def shares(self) -> bool:
-        """Asked only where it matters, for it is a request."""
+        """Whether the provider shares its inventory. The first access sends a request."""
         return self._shares()
 
 
@@ -111,7 +111,7 @@ class Auditor:
         self._known: dict[str, _Provider] = {}
 
     def has_evidence(self) -> bool:
-        """Whether the records know any instance. If not, they prove nothing of anybody."""
+        """Say whether the records know any instance. Without one they prove nothing."""
         return self._records.know_instances()
 
     def orphans(self, resource_provider: str | None = None) -> Iterator[Orphan]:
@@ -132,14 +132,14 @@ class Auditor:
             yield from self._orphans_of(provider)
 
     def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
-        """Judge once more, by records and traits as they are now; None if it is no orphan.
+        """Judge the consumer again by the current records and traits; None if it is no orphan.
 
-        :param body: what the consumer holds, read before this
+        :param body: what the consumer holds, read before this call
         """
         rows = all_providers(self._client, self._context, f"?uuid={orphan.provider}")
         if not rows or orphan.provider not in body["allocations"]:
             return None
-        # What its other providers share is read anew, too.
+        # The traits of its other providers are read again, too.
         self._known.clear()
         evidence = self._records.of(orphan.consumer)
         return self._judged(self._provider(rows[0]), orphan.consumer, evidence, body)
@@ -157,7 +157,7 @@ class Auditor:
 
     def _orphans_of(self, provider: _Provider) -> Iterator[Orphan]:
         found = self._client.get_allocations_for_resource_provider(self._context, provider.uuid)
-        # The records are asked after placement: who came meanwhile is known to them.
+        # The records are read after placement: they know consumers that came in between.
         known = self._records.of_each(found.allocations)
         for consumer, held in sorted(found.allocations.items()):
             evidence = known[consumer]
@@ -197,7 +197,7 @@ class Auditor:
         )
 
     def _is_placed(self, instance: Instance) -> bool:
-        """Whether the instance itself holds something of its node, if it has one."""
+        """Say whether the instance itself holds something of its node; True without a node."""
         if instance.host is None:
             return True
         held = read_consumer(self._client, self._context, instance.uuid)["allocations"]
@@ -219,7 +219,7 @@ def _audited(held: Mapping[str, Any]) -> bool:
 
 
 def _seen(evidence: Evidence) -> tuple[str, str | None, float | None]:
-    """The consumer's kind, its host, and when its record was changed."""
+    """Return the consumer's kind, its host, and the time of the last change of its record."""
     if evidence.instance is not None:
         return INSTANCE, evidence.instance.host, evidence.instance.updated_at
     if evidence.migration is not None:

@@ -1,4 +1,4 @@
-"""Deleting leftovers one by one: judged once more, and noted in a journal first."""
+"""Delete orphans one by one: each is judged again, and written to a journal first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from compute.report.context import admin_context
 
 
 class Deletion:
-    """Deletes orphans, each noted in a journal first; a context that closes the journal.
+    """A context that deletes orphans, and writes each to a journal before its deletion.
 
-    The journal is made when there is something to delete.
+    The first deletion makes the journal; the end of the context closes it.
     """
 
     def __init__(self, client: SchedulerReportClient, auditor: Auditor, journal: Path) -> None:
@@ -39,19 +39,20 @@ class Deletion:
         self._stack.close()
 
     def delete(self, orphan: Orphan, named: bool) -> Orphan | None:
-        """Remove it if it is still deletable; `named` is as for Orphan.deletable.
+        """Delete the orphan if it is still deletable; `named` is as for Orphan.deletable.
 
-        Returns what it is by now, removed if deletable; None if it is no orphan any more.
+        Return the orphan as it is judged now, deleted if deletable; None if it is no orphan any
+        more.
 
         Raises NotNoted and JournalUnusable, AllocationUpdateFailed if the consumer changes
-        meanwhile, and what Auditor.orphans raises.
+        concurrently, and what Auditor.orphans raises.
         """
         if not orphan.deletable(named):
             return orphan
         context = admin_context()
         body = read_consumer(self._client, context, orphan.consumer)
-        # Records and traits are asked after placement: whoever came meanwhile changed the
-        # consumer's generation.
+        # Records and traits are read after the consumer: a concurrent change of the consumer moves
+        # its generation, and the write below fails.
         now = self._auditor.judged_again(orphan, body)
         if now is None or not now.deletable(named):
             return now

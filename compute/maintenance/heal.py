@@ -1,4 +1,4 @@
-"""Giving instances the allocations they should have (compute.md §7.2)."""
+"""Give instances the allocations that they should have (compute.md §7.2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VGPU = re.compile(r"resources[^:]*:VGPU")
 
 
 class Step(enum.StrEnum):
-    """What an instance needs."""
+    """What has to be done for an instance."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -40,9 +40,9 @@ class Step(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Healing:
-    """What an instance needs, and with it the body of the PUT that gives it.
+    """What has to be done for an instance: the step, and the body of the PUT.
 
-    `ports` are those that get allocations: (port, what its binding profile shall say).
+    `ports` are the ports that get allocations: (port, the new `allocation` of its profile).
     """
 
     instance: Instance
@@ -52,12 +52,12 @@ class Healing:
 
     @property
     def writes(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the step writes anything."""
         return self.step in (Step.CREATE, Step.UPDATE)
 
 
 class Healer:
-    """Plans and applies, an instance at a time."""
+    """Plans and applies what one instance needs."""
 
     def __init__(
         self,
@@ -72,9 +72,10 @@ class Healer:
         self._ports = ports
 
     def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
-        """See what the instance needs. `force` means new allocations whatever it has.
+        """Work out what the instance needs. With `force`, its allocations are made anew.
 
-        What is new goes where the node's tree has the classes: see compute.maintenance.placing.
+        New allocations are made where the node's tree has the classes; see
+        compute.maintenance.placing.
 
         Raises HealvGPUAllocationNotSupported, HealDeviceProfileAllocationNotSupported,
         ComputeHostNotFound without a record of its node, ConsumerAllocationRetrievalFailed,
@@ -98,7 +99,7 @@ class Healer:
         return Healing(instance, step, payload, placed)
 
     def apply(self, healing: Healing) -> None:
-        """Do it: ports first, and if the allocations are refused the ports are set back.
+        """Write what was planned: first the ports. If the allocations are refused, undo the ports.
 
         Raises AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
         PlacementAPIConnectFailure, and ClientException.
@@ -107,7 +108,7 @@ class Healer:
             instance = healing.instance
             if self._client.put_allocations(self._context, instance.uuid, healing.payload):
                 return
-            # It doesn't tell why not: another attempt does.
+            # put_allocations doesn't report the reason; a second attempt does.
             body = healing.payload | {"version": CONSUMER_GENERATION_VERSION}
             write_consumer(
                 self._client, self._context, instance.uuid, body, healing.payload["allocations"]
@@ -151,9 +152,9 @@ class Healer:
     def _place_ports(
         self, instance: Instance, payload: dict[str, Any], rebuilt: bool
     ) -> list[tuple[Port, Any]]:
-        """Add what the instance's ports lack to `payload`; return where each port gets it.
+        """Add what the instance's ports lack to `payload`; return the new allocation of each port.
 
-        :param rebuilt: `payload` has nothing yet for ports that know where they got theirs, either
+        :param rebuilt: `payload` is made anew, and lacks the ports that have allocations, too
         """
         ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
         lacking = [port for port in ports if port.lacks_allocation]
@@ -170,7 +171,7 @@ class Healer:
     def _give_back(
         self, instance: Instance, payload: dict[str, Any], ports: list[Port]
     ) -> list[Port]:
-        """Add what ports got to `payload`; return those that got it elsewhere than on this node."""
+        """Add the allocations of ports to `payload`; return ports with allocations elsewhere."""
         if not ports:
             return []
         rows = self._client.get_providers_in_tree(self._context, self._node_uuid(instance))
@@ -225,7 +226,7 @@ class Healer:
         try:
             self._ports.set_allocation(port, allocation)
         except BaseException:
-            # It may have been, and only the answer is lost.
+            # The port may be updated although the answer was lost.
             with contextlib.suppress(exceptions.UnableToUpdatePorts):
                 self._ports.set_allocation(port, port.allocation)
             raise

@@ -1,7 +1,7 @@
 """A journal of removed allocations, from which they can be put back.
 
-One JSON object a line, written and flushed to the disk before the removal it is about. So an entry
-may be about something that was never removed, but nothing is removed without an entry.
+Each line is one JSON object, flushed to the disk before the allocation is removed. No allocation is
+removed without an entry; an entry may exist for an allocation that was not removed in the end.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from compute.report.consumer import UNTYPED, read_consumer, write_consumer
 from compute.report.context import RequestContext
 
 FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
-#: how each entry begins
+#: the beginning of each entry
 BEGINNING = '{"consumer": "'
 
 
 def default_path(folder: Path) -> Path:
-    """A journal of this run's own in a folder, named by the time (UTC) and the process.
+    """Return the path of a new journal in a folder, named by the time (UTC) and the process.
 
-    One for each run: to put back what one run removed mustn't bring back what others did.
+    Each run has its own journal, so that one run can be undone without undoing another.
     """
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return folder / f"removed-allocations-{now}-{os.getpid()}.jsonl"
 
 
 class JournalUnusable(Exception):
-    """The file can't be opened, or is no journal."""
+    """The journal can't be opened, or the file is no journal."""
 
 
 class NotNoted(Exception):
-    """An entry can't be written: then nothing may be removed."""
+    """An entry can't be written: the allocation must not be removed."""
 
 
 class Journal:
-    """A context that appends to a file, made when it is missing. Raises JournalUnusable.
+    """A context that appends to a journal, and makes a missing file. Raises JournalUnusable.
 
-    An entry that was cut short is taken away: what it was about was never removed. While one run
-    writes it no other may.
+    An incomplete last entry is removed from the file: its allocation was never removed. Only one
+    run can write a journal at a time.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class Journal:
 
     def __enter__(self) -> Self:
         try:
-            # Without a buffer, which would be written after all when the file is closed.
+            # Unbuffered: a buffer would still be written when the file is closed after a failure.
             self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             raise JournalUnusable(f"Journal {self._path}: {error.strerror}") from error
@@ -87,7 +87,7 @@ class Journal:
         self._file.close()
 
     def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
-        """Write down what `consumer` holds of `provider`, before it is removed. Raises NotNoted."""
+        """Write an entry on what `consumer` holds of `provider`. Raises NotNoted."""
         entry = {
             "consumer": consumer,
             "provider": provider,
@@ -106,7 +106,7 @@ class Journal:
 
 
 def _flush_folder(path: Path) -> None:
-    """A new file is only there after a power failure if its folder is on the disk."""
+    """Flush a folder, so that a new file in it survives a power failure."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -115,7 +115,7 @@ def _flush_folder(path: Path) -> None:
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Read a journal, newest entry first; a last line cut short is left out.
+    """Read a journal, newest entry first, without an incomplete last line.
 
     Raises JournalUnusable.
     """
@@ -124,7 +124,7 @@ def entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
-    """The entries, and what there is of one that was cut short. Raises JournalUnusable."""
+    """Return the entries and the text of an incomplete last line. Raises JournalUnusable."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -149,7 +149,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
 def put_back(
     client: SchedulerReportClient, context: RequestContext, entry: Mapping[str, Any]
 ) -> bool:
-    """Give a consumer back what an entry says it held; False if it holds something there already.
+    """Put back the allocation of an entry; False if the consumer holds something there already.
 
     Raises AllocationUpdateFailed, ConsumerAllocationRetrievalFailed, and ClientException.
     """

@@ -1,4 +1,4 @@
-"""The nodes of a host as a command finds them: without making anything that isn't there."""
+"""The nodes of a host, found by a command that creates no record and no identity file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoSuchNode(exceptions.NovaException):
 
 
 class CommandVirtAPI(NoopVirtAPI):
-    """What a driver may ask of a command: it answers from the records and changes nothing."""
+    """Answers a driver's calls from the records, and changes nothing."""
 
     def __init__(self, host: str, identity: NodeIdentity, cell: CellDatabase) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ def nodes_of(
 ) -> list[ComputeNode]:
     """Return the host's nodes in the order of their names, or only those `wanted`.
 
-    A node without a record is one the driver gives a uuid for; its record is made up from what the
-    driver tells, and not kept. Raises NoSuchNode, also if there is none at all, and
+    For a node without a record, the driver must report a uuid; then the record is made from what
+    the driver reports, and not saved. Raises NoSuchNode, also if the host has no node at all, and
     VirtDriverNotReady.
     """
     nodenames = set(driver.get_available_nodes())
@@ -73,10 +73,12 @@ def nodes_of(
     uuids: dict[str, str] = {}
     if None in known.values():
         uuids = {name: uuid for uuid, name in driver.get_nodenames_by_uuid().items()}
-    return [node or _made_up(host, name, uuids, driver) for name, node in known.items()]
+    return [node or _record_from_driver(host, name, uuids, driver) for name, node in known.items()]
 
 
-def _made_up(host: str, nodename: str, uuids: Mapping[str, str], driver: Any) -> ComputeNode:
+def _record_from_driver(
+    host: str, nodename: str, uuids: Mapping[str, str], driver: Any
+) -> ComputeNode:
     if nodename not in uuids:
         raise NoSuchNode(host=host, node=nodename)
     node = ComputeNode(uuids[nodename], host, nodename)

@@ -1,4 +1,4 @@
-"""Where in a node's tree an instance's resources are to be allocated."""
+"""Choose the providers of a node's tree for an instance's resources."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def place(
     tree: Sequence[ProviderPicture],
     pools: Callable[[], Sequence[ProviderPicture]],
 ) -> Places:
-    """Say where the resources go, by the rule of a reshape.
+    """Return the allocations of the resources, by the rule that a reshape follows.
 
-    What the root has an inventory of is the root's. The rest goes where the instance is known to
-    be, else whole to the first provider with room for it, processors and memory together; what fits
-    nowhere whole is spread. Providers that share are only for classes that the tree hasn't.
+    Classes of which the root has an inventory are allocated on the root. The others go to the
+    NUMA cells that the instance's record names; else to the first provider with room for all of
+    them, processors and memory together; else they are spread. Sharing providers are used only
+    for classes that the tree lacks.
 
-    :param tree: the node's providers with their holders, the root first
-    :param pools: asks for those that share with the root
+    :param tree: the node's providers with their consumers, the root first
+    :param pools: reads the providers that share with the root
     :raises AllocationUpdateFailed: there is no room, or no provider has the class
     """
     root, *below = tree
@@ -56,7 +57,7 @@ def place(
 
 
 def _held_by_others(providers: Sequence[ProviderPicture], consumer: str) -> dict[str, Any]:
-    """Consumer → what it holds of the providers; what `consumer` has is to be replaced."""
+    """Return consumer → allocations of the providers, without those of `consumer`."""
     found: dict[str, Any] = {}
     for provider in providers:
         for holder, held in provider.holders.items():
@@ -69,9 +70,9 @@ def _held_by_others(providers: Sequence[ProviderPicture], consumer: str) -> dict
 def _known_places(
     instance: Instance, resources: Amounts, below: Sequence[ProviderPicture]
 ) -> Mapping[str, Amounts] | None:
-    """Provider → class → amount of the cells that the instance's record names.
+    """Return provider → class → amount, of the NUMA cells that the instance's record names.
 
-    None if it names none, or others than there are, or other amounts than are to be placed.
+    None if the record names no cells, cells that don't exist, or other amounts than `resources`.
     """
     uuids = {provider.name: provider.uuid for provider in below}
     places: dict[str, dict[str, int]] = {}

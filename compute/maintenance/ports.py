@@ -1,4 +1,4 @@
-"""The ports of instances that ask for bandwidth and the like, as the network service has them."""
+"""The ports of instances that request resources, such as bandwidth, from the network service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ ALLOCATION = "allocation"
 
 @dataclass(frozen=True)
 class Port:
-    """A port. `request` is the network service's `resource_request`, in either of its forms.
+    """A port. `request` is its `resource_request` in the network service, in one of two forms.
 
-    `{"resources", "required"}`, or `{"request_groups": [{"id", "resources", "required"}],
-    "same_subtree": [id]}`. `allocation` is what its binding profile says of where it got it.
+    The old form is `{"resources", "required"}`, the new form `{"request_groups": [{"id",
+    "resources", "required"}], "same_subtree": [id]}`. `allocation` is the field of that name in
+    the port's binding profile: the providers of its allocations.
     """
 
     id: str
@@ -25,11 +26,11 @@ class Port:
 
     @property
     def lacks_allocation(self) -> bool:
-        """Whether it asks for something and has got nothing."""
+        """Whether the port requests resources and has no allocation."""
         return bool(self.groups()) and not self.allocation
 
     def got(self) -> list[tuple[str | None, Mapping[str, int]]]:
-        """From which provider it got what, group by group, as its binding profile says."""
+        """Return (provider, resources) for each group, as the binding profile has them."""
         groups = self.groups()
         if not isinstance(self.allocation, Mapping):
             return [(self.allocation, group.resources) for group in groups.values()]
@@ -39,7 +40,7 @@ class Port:
         ]
 
     def groups(self) -> dict[str, RequestGroup]:
-        """What it asks for: suffix → group. The older form has one group, called like the port."""
+        """Return suffix → requested group. The old form has one group with the id of the port."""
         listed = self.request.get("request_groups")
         if listed is None:
             listed = [{"id": self.id, **self.request}] if self.request else []
@@ -53,31 +54,31 @@ class Port:
         }
 
     def same_subtree(self) -> frozenset[str]:
-        """The suffixes of groups whose providers must have one of them above all others."""
+        """Return the suffixes of the groups for the `same_subtree` parameter of a request."""
         return frozenset(f"_{group}" for group in self.request.get("same_subtree", ()))
 
     def placed(self, mappings: Mapping[str, list[str]]) -> Any:
-        """What the binding profile is to say, from the candidate's suffix → providers."""
+        """Return the `allocation` for the binding profile, from a candidate's `mappings`."""
         got = {suffix.removeprefix("_"): mappings[suffix][0] for suffix in self.groups()}
         return got if "request_groups" in self.request else got[self.id]
 
 
 class Ports(Protocol):
-    """The network service."""
+    """What healing needs of the network service."""
 
     def of_instance(self, instance: str) -> list[Port]:
         """Return the ports of an instance. Raises UnableToQueryPorts."""
 
     def set_allocation(self, port: Port, allocation: Any) -> None:
-        """Write down where the port got its resources, or None. Raises UnableToUpdatePorts."""
+        """Write the port's `allocation`; None removes it. Raises UnableToUpdatePorts."""
 
 
 class NoPorts:
-    """Where there is no network service, no instance has ports."""
+    """Ports without a network service: no instance has any."""
 
     def of_instance(self, instance: str) -> list[Port]:
-        """Return none."""
+        """Return an empty list."""
         return []
 
     def set_allocation(self, port: Port, allocation: Any) -> None:
-        """Do nothing: there is no such port."""
+        """Do nothing: there is no port."""

@@ -16,7 +16,7 @@ class Aggregate:
 
 @dataclass
 class HostMapping:
-    """Says that `host` is known, and in which cell."""
+    """The cell that `host` belongs to."""
 
     host: str
     cell_uuid: str = ""

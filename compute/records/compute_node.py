@@ -1,7 +1,7 @@
-"""The compute node record: what this service remembers of a node between two runs.
+"""The compute node record: what the compute service remembers of a node (compute.md §1.1).
 
-Its `uuid` is the uuid of the node's root resource provider, its `hypervisor_hostname` the name of
-it (compute.md §1.1).
+Its `uuid` is the uuid of the node's root provider, its `hypervisor_hostname` is the name of the
+root provider.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ REQUIRED_RESOURCES = (
     "numa_topology",
 )
 
-# Keys copied as they are; the uuid and supported_instances need a word more.
+# Keys copied unchanged. The uuid is checked, and supported_instances are converted.
 _COPIED = (
     *REQUIRED_RESOURCES,
     "hypervisor_type",
@@ -37,8 +37,8 @@ _COPIED = (
 class ComputeNode:
     """One node of one compute service. Memory in MiB, disk in GiB; `free_*` may be negative.
 
-    `id` is given by the store at creation. `deleted` records stay in the store so that a node that
-    comes back keeps its uuid.
+    The store gives the `id`. `deleted` records stay in the store, so that a node that comes back
+    keeps its uuid.
     """
 
     uuid: str
@@ -71,10 +71,10 @@ class ComputeNode:
     updated_at: float | None = field(default=None, compare=False)
 
     def update_from_virt_driver(self, resources: Mapping[str, Any]) -> None:
-        """Take over what the driver says of the node; keys it leaves out stay as they are.
+        """Copy what the driver reports of the node; keys that it leaves out keep their values.
 
-        Raises InvalidNodeConfiguration if the driver calls the node by another uuid: the uuid is
-        the identity of its resource provider and never changes.
+        Raises InvalidNodeConfiguration if the driver reports another uuid: the uuid is that of the
+        node's resource provider and never changes.
         """
         uuid = resources.get("uuid")
         if uuid is not None and uuid != self.uuid:
@@ -89,7 +89,7 @@ class ComputeNode:
             self.supported_hv_specs = [list(spec) for spec in resources["supported_instances"]]
 
     def reset_usage(self, vcpus: int, memory_mb: int, local_gb: int) -> None:
-        """Start counting usage from what the host keeps for itself."""
+        """Set the usage to what the host reserves for itself."""
         self.vcpus_used = vcpus
         self.memory_mb_used = memory_mb
         self.local_gb_used = local_gb

@@ -1,6 +1,6 @@
-"""Instances as the cell database keeps them: what the tracker counts and claims for (§4.1).
+"""The record of an instance, which the tracker counts and claims resources for (compute.md §4.1).
 
-Topologies and devices are plain dicts and lists, as JSON has them. A NUMA topology is
+Topologies and devices are plain dicts and lists, as in JSON. A NUMA topology is
 `{"cells": [{"id", "vcpus", "memory_mb"}]}`; a PCI device `{"address", "dev_type", "status",
 "instance_uuid", …}`.
 """
@@ -35,7 +35,7 @@ REBUILDING_STATES = frozenset({REBUILDING, "rebuild_block_device_mapping", "rebu
 
 @dataclass
 class Flavor:
-    """How much an instance gets. Memory and swap in MiB, disks in GiB."""
+    """The size of an instance. Memory and swap in MiB, disks in GiB."""
 
     vcpus: int = 0
     memory_mb: int = 0
@@ -48,7 +48,7 @@ class Flavor:
 
 @dataclass
 class MigrationContext:
-    """What a move changes of an instance: `old_` at its source, `new_` at its destination."""
+    """What a move changes of an instance: `old_` for its source, `new_` for its destination."""
 
     migration_id: int | None = None
     old_numa_topology: dict[str, Any] | None = None
@@ -67,8 +67,8 @@ class MigrationContext:
 class Instance:
     """A guest. `id` is given by the store; nested records may be handed in as dicts.
 
-    `booted_from_volume` stands for the root block device: its root disk takes no host's disk.
-    `hidden` is the record of an instance that is shown by another cell.
+    With `booted_from_volume` the root disk takes no disk space of the host. A `hidden` record is
+    that of an instance which another cell shows.
     """
 
     uuid: str = field(default_factory=lambda: str(uuid4()))
@@ -109,14 +109,14 @@ class Instance:
         self.resources = _resources(self.resources)
 
     def apply_migration_context(self) -> None:
-        """Take over what the move gives the instance at its destination."""
+        """Give the instance what the move claimed at the destination."""
         if self.migration_context is not None:
             self.numa_topology = self.migration_context.new_numa_topology
             self.pci_devices = list(self.migration_context.new_pci_devices)
             self.resources = list(self.migration_context.new_resources)
 
     def revert_migration_context(self) -> None:
-        """Take back what the instance had at its source."""
+        """Give the instance back what it had at the source."""
         if self.migration_context is not None:
             self.numa_topology = self.migration_context.old_numa_topology
             self.pci_devices = list(self.migration_context.old_pci_devices)
@@ -124,7 +124,7 @@ class Instance:
 
 
 def allows_resource_removal(vm_state: str, task_state: str | None = None) -> bool:
-    """Say whether an instance in this state holds nothing of its host any more."""
+    """Say whether an instance in this state holds no resources of its host any more."""
     return vm_state == DELETED or (vm_state == SHELVED_OFFLOADED and task_state != SPAWNING)
 
 

@@ -1,4 +1,4 @@
-"""Migrations as the cell database keeps them: an instance on its way between two nodes (§4.1)."""
+"""The record of a migration: the move of an instance between two nodes (compute.md §4.1)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ERROR = "error"
 COMPLETED = "completed"
 DONE = "done"
 
-#: a migration of one of these is over and holds nothing
+#: statuses of migrations that are over and hold nothing
 ENDED = frozenset({CONFIRMED, REVERTED, "failed", COMPLETED, "cancelled", DONE})
 
 
 @dataclass
 class Migration:
-    """A move of an instance. Its `uuid` is a consumer of its own: it holds the source's share.
+    """The move of an instance. Its `uuid` is a consumer that holds the allocations at the source.
 
     `source_compute` and `dest_compute` are hosts, `source_node` and `dest_node` nodenames.
     """
@@ -49,7 +49,7 @@ class Migration:
 
     @property
     def in_progress(self) -> bool:
-        """Whether it is neither over nor failed. A finished one can still be reverted."""
+        """Whether it is neither over nor failed. A finished migration can still be reverted."""
         return self.status not in ENDED and self.status != ERROR
 
     @property
@@ -59,7 +59,7 @@ class Migration:
 
     @property
     def is_live_migration(self) -> bool:
-        """Whether the instance keeps running meanwhile."""
+        """Whether the instance keeps running while it moves."""
         return self.migration_type == LIVE_MIGRATION
 
     @property
@@ -69,5 +69,5 @@ class Migration:
 
     @property
     def is_evacuation(self) -> bool:
-        """Whether the instance is rebuilt elsewhere, its host being down."""
+        """Whether the instance is rebuilt elsewhere because its host is down."""
         return self.migration_type == EVACUATION

@@ -1,8 +1,8 @@
 """The persistent uuid of this host's node: the file `compute_id` (compute.md §5.5).
 
-Losing it would make the host a new resource provider and orphan its allocations; so it may be
-placed beside a configuration file by whoever deploys the host, all copies must agree, and it is
-made only when there is none.
+A host that loses the file becomes a new resource provider, and its allocations are orphaned. So a
+deployment tool may place copies beside the configuration files, all copies must agree, and the
+service makes a file only where there is none.
 """
 
 import logging
@@ -21,7 +21,7 @@ FILE_NAME = "compute_id"
 
 
 class NodeIdentity:
-    """Where this host's node uuid is kept. What was read or made once holds for the process."""
+    """Reads and makes the identity file. The uuid, once known, stays for the process."""
 
     def __init__(self, state_path: str, config_directories: Iterable[str] = ()) -> None:
         self._state_path = state_path
@@ -30,7 +30,7 @@ class NodeIdentity:
 
     @classmethod
     def from_config(cls, conf: cfg.ConfigOpts) -> "NodeIdentity":
-        """The identity in `state_path` and in the directories of the configuration files read."""
+        """Look in `state_path` and in the directories of the configuration files."""
         return cls(
             conf.state_path,
             [os.path.dirname(os.path.abspath(path)) for path in conf.config_file or ()],
@@ -38,7 +38,7 @@ class NodeIdentity:
 
     @classmethod
     def known(cls, node_uuid: str) -> "NodeIdentity":
-        """The identity of a host whose node uuid is known already: nothing is read or written."""
+        """Return an identity with a known uuid, which reads and writes no file."""
         identity = cls("")
         identity._uuid = node_uuid
         return identity
@@ -76,7 +76,7 @@ class NodeIdentity:
             os.makedirs(self._state_path, exist_ok=True)
             _write_new(path, new)
         except FileExistsError:
-            # Another process of this host was quicker; there must be only one identity.
+            # Another process of this host made the file first; there must be only one uuid.
             return _uuid_in(path)
         except OSError as error:
             raise InvalidNodeConfiguration(
@@ -107,9 +107,9 @@ def _uuid_in(path: str) -> str:
 
 
 def _write_new(path: str, content: str) -> None:
-    """Write a file that must not exist yet, and never half of it: a crash must not lose the uuid.
+    """Write a new file, whole or not at all: a crash must not lose the uuid.
 
-    Raises FileExistsError if it does exist.
+    Raises FileExistsError if the file exists.
     """
     handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{FILE_NAME}.")
     try:

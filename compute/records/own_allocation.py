@@ -1,14 +1,14 @@
-"""What a tracker wrote in placement itself, as the cell database keeps it (compute.md §4.10)."""
+"""The record of an allocation that a tracker writes itself (compute.md §4.10)."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class OwnAllocation:
-    """That the tracker of a node, and not the scheduler, allocates what a consumer holds there.
+    """Says that a node's tracker, not the scheduler, writes a consumer's allocations there.
 
-    Kept from before the first write until nothing is left: whatever comes in between – a restart,
-    a placement that is away – the tracker knows what to take back.
+    The record exists from before the first write until the allocations are removed. So the tracker
+    knows what to remove even after a restart, or after placement was unreachable.
     """
 
     consumer_uuid: str

@@ -1,7 +1,7 @@
-"""The cell database: what compute services remember, behind getters with nova's questions.
+"""The cell database: the records of compute services, with nova's queries (compute.md §4.1).
 
-Two kinds: `memory` for tests and commands that must leave no trace, `sqlite` for the agent. The
-questions are those of `families`; a kind only has to keep records (`store`). compute.md §4.1.
+`memory` is for tests and for commands that must leave no trace, `sqlite` for the agent. The queries
+are those of `repositories`, whatever kind of `store` keeps the records.
 """
 
 from collections.abc import Hashable
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class CellDatabase(Protocol):
-    """The record families, one attribute each."""
+    """One repository for each kind of record."""
 
     compute_nodes: ComputeNodes
     services: Services
@@ -43,7 +43,7 @@ class CellDatabase(Protocol):
     own_allocations: OwnAllocations
 
     def mark(self) -> Hashable:
-        """Return something that is another after any change, whoever made it.
+        """Return a value that differs after any change, of whatever process.
 
-        Cheaper than any question: while it stays the same, so do all the answers.
+        It is cheaper than a query: while the mark stays the same, all queries answer the same.
         """

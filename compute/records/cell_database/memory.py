@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore(Generic[R]):
-    """See Store. No two records may have one of the keys `unique` gives in common."""
+    """A Store in memory. No two records may share one of the keys that `unique` returns."""
 
     def __init__(self, unique: Callable[[Any], set[Hashable]]) -> None:
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class MemoryStore(Generic[R]):
         self.writes = 0
 
     def load(self, records: Iterable[R]) -> None:
-        """Take over records with their ids, before anything else is done."""
+        """Take over records with their ids; call it before anything else."""
         with self._lock:
             self._records = {record.id: record for record in copy.deepcopy(list(records))}  # type: ignore[attr-defined]
             self._ids = itertools.count(max(self._records, default=0) + 1)
@@ -100,13 +100,13 @@ def _matches(record: Any, wanted: Mapping[str, Any]) -> bool:
 
 
 def _node_keys(node: ComputeNode) -> set[Hashable]:
-    """A name is free again once its record is deleted."""
+    """Return the node's uuid, and its name unless the record is deleted: then the name is free."""
     name = (node.host, node.hypervisor_hostname)
     return {node.uuid} if node.deleted else {node.uuid, name}
 
 
 class MemoryCellDatabase:
-    """A cell that is gone when the process ends."""
+    """A cell database that ends with the process."""
 
     def __init__(self) -> None:
         nodes: MemoryStore[Any] = MemoryStore(_node_keys)

@@ -1,6 +1,7 @@
-"""The record families and their questions, whatever keeps the records (compute.md §4.1).
+"""One repository for each kind of record, with its queries (compute.md §4.1).
 
-Everything handed out is a copy: change it and `save` it. "Not there" is None or an empty list.
+Every record that a query returns is a copy: change it and `save` it. A query that finds nothing
+returns None or an empty list.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from compute.records.own_allocation import OwnAllocation
 from compute.records.service import Service
 
 
-class _Family(Generic[R]):
+class _Repository(Generic[R]):
     def __init__(self, store: Store[R]) -> None:
         self._store = store
 
@@ -33,7 +34,7 @@ def _unless(include_deleted: bool) -> dict[str, bool]:
     return {} if include_deleted else {"deleted": False}
 
 
-class ComputeNodes(_Family[ComputeNode]):
+class ComputeNodes(_Repository[ComputeNode]):
     """The compute node records of a cell, deleted ones included."""
 
     def create(self, node: ComputeNode) -> None:
@@ -78,7 +79,7 @@ class ComputeNodes(_Family[ComputeNode]):
         return self._first(hypervisor_hostname=nodename, deleted=False)
 
 
-class Services(_Family[Service]):
+class Services(_Repository[Service]):
     """The compute services of a cell."""
 
     def create(self, service: Service) -> None:
@@ -91,7 +92,7 @@ class Services(_Family[Service]):
             raise ComputeHostNotFound(host=service.host)
 
     def destroy(self, service: Service) -> None:
-        """Keep the record no longer. Raises ComputeHostNotFound if there is none."""
+        """Remove the record. Raises ComputeHostNotFound if there is none."""
         if not self._store.remove(service.id):
             raise ComputeHostNotFound(host=service.host)
 
@@ -100,7 +101,7 @@ class Services(_Family[Service]):
         return self._first(host=host)
 
 
-class Instances(_Family[Instance]):
+class Instances(_Repository[Instance]):
     """The instances of a cell, deleted ones included."""
 
     def create(self, instance: Instance) -> None:
@@ -123,7 +124,7 @@ class Instances(_Family[Instance]):
         return self._first(uuid=uuid, **_unless(include_deleted))
 
     def by_uuids(self, uuids: Iterable[str], include_deleted: bool = False) -> list[Instance]:
-        """Return those of the instances that there are, oldest first."""
+        """Return the instances with these uuids that exist, oldest first."""
         wanted = sorted(set(uuids))
         return self._store.find(uuid=wanted, **_unless(include_deleted)) if wanted else []
 
@@ -144,7 +145,7 @@ class Instances(_Family[Instance]):
         return self._store.has_any()
 
 
-class Migrations(_Family[Migration]):
+class Migrations(_Repository[Migration]):
     """The migrations of a cell."""
 
     def create(self, migration: Migration) -> None:
@@ -161,12 +162,12 @@ class Migrations(_Family[Migration]):
         return self._first(uuid=uuid)
 
     def by_uuids(self, uuids: Iterable[str]) -> list[Migration]:
-        """Return those of the migrations that there are, oldest first."""
+        """Return the migrations with these uuids that exist, oldest first."""
         wanted = sorted(set(uuids))
         return self._store.find(uuid=wanted) if wanted else []
 
     def of_instances(self, uuids: Iterable[str]) -> list[Migration]:
-        """Return all migrations of these instances, whatever became of them, oldest first."""
+        """Return all migrations of these instances, of any status, oldest first."""
         wanted = sorted(set(uuids))
         return self._store.find(instance_uuid=wanted) if wanted else []
 
@@ -175,11 +176,11 @@ class Migrations(_Family[Migration]):
         return self._first(id=migration_id)
 
     def in_progress_and_error(self, host: str, nodename: str) -> list[Migration]:
-        """Return those from or to a host's node that are under way or failed, oldest first."""
+        """Return migrations from or to a host's node, in progress or failed, oldest first."""
         return [m for m in self._of_node(host, nodename) if m.status not in ENDED]
 
     def unsettled(self, host: str, nodename: str) -> list[Migration]:
-        """As `in_progress_and_error`, and those whose source may not have taken back its own."""
+        """Return also reverted migrations: their source may not have taken the instance back."""
         return [m for m in self._of_node(host, nodename) if m.status not in ENDED - {REVERTED}]
 
     def _of_node(self, host: str, nodename: str) -> list[Migration]:
@@ -189,31 +190,31 @@ class Migrations(_Family[Migration]):
         return [found[key] for key in sorted(found, key=lambda key: key or 0)]
 
     def evacuated_from(self, host: str, nodename: str) -> list[Migration]:
-        """Return the evacuations that left a host's node for good, oldest first."""
+        """Return the finished evacuations from a host's node, oldest first."""
         found = self._store.find(source_compute=host, source_node=nodename)
         return [m for m in found if m.is_evacuation and m.status in (DONE, COMPLETED)]
 
 
-class OwnAllocations(_Family[OwnAllocation]):
-    """What the trackers of the cell's nodes allocate themselves."""
+class OwnAllocations(_Repository[OwnAllocation]):
+    """The allocations that trackers, and not the scheduler, write."""
 
     def of_node(self, node_uuid: str) -> set[str]:
         """Return the consumers whose part of a node its tracker allocates."""
         return {own.consumer_uuid for own in self._store.find(node_uuid=node_uuid)}
 
     def add(self, consumer_uuid: str, node_uuid: str) -> None:
-        """Keep that the tracker does so for this one; a second time makes no difference."""
+        """Record that the node's tracker allocates the consumer's part; twice is fine."""
         with contextlib.suppress(DuplicateRecord):
             self._store.add(OwnAllocation(consumer_uuid, node_uuid), "own allocation")
 
     def discard(self, consumer_uuid: str, node_uuid: str) -> None:
-        """Keep it no longer, if it was kept."""
+        """Remove the record, if there is one."""
         known = self._first(consumer_uuid=consumer_uuid, node_uuid=node_uuid)
         if known is not None:
             self._store.remove(known.id)
 
 
-class Aggregates(_Family[Aggregate]):
+class Aggregates(_Repository[Aggregate]):
     """The host aggregates."""
 
     def create(self, aggregate: Aggregate) -> None:
@@ -230,8 +231,8 @@ class Aggregates(_Family[Aggregate]):
         return [aggregate for aggregate in self.all() if host in aggregate.hosts]
 
 
-class HostMappings(_Family[HostMapping]):
-    """Which hosts are known, and in which cell."""
+class HostMappings(_Repository[HostMapping]):
+    """The cell of each known host."""
 
     def create(self, mapping: HostMapping) -> None:
         """Keep a new record and give it its `id`. Raises DuplicateRecord if the host has one."""

@@ -18,9 +18,9 @@ _one_at_a_time = threading.Lock()
 
 
 def sync(engine: sa.Engine) -> None:
-    """Create or upgrade the schema; a file that is up to date is only looked at."""
+    """Create or upgrade the schema; a file that is up to date is only read."""
     with _one_at_a_time, engine.begin() as connection:
-        # The write lock, before looking: two services may start on one file.
+        # Take the write lock before reading the version: two services may start on one file.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         config = alembic_config(connection)
         if version(connection) != ScriptDirectory.from_config(config).get_current_head():
@@ -36,7 +36,7 @@ def alembic_config(connection: sa.Connection) -> Config:
 
 
 def version(connection: sa.Connection) -> str | None:
-    """The revision the schema has; None for a file without a history."""
+    """Return the revision of the schema; None for a file without a history."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()  # noqa: S608

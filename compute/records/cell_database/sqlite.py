@@ -35,7 +35,7 @@ DETAILS = "details"
 
 
 class SQLStore(Generic[R]):
-    """See Store. Fields without a column of their own go to the column `details`, if there is."""
+    """A Store in one table. Fields without a column are kept in the column `details`."""
 
     def __init__(self, engine: sa.Engine, table: sa.Table, record_class: Any) -> None:
         self._engine = engine
@@ -86,7 +86,7 @@ class SQLStore(Generic[R]):
                 rows = connection.execute(query).all()
             return [self._record(row._mapping) for row in rows]
         except OperationalError:
-            # Locked, say: another time it works.
+            # The file may be locked: a later try can succeed.
             raise
         except (DatabaseError, ValueError, TypeError, AttributeError) as error:
             raise InvalidConfiguration(
@@ -121,7 +121,7 @@ class SQLStore(Generic[R]):
 
 
 class SQLiteCellDatabase:
-    """A cell kept in one SQLite file, made when it is missing."""
+    """A cell database in one SQLite file; a missing file is made."""
 
     def __init__(self, path: str) -> None:
         self._engine = engine = sa.create_engine(f"sqlite:///{path}")
@@ -136,7 +136,7 @@ class SQLiteCellDatabase:
         self.own_allocations = OwnAllocations(
             SQLStore(engine, tables.own_allocations, OwnAllocation)
         )
-        # It never writes, so that SQLite counts every change as somebody else's.
+        # This connection never writes: data_version counts the changes of other connections.
         self._watching = sqlite3.connect(path, check_same_thread=False)
         self._watching_lock = threading.Lock()
 
@@ -146,13 +146,14 @@ class SQLiteCellDatabase:
             return self._watching.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._watching.close()
         self._engine.dispose()
 
 
 def _settings(connection: sqlite3.Connection, _record: Any) -> None:
-    # Readers don't wait for a writer, nor a crash for a repair; a lost last write is healed.
+    # WAL: readers don't wait for a writer. NORMAL: a power failure may lose the last write, which
+    # the next periodic update repeats.
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA busy_timeout=30000")

@@ -1,4 +1,4 @@
-"""What a record family asks of whatever keeps its records."""
+"""What a repository needs of the store of its records."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
@@ -15,7 +15,7 @@ class DuplicateRecord(NovaException):
 
 
 class Store(Protocol[R]):
-    """The records of one kind. What goes in and out is copied."""
+    """The records of one kind. Records are copied on the way in and out."""
 
     def add(self, record: R, what: str) -> None:
         """Keep a new record and give it its `id`. Raises DuplicateRecord of `what`."""
@@ -26,7 +26,7 @@ class Store(Protocol[R]):
     def change(self, record_id: int | None, expected: Mapping[str, Any], **changes: Any) -> bool:
         """Change some columns of a record if it has the `expected` values; return whether it did.
 
-        In one step: nobody can come in between.
+        One atomic step: no other writer comes in between.
         """
 
     def remove(self, record_id: int | None) -> bool:

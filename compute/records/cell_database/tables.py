@@ -1,7 +1,7 @@
 """The tables of the cell database.
 
-What is searched by has a column; the rest of a record is one JSON object, so that a record may
-gain a field without a migration of a file that lives on each compute host.
+Fields that queries filter by have a column. The rest of a record is one JSON object: a record can
+gain a field without a migration of the file on each compute host.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""What `tree` and `consumers` have in common: which providers, from where, and how it ends."""
+"""What the commands `tree` and `consumers` share: options, reading of trees, exit codes."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +10,9 @@ from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
-from compute.cli.records import records
+from compute.cli.records_access import records
 from compute.maintenance.picture import ProviderPicture, find_roots, read_tree
 from compute.records.cell_database import CellDatabase
-from compute.records.instance import Instance
-from compute.records.migration import Migration
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
 
@@ -32,8 +30,8 @@ exit codes:
 Tree = list[ProviderPicture]
 
 
-def options(command: str, description: str) -> argparse.ArgumentParser:
-    """The options both have."""
+def options_of(command: str, description: str) -> argparse.ArgumentParser:
+    """Return the parser of `command` with the options that both commands have."""
     made = parser(command, description, EXIT_CODES)
     which = made.add_mutually_exclusive_group()
     which.add_argument("--node", metavar="NAME", help="the tree of this compute node")
@@ -45,12 +43,12 @@ def options(command: str, description: str) -> argparse.ArgumentParser:
     return made
 
 
-def look(
+def show_trees(
     asked: argparse.Namespace,
     config_arguments: Sequence[str],
     show: Callable[[Iterator[Tree], CellDatabase], None],
 ) -> int:
-    """Read the trees asked for, one by one, and have them shown; return the exit code."""
+    """Read the requested trees one by one, pass them to `show`, and return the exit code."""
     conf = load_configuration(config_arguments)
     context = admin_context()
     try:
@@ -73,36 +71,3 @@ def look(
         say(PROGRAM, why(error))
         return FAILED
     return OK
-
-
-class WhoIsWho:
-    """What consumers are, as far as the records of this host know."""
-
-    def __init__(self, cell: CellDatabase) -> None:
-        self._cell = cell
-
-    def record(self, consumer: str) -> Instance | Migration | None:
-        """The consumer's record."""
-        return self._cell.instances.by_uuid(
-            consumer, include_deleted=True
-        ) or self._cell.migrations.by_uuid(consumer)
-
-    def described(self, consumer: str) -> str | None:
-        """`instance on host1`, or the like; None for one that isn't in the records."""
-        record = self.record(consumer)
-        if record is None:
-            return None
-        if isinstance(record, Migration):
-            return f"{record.status} migration of {record.instance_uuid}"
-        if record.deleted:
-            return "deleted instance"
-        return f"instance on {record.host}" if record.host else "instance on no host"
-
-    def kind_and_host(self, consumer: str) -> tuple[str, str | None]:
-        """`instance`, `migration` or `unknown`, and the host it is on or comes from."""
-        record = self.record(consumer)
-        if record is None:
-            return "unknown", None
-        if isinstance(record, Migration):
-            return "migration", record.source_compute
-        return "instance", record.host

@@ -1,4 +1,4 @@
-"""The records of this host, for a command: as the service left them."""
+"""How a command reaches the records of this host, as the compute service left them."""
 
 import contextlib
 import os
@@ -14,9 +14,10 @@ from compute.records.cell_database.memory import MemoryCellDatabase
 
 @contextlib.contextmanager
 def records(conf: cfg.ConfigOpts) -> Iterator[CellDatabase]:
-    """The cell database of `state_path`; where there is none, an empty one that leaves no trace.
+    """Open the cell database in `state_path` for as long as the context lasts.
 
-    Raises InvalidInput if it can't be opened.
+    Without one, give an empty database in memory: a command makes no file. Raises InvalidInput if
+    the database can't be opened.
     """
     if not os.path.exists(os.path.join(conf.state_path, sqlite.FILE_NAME)):
         yield MemoryCellDatabase()
