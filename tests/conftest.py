@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings and fixtures for all tests."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from tests import responses_hook
 
-# no test is about how quick it is on the machine it happens to run on
+# no test depends on the speed of the machine
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
@@ -16,13 +16,13 @@ pytest_plugins = ["tests.databases.fixtures"]
 
 @pytest.fixture(scope="session", autouse=True)
 def _answers_are_judged() -> Iterator[None]:
-    """Every answer of the service, in any test, has the form its schema says."""
+    """Check every response of the service, in any test, against its schema."""
     with responses_hook.every_answer_judged():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _no_wrong_answer() -> Iterator[None]:
-    """Wrong answers fail the test even where their exception is swallowed."""
+    """Fail the test after an invalid response, even if the code swallowed the exception."""
     with responses_hook.nothing_found():
         yield

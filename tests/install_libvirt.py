@@ -1,7 +1,7 @@
-"""Installs libvirt's Python side, which pip builds, where libvirt itself is there to build against.
+"""Install libvirt's Python bindings, which pip must build, if libvirt's headers are installed.
 
-Run by tox before the tests. Without libvirt its driver's tests are skipped with a reason, or fail
-where `CI=true`.
+tox runs this before the tests. Without libvirt, the tests of its driver are skipped with a reason,
+or fail if `CI=true`.
 """
 
 import configparser
@@ -14,7 +14,7 @@ SETUP = Path(__file__).parents[1] / "setup.cfg"
 
 
 def main() -> None:
-    """Install it, or say why not."""
+    """Install the bindings, or print why not."""
     found = shutil.which("pkg-config")
     if found is None or subprocess.run([found, "--exists", "libvirt"], check=False).returncode:
         print("libvirt-dev and pkg-config aren't installed: the libvirt driver is NOT TESTED")

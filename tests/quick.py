@@ -1,7 +1,8 @@
-"""Runs the tests nearest to what is being changed: `tox -e quick`.
+"""Run the tests nearest to the current change: `tox -e quick`.
 
-What counts is what differs from the commit where the branch left its base (`BERTH_QUICK_BASE`, or
-`origin/main`), committed or not. The tests that take longer are named, and not run.
+The change is everything that differs from the commit where the branch left its base
+(`BERTH_QUICK_BASE`, or `origin/main`), committed or not. Tests that take longer are listed, but not
+run.
 """
 
 import os
@@ -13,16 +14,16 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[1]
 BASE = os.environ.get("BERTH_QUICK_BASE", "origin/main")
 PACKAGES = ("placement", "compute", "virt", "benchmarks")
-#: folders whose files are quick enough one by one
+#: folders whose single files are quick
 QUICK = ("unit", "functional", "architecture", "gabbi")
-#: run whatever changed
+#: run after any change
 ALWAYS = "tests/architecture"
-GABBI = "tests/gabbi/test_gabbi.py::test_every_request_of_the_file_is_answered_as_it_says"
+GABBI = "tests/gabbi/test_gabbi.py::test_every_response_is_as_the_file_says"
 _GABBI_FOLDER = PurePosixPath("tests/gabbi")
 
 
 def main(arguments: list[str]) -> int:
-    """Run them, and return pytest's exit code; `arguments` are pytest's."""
+    """Run the tests and return pytest's exit code; `arguments` are pytest's."""
     tests, longer = chosen(changed(ROOT, BASE), ROOT)
     print("quick:", *tests, sep="\n  ")
     if longer:
@@ -34,9 +35,9 @@ def main(arguments: list[str]) -> int:
 
 
 def changed(root: Path, base: str) -> list[str]:
-    """Return the files that differ from where the branch left `base`, and the untracked ones.
+    """Return the files that differ from where the branch left `base`, and untracked files.
 
-    Where there is no such base the last commit is.
+    If the base doesn't exist, compare with the last commit.
     """
     left = _git(root, "merge-base", base, "HEAD") or ["HEAD"]
     return [
@@ -46,7 +47,7 @@ def changed(root: Path, base: str) -> list[str]:
 
 
 def chosen(paths: Iterable[str], root: Path) -> tuple[list[str], list[str]]:
-    """Return the tests to run for these changed files, and tests among them that take longer."""
+    """Return the tests to run for these changed files, and the related tests that take longer."""
     tests, longer = {ALWAYS}, set()
     for path in map(PurePosixPath, paths):
         if path.parts[0] in PACKAGES:

@@ -1,6 +1,7 @@
-"""What is wrong with an answer, whatever was asked: status, headers, and body by its schema.
+"""Check a response to any request: status, headers, and body against its schema.
 
-:func:`complaints` judges one exchange by the table of all answers and by rest-api.md 1.2 – 1.10.
+:func:`complaints` checks one exchange against the table of all responses and rest-api.md 1.2 –
+1.10.
 """
 
 import dataclasses
@@ -28,15 +29,15 @@ JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain;
 SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
-#: one newline at the end of a path is overlooked
+#: the service ignores one newline at the end of a path
 _ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path) + "\n?") for path in RESPONSES}
 
 
 @dataclasses.dataclass(frozen=True)
 class Exchange:
-    """A request and its answer; header names in lower case.
+    """A request and its response; names of headers are in lower case.
 
-    :param path: decoded, as PEP 3333 has it, without the mount point
+    :param path: decoded as PEP 3333 says, without the mount point
     :param cors: whether the service is known to answer OPTIONS itself
     """
 
@@ -50,7 +51,7 @@ class Exchange:
 
     @property
     def version(self) -> Version | None:
-        """The microversion that was agreed upon, if any."""
+        """The negotiated microversion, or None."""
         text = self.headers.get("openstack-api-version")
         if text is None:
             return None
@@ -59,13 +60,13 @@ class Exchange:
 
     @property
     def route(self) -> str | None:
-        """The path of the table, if there is one for the request's."""
+        """The path in the table that matches the request's, or None."""
         path = self.path or "/"
         return next((route for route, rule in _ROUTES.items() if rule.fullmatch(path)), None)
 
     @property
     def form_of_refusals(self) -> str:
-        """The content type that a refusal has for this client (rest-api.md 1.5)."""
+        """The content type that an error has for this client (rest-api.md 1.5)."""
         accept = self.asked.get("accept", "*/*")
         accept = JSON if accept in ("", "*/*") else accept
         header = acceptparse.create_accept_header(accept)
@@ -78,7 +79,7 @@ class Exchange:
 
 
 def complaints(exchange: Exchange) -> list[str]:
-    """What the exchange's answer should not be, a line each; empty if all is well."""
+    """Return what is wrong with the response, a line each; an empty list if nothing is."""
     found = [*_of_request_id(exchange)]
     if exchange.version is None:
         found += _of_unversioned(exchange)
@@ -87,7 +88,7 @@ def complaints(exchange: Exchange) -> list[str]:
     return [f"{exchange}: {complaint}" for complaint in found]
 
 
-#: refusals of requests whose endpoint wasn't looked for yet
+#: errors of requests that were rejected before the endpoint was determined
 ANYWHERE = {413: REFUSALS[413]}
 
 
@@ -97,7 +98,7 @@ def _of_request_id(exchange: Exchange) -> list[str]:
 
 
 def _of_unversioned(exchange: Exchange) -> list[str]:
-    """Answers that were given before a microversion was agreed upon."""
+    """Return what is wrong with a response to a request whose microversion is unknown."""
     status = exchange.status
     preflight = exchange.method == "OPTIONS" and (exchange.cors or "origin" in exchange.asked)
     if status == 200 and preflight:
@@ -127,7 +128,7 @@ def _of_versioned(exchange: Exchange) -> list[str]:
 
 
 def _table(exchange: Exchange) -> Any:
-    """The table of the answer's bodies, or None if it can't be given."""
+    """Return the table for the response's body, or None if the status isn't allowed."""
     endpoints = RESPONSES.get(exchange.route) if exchange.route else None
     if endpoints is None:
         return REFUSALS[exchange.status] if exchange.status in (400, 404) else None
@@ -138,7 +139,7 @@ def _table(exchange: Exchange) -> Any:
 
 
 def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
-    """A refusal's form is the client's choice; the JSON form fits the schema."""
+    """Return what is wrong with an error: its content type, and its body if it is JSON."""
     form = HTML if exchange.method == "HEAD" else exchange.form_of_refusals
     kind = exchange.headers.get("content-type")
     if kind != form:
@@ -176,7 +177,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _of_absence(exchange: Exchange) -> list[str]:
-    """No body, so no type; and of length 0 if there could have been one."""
+    """Return what is wrong with a response that must have neither body nor content type."""
     found = [f"the body {exchange.body!r}"] if exchange.body else []
     kind, length = exchange.headers.get("content-type"), exchange.headers.get("content-length")
     if kind is not None and exchange.method != "OPTIONS":
@@ -202,7 +203,7 @@ def _of_success_headers(exchange: Exchange) -> list[str]:
 
 
 def _of_allow(exchange: Exchange) -> list[str]:
-    """A method that no version has is answered with those that some version has."""
+    """Return what is wrong with `Allow`, which names the methods of all versions."""
     endpoints = RESPONSES.get(exchange.route) if exchange.route else None
     foreign = endpoints is not None and exchange.method not in endpoints
     allow = ", ".join(endpoints) if foreign and exchange.status == 405 else None

@@ -1,7 +1,7 @@
-"""Has every answer judged that the service gives in a test's process.
+"""Check every response that the service gives in a test's process.
 
-The fixture of `tests/conftest.py` puts :class:`Judged` around each application that
-:func:`placement.app.create_app` makes, however the test comes by it.
+The fixture of `tests/conftest.py` wraps each application that :func:`placement.app.create_app`
+creates, however the test gets the application.
 """
 
 import contextlib
@@ -11,14 +11,14 @@ from typing import Any
 import placement.app
 from tests.responses import Exchange, complaints
 
-#: found since the test began: a test may swallow the exception, but not the list
+#: complaints since the test began; a test may swallow the exception, but not this list
 FOUND: list[str] = []
 
 
 class Judged:
-    """A WSGI application whose wrong answers are exceptions.
+    """A WSGI application that raises an exception for an invalid response.
 
-    :param cors: whether it answers browsers from elsewhere
+    :param cors: whether it answers cross-origin requests
     """
 
     def __init__(self, application: Callable[..., Iterable[bytes]], cors: bool = False) -> None:
@@ -77,7 +77,7 @@ def _joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def every_answer_judged() -> Iterator[None]:
-    """While this lasts, whatever `create_app` makes is judged."""
+    """Wrap every application that `create_app` creates in this block."""
     plain = placement.app.wrapped
 
     def wrapped(application: Any, conf: Any) -> Judged:
@@ -92,7 +92,7 @@ def every_answer_judged() -> Iterator[None]:
 
 @contextlib.contextmanager
 def nothing_found() -> Iterator[None]:
-    """Fail at the end if a wrong answer was given, even if its exception was swallowed."""
+    """Fail if the block gave an invalid response, even if the exception was swallowed."""
     FOUND.clear()
     yield
     found = list(FOUND)

@@ -1,4 +1,4 @@
-"""A cloud with something of everything, built over HTTP, and every question about it."""
+"""Build a cloud with all kinds of data over HTTP, and list all GET requests about it."""
 
 import itertools
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ GPU, STORAGE, RENAMED, GONE = (numbered("a", number) for number in (100, 101, 10
 AGGREGATES = [numbered("b", number) for number in (1, 2)]
 CONSUMERS = [numbered("c", number) for number in range(1, 12)]
 PROJECTS = ("p1", "p2", "00000000-0000-0000-0000-000000000000")
-#: some between which answers about one thing change their form, and the latest
+#: versions between which the form of responses changes, and the newest
 VERSIONS = ("1.0", "1.12", "1.28", "1.39")
 SEARCHES = (
     "resources=VCPU:1",
@@ -44,7 +44,7 @@ FILTERS = (
 
 
 def build(service: Service) -> None:
-    """Make the cloud: three hosts with NUMA nodes, shared storage, and what life left behind."""
+    """Build the cloud: three NUMA hosts, shared storage, a renamed and a deleted provider."""
     _names(service)
     for number, host in enumerate(HOSTS, 1):
         _provider(service, host, f"host-{number}", None, {"DISK_GB": {"total": 100 * number}})
@@ -89,7 +89,7 @@ def _provider(service: Service, uuid: str, name: str, parent: str | None, stock:
 
 
 def _allocations(service: Service) -> None:
-    """Consumers as clients of all ages wrote them."""
+    """Write allocations in the forms of old and new microversions."""
     numa, other = NUMA[HOSTS[0]]
     listed = {"resource_provider": {"uuid": numa}, "resources": {"VCPU": 1, "MEMORY_MB": 512}}
     body: dict = {"allocations": [listed]}
@@ -106,7 +106,7 @@ def _allocations(service: Service) -> None:
     ):
         wanted = holding(wide, project=project, user=f"of {project}", kind=kind)
         service.do("PUT", f"/allocations/{consumer}", wanted)
-    # what a confirmed migration does
+    # as nova confirms a migration
     moved = {
         CONSUMERS[5]: holding({}, 1, project="p2", user="of p2", kind="MIGRATION"),
         CONSUMERS[7]: holding({HOSTS[0]: {"DISK_GB": 5}}, project="p2", user="of p2"),
@@ -117,7 +117,7 @@ def _allocations(service: Service) -> None:
 
 
 def generation(service: Service, uuid: str) -> int:
-    """A provider's generation."""
+    """Return a provider's generation."""
     return service.get(f"/resource_providers/{uuid}")["generation"]
 
 
@@ -134,7 +134,7 @@ def set_traits(service: Service, uuid: str, *names: str) -> None:
 
 
 def reshape(service: Service, source: str, target: str) -> None:
-    """Move a provider's inventories, and what is held of them, to another provider."""
+    """Move a provider's inventories, with their allocations, to another provider."""
     inventories = {}
     for uuid in (source, target):
         inventories[uuid] = service.get(f"/resource_providers/{uuid}/inventories")
@@ -150,7 +150,7 @@ def reshape(service: Service, source: str, target: str) -> None:
 
 
 def live_on(service: Service) -> None:
-    """Change something of everything; may be done once by each of two services, one by one."""
+    """Make changes of every kind; each of the two services can do this once, in turn."""
     mark = service.name
     trait, kind = f"CUSTOM_T_{mark.upper()}", f"CUSTOM_C_{mark.upper()}"
     service.do("PUT", f"/traits/{trait}")
@@ -181,7 +181,7 @@ def _move_disk(service: Service, source: str, target: str) -> None:
     kept = service.get(f"/resource_providers/{source}/inventories")["inventories"]
     kept.pop("DISK_GB")
     if kept:
-        # only the disk moves, not what the NUMA node has of its own
+        # move only the disk; the NUMA node keeps its own inventories
         _move_one(service, source, target, kept)
     else:
         reshape(service, source, target)
@@ -200,7 +200,7 @@ def _move_one(service: Service, source: str, target: str, kept: dict) -> None:
 
 
 def questions(service: Service) -> Iterator[Request]:
-    """Every GET there is, of everything the service knows."""
+    """Yield every GET request about every object that the service has."""
     yield Request("GET", "/")
     for version in VERSIONS:
         for path in ("/resource_providers", *map("/resource_providers?{}".format, FILTERS)):

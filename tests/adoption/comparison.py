@@ -1,4 +1,4 @@
-"""Two services on one database, or one after the other, give the same answers."""
+"""Compare the responses of two services on one database, or of one after the other."""
 
 import math
 import time
@@ -9,14 +9,15 @@ from tests.adoption.programs import Service
 from tests.reference.answers import UUID, Answer, Reader, differences
 from tests.reference.script import Request
 
-#: of answers that say when they were given, not when something changed
+#: stands for the last-modified of a response that gives the time of the response itself
 NOW = "now"
 
 
 class Answers:
-    """What a service answers to every question.
+    """A service's responses to all GET requests.
 
-    Times are compared, too: those of rows must be the same, the others are only seen to be now.
+    Times are compared, too. Times of rows must be equal; a time of the response itself (see NOW)
+    must only be recent.
     """
 
     def __init__(self, service: Service, asked: Iterable[Request] | None = None) -> None:
@@ -32,7 +33,7 @@ class Answers:
         return NOW if time is not None and time >= self._since else time
 
     def differences(self, other: "Answers") -> list[str]:
-        """What the other answered otherwise, a line each: these answers first."""
+        """Return the differences from another service's responses, a line each; ours come first."""
         known: set[str] = set()
         for answer in self.by_request.values():
             known.update(UUID.findall(answer.body.decode()))
@@ -53,13 +54,13 @@ class Answers:
 
 
 def crashes(service: Service, request: Request) -> bool:
-    """Whether the reference errs, as it does with usages by type on PostgreSQL."""
+    """Return whether the reference fails with 500, as for usages by type on PostgreSQL."""
     late = request.version is not None and request.version >= "1.38"
     return service.name == "reference" and request.path.startswith("/usages") and late
 
 
 def _new_second() -> int:
-    """Wait for a second in which nothing was written yet, and name it."""
+    """Wait for the start of a new second, in which nothing has been written, and return it."""
     now = time.time()
     second = math.floor(now) + 1
     while now < second:

@@ -1,8 +1,8 @@
-"""What of this folder is collected, and the two programs it needs.
+"""Selects the tests of this folder, and provides the two programs.
 
-Like the comparison in tests/reference this needs the reference, which is installed from PyPI into
-an environment of its own. It is asked for by setting BERTH_REFERENCE, as the tox environment
-`adoption` does.
+Like the comparison in tests/reference, these tests need the reference, which is installed from PyPI
+into its own environment. They run only if BERTH_REFERENCE is set; the tox environment `adoption`
+sets it.
 """
 
 import os
@@ -19,7 +19,7 @@ collect_ignore_glob = [] if os.environ.get("BERTH_REFERENCE") else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """OpenStack Placement."""
+    """Yield OpenStack Placement."""
     folder = tmp_path_factory.mktemp("programs") / "reference"
     program = Program("reference", reference_python(), folder)
     yield program
@@ -28,7 +28,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 @pytest.fixture(scope="session")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """Berth."""
+    """Yield Berth."""
     program = Program("ours", sys.executable, tmp_path_factory.mktemp("programs") / "ours")
     yield program
     program.close()
@@ -36,5 +36,5 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 @pytest.fixture
 def empty_url(new_database) -> str:
-    """The URL of a database without tables."""
+    """Return the URL of a database without tables."""
     return new_database(empty=True)

@@ -1,4 +1,4 @@
-"""The two programs, on whatever database a test says: their services and their commands."""
+"""The two programs, their services and their commands, on the database of a test."""
 
 import contextlib
 import http.client
@@ -18,18 +18,18 @@ LATEST = "1.39"
 
 
 class Service:
-    """A running service; `name` says whose."""
+    """A running service; `name` is the name of its program."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
         self.port = port
 
     def send(self, request: Request) -> Answer:
-        """What it answers."""
+        """Send a request and return the response."""
         text = request.text()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS_TO_ANSWER)
         with contextlib.closing(connection):
-            # one name for both, because some answers repeat it
+            # the same name for both services, because some responses repeat it
             headers = {**request.all_headers(), "Host": "placement.test"}
             connection.request(request.method, request.path, text, headers)
             response = connection.getresponse()
@@ -37,20 +37,20 @@ class Service:
             return Answer(response.status, found, response.read())
 
     def do(self, method: str, path: str, body: Any = None, version: str = LATEST) -> Answer:
-        """What it answers to a request that has to succeed."""
+        """Send a request that must succeed and return the response."""
         answer = self.send(Request(method, path, body, version))
         assert answer.status < 300, (self.name, method, path, answer.status, answer.body)
         return answer
 
     def get(self, path: str, version: str = LATEST) -> Any:
-        """The JSON value of an answer."""
+        """Return the JSON body of a GET request that must succeed."""
         return json.loads(self.do("GET", path, version=version).body)
 
 
 class Program:
     """One of the two programs, installed in the environment of an interpreter.
 
-    :param folder: where its services run; made here
+    :param folder: working directory of its services; created here
     """
 
     def __init__(self, name: str, interpreter: str, folder: Path) -> None:
@@ -60,10 +60,10 @@ class Program:
 
     @contextlib.contextmanager
     def serving(self, url: str, sync: bool = False, **options: str) -> Iterator[Service]:
-        """Its service on a database; one at a time.
+        """Run the program's service on a database; only one service at a time.
 
-        :param sync: whether it brings the schema up to date when it starts
-        :param options: by the names of their environment variables, without the `OS_`
+        :param sync: whether the service brings the schema up to date when it starts
+        :param options: by the names of their environment variables, without `OS_`
         """
         if sync:
             options["PLACEMENT_DATABASE__SYNC_ON_STARTUP"] = "true"
@@ -75,7 +75,7 @@ class Program:
             self._starter.stop()
 
     def run(self, url: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run one of its commands on a database."""
+        """Run one of the program's commands on a database."""
         return subprocess.run(
             [self._commands / program, *arguments],
             env=plain_environ() | {"OS_PLACEMENT_DATABASE__CONNECTION": self._url(url)},
@@ -90,12 +90,12 @@ class Program:
         return self.run(url, "placement-manage", "db", *arguments)
 
     def sync(self, url: str) -> None:
-        """`placement-manage db sync`, which has to succeed without a word."""
+        """Run `placement-manage db sync`, which must succeed without output."""
         done = self.manage(url, "sync")
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop all processes."""
         self._starter.close()
 
     def _url(self, url: str) -> str:

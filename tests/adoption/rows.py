@@ -1,4 +1,4 @@
-"""What the reference's tables hold, row by row."""
+"""Read and change the rows of the reference's tables."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ Rows = dict[str, list[tuple]]
 
 
 def rows(url: str) -> Rows:
-    """All rows of the tables that the reference knows, by table."""
+    """Return all rows of the reference's tables, by table."""
     found = {}
     with (
         contextlib.closing(Database(DatabaseSettings(url))) as database,
@@ -24,7 +24,7 @@ def rows(url: str) -> Rows:
 
 
 def execute(url: str, *statements: str) -> None:
-    """Change the database behind the services' backs."""
+    """Change the database without either service noticing."""
     with (
         contextlib.closing(Database(DatabaseSettings(url))) as database,
         database.engine.begin() as connection,

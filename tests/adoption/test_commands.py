@@ -1,8 +1,8 @@
-"""The commands answer and end as the reference's do (rest-api.md 7.3, 7.4)."""
+"""The commands print and exit as the reference's do (rest-api.md 7.3, 7.4)."""
 
 import pytest
 
-#: one after the other, on a database that is empty at first
+#: run one after the other, on a database that is empty at first
 COMMANDS = [
     "placement-manage",
     "placement-manage db",
@@ -25,17 +25,17 @@ COMMANDS = [
     "placement-status --json upgrade check",
     "placement-status upgrade bogus",
 ]
-#: texts of the libraries, and of Python: they depend on versions
+#: messages of libraries and of Python, which depend on versions
 NOT_OURS = ("usage:", "Traceback", "Error:")
 
 
 @pytest.fixture(scope="session", params=["sqlite"])
 def database_kind(request):
-    """One is enough: what they say of data is compared elsewhere."""
+    """Return SQLite only: other tests compare what the commands say about data."""
     return request.param
 
 
-def test_the_commands_say_the_same_and_end_with_the_same_code(new_database, reference, ours):
+def test_the_commands_print_the_same_and_exit_with_the_same_code(new_database, reference, ours):
     told = {}
     for program in (reference, ours):
         url = new_database(empty=True)

@@ -1,4 +1,4 @@
-"""A database in an older or altered schema is refused with a list of what differs.
+"""A database with an older or altered schema is rejected, with a list of the differences.
 
 See architecture.rst D2.
 """
@@ -14,9 +14,9 @@ from tests.adoption import cloud
 from tests.adoption.rows import execute, rows
 
 REFUSED = "placement-manage: The database can't be taken over, its schema differs:\n"
-#: the revision before types of consumers, and what it hadn't yet (rest-api.md 6.2)
+#: the revision before consumer types, and what that revision lacks (rest-api.md 6.2)
 BEFORE_TYPES = "b5c396305c25"
-#: the revision before the head: it has these indexes, too
+#: the revision before the head, which also has these indexes
 BEFORE_HEAD = "422ece571366"
 REDUNDANT = {
     "inventories_resource_provider_id_idx": "inventories (resource_provider_id)",
@@ -36,13 +36,13 @@ OLDER = (
 
 @pytest.fixture
 def theirs(reference, empty_url):
-    """The URL of a database that the reference made."""
+    """Return the URL of a database that the reference created."""
     reference.sync(empty_url)
     return empty_url
 
 
 def refusal(ours, url):
-    """What `placement-manage db sync` says that fails and changes nothing."""
+    """Return the output of `placement-manage db sync`, which must fail and change nothing."""
     before = names(url)
     done = ours.manage(url, "sync")
     assert (done.returncode, done.stdout, names(url)) == (1, "", before)
@@ -50,13 +50,13 @@ def refusal(ours, url):
 
 
 def names(url):
-    """The tables there are."""
+    """Return the names of all tables."""
     with contextlib.closing(Database(DatabaseSettings(url))) as database:
         return set(sa.inspect(database.engine).get_table_names())
 
 
 def without_types(url):
-    """Make the tables of the revision before types of consumers."""
+    """Create the tables of the revision before consumer types."""
     metadata = sa.MetaData()
     tables = [
         table.to_metadata(metadata)
@@ -82,7 +82,7 @@ def without_types(url):
     execute(url, *ADD_REDUNDANT, stamp)
 
 
-def test_a_schema_before_types_of_consumers_is_refused(empty_url, ours):
+def test_a_schema_before_consumer_types_is_rejected(empty_url, ours):
     without_types(empty_url)
     assert refusal(ours, empty_url) == OLDER.format(BEFORE_TYPES) + (
         "  consumers: column consumer_type_id is missing\n"
@@ -92,7 +92,7 @@ def test_a_schema_before_types_of_consumers_is_refused(empty_url, ours):
     )
 
 
-def test_a_schema_before_the_head_is_refused(theirs, reference, ours):
+def test_a_schema_before_the_head_is_rejected(theirs, reference, ours):
     execute(theirs, *ADD_REDUNDANT)
     reference.manage(theirs, "stamp", BEFORE_HEAD)
     assert refusal(ours, theirs) == OLDER.format(BEFORE_HEAD)
@@ -114,7 +114,7 @@ def test_an_older_schema_is_taken_over_once_the_reference_has_upgraded_it(
         cloud.build(service)
 
 
-def test_a_schema_newer_than_known_is_refused(theirs, ours):
+def test_a_schema_newer_than_known_is_rejected(theirs, ours):
     execute(theirs, "UPDATE alembic_version SET version_num = '0123456789ab'")
     assert refusal(ours, theirs) == (
         "  alembic_version: the schema is at 0123456789ab, which is not known here; known is "
@@ -165,13 +165,13 @@ def drop_index(name, table):
     ],
     ids=["dropped column", "dropped index", "changed type", "several"],
 )
-def test_an_altered_schema_is_refused(database_kind, per_kind, statements, lines, theirs, ours):
+def test_an_altered_schema_is_rejected(database_kind, per_kind, statements, lines, theirs, ours):
     execute(theirs, *per_kind.get(database_kind, statements))
     said = refusal(ours, theirs).replace("SMALLINT(6)", "SMALLINT")
     assert said.splitlines() == [f"  {line}" for line in lines]
 
 
-def test_a_refused_database_serves_the_reference_as_before(theirs, reference, ours):
+def test_the_reference_still_works_on_a_rejected_database(theirs, reference, ours):
     execute(theirs, "ALTER TABLE allocations ADD COLUMN colour INTEGER")
     with reference.serving(theirs) as service:
         cloud.build(service)
@@ -181,7 +181,7 @@ def test_a_refused_database_serves_the_reference_as_before(theirs, reference, ou
         assert rows(theirs) == before
 
 
-def test_a_refused_database_is_not_served(theirs, ours):
+def test_a_rejected_database_is_not_served(theirs, ours):
     execute(theirs, "ALTER TABLE allocations ADD COLUMN colour INTEGER")
     with pytest.raises(OSError), ours.serving(theirs, sync=True):  # noqa: PT011
         pass

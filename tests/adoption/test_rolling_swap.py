@@ -1,4 +1,4 @@
-"""Both services work on one database for a while, as when workers are replaced one by one."""
+"""Both services use one database at the same time, as when workers are replaced one by one."""
 
 import json
 import threading
@@ -12,22 +12,22 @@ from tests.adoption.test_taking_over import AUDIT, PATIENCE
 from tests.functional.placement.cloud import holding, numbered, stock
 from tests.reference.script import Request
 
-#: how many write at once. On SQLite the reference answers 500 ("database is locked") when another
-#: process is just writing, so there they take turns
+#: number of concurrent clients. On SQLite the reference returns 500 ("database is locked") while
+#: another process writes, so there is only one client
 CLIENTS = {"sqlite": 1, "postgresql": 4, "mariadb": 4}
 ROUNDS = 8
 SHARED = numbered("a", 900)
-#: of what clients ask for, so much is missing
+#: the clients request this much more than the inventory has
 TOO_FEW = 5
 BUSY = "placement.concurrent_update"
-#: how often another client may be faster
+#: maximum number of conflicts with other clients for one request
 TRIES = 1000
 
 
 class Client(threading.Thread):
-    """Sends its requests in turn to each of the services, as a load balancer would.
+    """A client that sends its requests to the services in turn, as a load balancer would.
 
-    `claimed` are the consumers it was given something for; `wrong` is what should not have been.
+    `claimed` are the consumers that got an allocation; `wrong` are unexpected results.
     """
 
     def __init__(self, number, services):
@@ -44,7 +44,7 @@ class Client(threading.Thread):
             self._own(turn)
 
     def send(self, method, path, body=None):
-        """Another client may always be faster, which services say and clients then try again."""
+        """Send a request; repeat it after a conflict with another client."""
         for _ in range(TRIES):
             self._turn += 1
             service = self._services[self._turn % len(self._services)]
@@ -68,12 +68,12 @@ class Client(threading.Thread):
             self.claimed.add(consumer)
         else:
             self.expect((status, said["errors"][0]["code"]), (409, "placement.undefined_code"))
-        # asked of the other service
+        # ask the other service
         _, said = self.send("GET", f"/allocations/{consumer}")
         self.expect(bool(said["allocations"]), status == 204)
 
     def _own(self, turn):
-        """A provider's life: each step is seen by the other service."""
+        """Create, change and perhaps delete a provider; the other service must see each step."""
         uuid = numbered("a", 1000 + self._number * ROUNDS + turn)
         path = f"/resource_providers/{uuid}"
         self.expect(self.send("POST", "/resource_providers", {"uuid": uuid, "name": uuid})[0], 200)
@@ -88,13 +88,13 @@ class Client(threading.Thread):
 
 @pytest.fixture
 def count(database_kind):
-    """How many clients there are."""
+    """Return the number of clients."""
     return CLIENTS[database_kind]
 
 
 @pytest.fixture
 def services(reference, ours, empty_url, count):
-    """The reference, and ours, on a database that the reference made."""
+    """Yield both services, on a database that the reference created."""
     with reference.serving(empty_url, sync=True) as theirs:
         cloud.build(theirs)
         theirs.do("POST", "/resource_providers", {"uuid": SHARED, "name": "shared"})
@@ -103,13 +103,13 @@ def services(reference, ours, empty_url, count):
             f"/resource_providers/{SHARED}/inventories",
             stock(0, VCPU=count * ROUNDS - TOO_FEW),
         )
-        # taken over while the reference serves
+        # take over the database while the reference is serving
         ours.sync(empty_url)
         with ours.serving(empty_url, BERTH__SNAPSHOT_AUDIT_INTERVAL=AUDIT) as mine:
             yield theirs, mine
 
 
-def test_clients_of_both_services_at_once_lose_nothing(services, count):
+def test_concurrent_clients_of_both_services_lose_no_update(services, count):
     clients = [Client(number, services) for number in range(count)]
     for client in clients:
         client.start()
@@ -124,6 +124,6 @@ def test_clients_of_both_services_at_once_lose_nothing(services, count):
     assert len(claimed) == count * ROUNDS - TOO_FEW
     end = time.monotonic() + PATIENCE
     while (left := Answers(theirs).differences(Answers(mine))) and time.monotonic() < end:
-        # only candidates wait for the audit
+        # only allocation candidates may be outdated until the audit
         assert {line.partition("?")[0] for line in left} == {"/allocation_candidates"}
     assert left == []

@@ -1,4 +1,4 @@
-"""A database of OpenStack Placement is taken over, and given back (architecture.rst D2)."""
+"""Berth takes over a database of OpenStack Placement, and gives it back (architecture.rst D2)."""
 
 import time
 
@@ -8,19 +8,19 @@ from tests.adoption import cloud
 from tests.adoption.comparison import Answers
 from tests.adoption.rows import execute, rows
 
-#: seconds after which a change that bypassed us must be seen, and how often we look for it
+#: seconds between audits of the snapshot, and for how long a test waits for their effect
 AUDIT, PATIENCE = "1", 60
 
 
 @pytest.fixture
 def filled(reference, empty_url):
-    """The URL of a database that the reference made and filled."""
+    """Return the URL of a database that the reference created and filled."""
     with reference.serving(empty_url, sync=True) as service:
         cloud.build(service)
     return empty_url
 
 
-def test_every_answer_is_the_same_after_the_takeover(filled, reference, ours):
+def test_every_response_is_the_same_after_the_takeover(filled, reference, ours):
     with reference.serving(filled) as service:
         before = Answers(service)
     ours.sync(filled)
@@ -29,7 +29,7 @@ def test_every_answer_is_the_same_after_the_takeover(filled, reference, ours):
     assert before.differences(after) == []
 
 
-def test_the_takeover_changes_no_row_of_the_reference_s(filled, ours):
+def test_the_takeover_changes_no_row_of_the_reference(filled, ours):
     before = rows(filled)
     ours.sync(filled)
     with ours.serving(filled):
@@ -47,7 +47,7 @@ def test_the_reference_works_on_a_database_that_was_taken_over(filled, reference
         cloud.live_on(service)
 
 
-def test_the_reference_s_commands_work_on_a_database_that_was_taken_over(filled, reference, ours):
+def test_commands_of_the_reference_work_on_a_database_that_was_taken_over(filled, reference, ours):
     ours.sync(filled)
     with ours.serving(filled) as service:
         cloud.live_on(service)
@@ -57,7 +57,7 @@ def test_the_reference_s_commands_work_on_a_database_that_was_taken_over(filled,
     assert check.returncode == 0, check.stdout
 
 
-def test_ours_goes_on_after_the_reference(filled, reference, ours):
+def test_berth_works_again_after_the_reference(filled, reference, ours):
     ours.sync(filled)
     with ours.serving(filled) as service:
         cloud.live_on(service)
@@ -69,7 +69,7 @@ def test_ours_goes_on_after_the_reference(filled, reference, ours):
         assert theirs.differences(Answers(service)) == []
 
 
-def test_a_database_of_ours_can_be_given_to_the_reference(empty_url, reference, ours):
+def test_the_reference_works_on_a_database_that_berth_created(empty_url, reference, ours):
     ours.sync(empty_url)
     with ours.serving(empty_url) as service:
         cloud.build(service)
@@ -96,7 +96,7 @@ def test_a_running_service_notices_what_the_reference_writes(filled, reference, 
 
 
 def old_data(url):
-    """Make the database look as if it had been filled before trees and consumers were known."""
+    """Make the database look as if its rows were older than trees and consumers."""
     execute(
         url,
         "UPDATE resource_providers SET root_provider_id = NULL WHERE parent_provider_id IS NULL",
@@ -119,12 +119,12 @@ def test_old_data_is_migrated_as_the_reference_does(new_database, reference, our
         told[program.name] = [
             *((run.returncode, run.stdout) for run in runs),
             untimed(rows(url), "resource_providers"),
-            # in whatever order the database came upon them
+            # sorted without ids, because the order of insertion depends on the database
             sorted(row[1:] for row in untimed(rows(url), "consumers")),
         ]
     assert told["ours"] == told["reference"]
 
 
 def untimed(found, table):
-    """A table's rows without their times."""
+    """Return a table's rows without their times."""
     return sorted(row[2:] for row in found[table])

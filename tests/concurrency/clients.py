@@ -1,7 +1,7 @@
-"""Client processes that do random things to a few providers and consumers, and write down when.
+"""Client processes that send random requests about a few providers and consumers, with times.
 
-Run as a program, with a JSON object of `Task` as its argument: it says `ready`, waits for a line,
-works, and prints what it did. A clock of the whole machine tells when.
+Run as a program with a JSON object of `Task` as the argument. The program prints `ready`, waits for
+a line, sends its requests, and prints its calls. All processes use one clock of the machine.
 """
 
 import contextlib
@@ -39,17 +39,18 @@ from tests.faults.running import NO_ANSWER, ROOT, Answer, Client
 CLASS = "VCPU"
 PROVIDERS = 3
 CONSUMERS = 4
-#: of each provider at first: less than the consumers want together
+#: inventory of each provider at first, which is less than all consumers request together
 TOTAL = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What one client does.
+    """The task of one client.
 
-    :param path: the service's socket
-    :param history: tells the providers and consumers of one history from those of others
-    :param calls: how many
+    :param path: path of the service's socket
+    :param history: number that separates the providers and consumers of one history from those of
+        others
+    :param calls: number of calls
     """
 
     path: str
@@ -68,7 +69,7 @@ def consumer_uuid(history: int, number: int) -> str:
 
 
 class Wire:
-    """Performs operations of the model as requests, and reads their answers back."""
+    """Sends operations of the model as requests, and translates the responses back."""
 
     def __init__(self, client: Client, history: int) -> None:
         self._client = client
@@ -77,7 +78,7 @@ class Wire:
         self._number = {uuid: number for number, uuid in enumerate(self._providers)}
 
     def perform(self, operation: Operation) -> Any:
-        """The answer, as the model words it, or the bare one where the model has no word."""
+        """Send an operation; return the model's result, or the response if the model has none."""
         perform: Callable[[Any], Any] = getattr(self, f"_{type(operation).__name__.lower()}")
         return perform(operation)
 
@@ -179,7 +180,7 @@ def _outcome(answer: Answer) -> Any:
 
 
 class RandomClient:
-    """Does random things, mostly with what it has seen last, which may be out of date."""
+    """A client that sends random requests, based on what it saw last, which may be outdated."""
 
     def __init__(self, wire: Wire, task: Task) -> None:
         self._wire = wire
@@ -193,7 +194,7 @@ class RandomClient:
         )
 
     def run(self) -> Iterator[Call]:
-        """What it did. It ends where it isn't answered."""
+        """Yield the calls. Stop at the first one without a response."""
         for _ in range(self._task.calls):
             operation = self._choose()
             began = time.monotonic()
@@ -237,7 +238,7 @@ class RandomClient:
         return Wish(consumer, generation, holds)
 
     def _reshape(self, source: int) -> Reshape:
-        """Move a provider's inventory to another, with those that are believed to hold it."""
+        """Move a provider's inventory to another one, with the consumers that seem to use it."""
         target = (source + self._source.randint(1, PROVIDERS - 1)) % PROVIDERS
         wishes = []
         for consumer, (generation, held) in self._consumers.items():
@@ -250,7 +251,7 @@ class RandomClient:
         return Reshape(source, target, generations, total, tuple(wishes))
 
     def _learn(self, operation: Operation, answer: Any) -> None:
-        """Believe what was read, and that what was done stays."""
+        """Remember results of reads, and the effects of successful writes."""
         match operation:
             case ReadConsumer(consumer):
                 generation, holds = answer
@@ -272,7 +273,7 @@ class RandomClient:
                     self._look_again(wish.consumer)
 
     def _look_again(self, consumer: int) -> None:
-        """Try another generation next time; reading it would make conflicts rare."""
+        """Try another generation next time; a read would make conflicts too rare."""
         generation, held = self._consumers[consumer]
         self._consumers[consumer] = (
             (generation or 0) + 1 if self._source.random() < 0.5 else None,
@@ -281,7 +282,7 @@ class RandomClient:
 
 
 def make(client: Client, history: int) -> None:
-    """Create the providers of a history, as `State.fresh` has them."""
+    """Create the providers of a history, in the state of `State.fresh`."""
     for number in range(PROVIDERS):
         uuid = provider_uuid(history, number)
         body = {"name": f"{history} {number}", "uuid": uuid}
@@ -292,7 +293,7 @@ def make(client: Client, history: int) -> None:
 
 @contextlib.contextmanager
 def at_work(tasks: list[Task]) -> Iterator[Callable[[], list[Call]]]:
-    """Processes that have just begun their tasks, all at once; gives what waits for their calls."""
+    """Start processes that begin together; yield a function that waits for their calls."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.concurrency.clients", json.dumps(vars(task))],

@@ -1,7 +1,7 @@
-"""Is there an order of concurrent calls, one after the other, that explains every answer?
+"""Find a sequential order of concurrent calls that explains every result (linearizability).
 
-The search is Wing and Gong's, with Lowe's memory of what has been tried: a call may come next if no
-other call that is still to come had ended before it began.
+The algorithm is Wing and Gong's, with Lowe's cache of visited states. A call may come next if it
+began before the end of every other remaining call.
 """
 
 import dataclasses
@@ -17,9 +17,10 @@ from tests.concurrency.model import Operation, State
 class Call:
     """One call.
 
-    :param client: clients do one thing after the other
+    :param client: a client makes its calls one after the other
     :param began: seconds of a clock that all clients share
-    :param ended: None if no answer came; it may have happened at any time since, or never
+    :param ended: None if no response came; the call may have taken effect at any later time, or
+        never
     """
 
     client: int
@@ -35,7 +36,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Explained:
-    """The calls in an order that explains them, and the state they lead to."""
+    """A sequential order of the calls that explains them, and the final state."""
 
     order: list[Call]
     state: State
@@ -43,9 +44,9 @@ class Explained:
 
 @dataclasses.dataclass(frozen=True)
 class Unexplained:
-    """No order does. What the longest that does up to some point leads to, and what can't follow.
+    """No order explains the calls. Has the longest order found, its state, and why it can't go on.
 
-    :param expected: for each call that could come next, what it would have been answered
+    :param expected: each call that could come next, with the result that it should have had
     """
 
     order: list[Call]
@@ -73,13 +74,13 @@ class _Search:
             sorted(answered, key=lambda call: (call.client, call.began)),
             key=lambda call: call.client,
         )
-        #: calls that are made one after the other; those without an answer wait for nobody
+        #: calls of one client, in order; a call without a response is a line of its own
         self.lines = [list(line) for _, line in clients] + [[call] for call in lost]
         self.needed = len(answered)
         self.start = start
 
     def run(self) -> Explained | Unexplained:
-        """Depth first, without recursion: histories are longer than Python's stack."""
+        """Search depth first, without recursion: histories exceed Python's recursion limit."""
         at: Positions = (0,) * len(self.lines)
         order: list[Call] = []
         tried = {(at, self.start)}
@@ -106,7 +107,7 @@ class _Search:
         return best
 
     def possible(self, at: Positions) -> Sequence[int]:
-        """The lines whose next call may come next."""
+        """Return the lines whose next call may come next."""
         waiting = {n: self.lines[n][i] for n, i in enumerate(at) if i < len(self.lines[n])}
         first_end = min(
             (call.ended for call in waiting.values() if call.ended is not None), default=math.inf
@@ -114,7 +115,7 @@ class _Search:
         return [n for n, call in waiting.items() if call.began <= first_end]
 
     def step(self, at: Positions, state: State, line: int) -> tuple[Positions, State, Call] | None:
-        """Go on with the next call of a line, if that explains its answer."""
+        """Apply the next call of a line; return None if its result differs."""
         call = self.lines[line][at[line]]
         answer, after = call.operation.apply(state)
         if call.answered and answer != call.answer:
@@ -127,5 +128,5 @@ class _Search:
 
 
 def explain(calls: Iterable[Call], start: State) -> Explained | Unexplained:
-    """Find an order of the calls that leads from `start` through every answer."""
+    """Search an order of the calls that leads from `start` and explains every result."""
     return _Search(list(calls), start).run()

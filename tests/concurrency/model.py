@@ -1,13 +1,13 @@
-"""Placement with one resource class, as a function: what a call answers and what is so afterwards.
+"""A model of Placement with one resource class: pure functions from state to result and new state.
 
-It is written from rest-api.md §4 alone and knows nothing of transactions, locks or retries.
+The model follows rest-api.md 4 alone and has no transactions, locks or retries.
 """
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-#: an error that says somebody else was faster, and one that says there is no room or no inventory
+#: CONFLICT: another writer was first; REFUSED: no capacity or no inventory
 CONFLICT = "conflict"
 REFUSED = "refused"
 IN_USE = "in use"
@@ -19,7 +19,7 @@ Amounts = tuple[tuple[int, int], ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """Its generation, and how much it has; None: no inventory."""
+    """A provider's generation and the total of its inventory; None: no inventory."""
 
     generation: int
     total: int | None
@@ -27,10 +27,9 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Consumer:
-    """A consumer that is there: what it holds, as (provider, amount) in ascending order.
+    """An existing consumer, and its allocations as (provider, amount) in ascending order.
 
-    One that was new and was given nothing is there, too, holds nothing, and can't be read
-    (rest-api.md 4.5, 4.6).
+    A new consumer without allocations exists, too, but can't be read (rest-api.md 4.5, 4.6).
     """
 
     generation: int
@@ -39,18 +38,18 @@ class Consumer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class State:
-    """Providers and consumers by number; a consumer that isn't there is None."""
+    """Providers and consumers by number; a consumer that doesn't exist is None."""
 
     providers: tuple[Provider, ...]
     consumers: tuple[Consumer | None, ...]
 
     @classmethod
     def fresh(cls, providers: int, consumers: int, total: int) -> "State":
-        """Providers that have been given their inventory, and no consumers yet."""
+        """Return a state in which all providers have inventories and no consumer exists."""
         return cls((Provider(1, total),) * providers, (None,) * consumers)
 
     def used(self, provider: int) -> int:
-        """How much of a provider is held."""
+        """Return the allocated amount of a provider."""
         return sum(
             amount
             for consumer in self.consumers
@@ -70,9 +69,9 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a consumer shall hold.
+    """The requested allocations of a consumer.
 
-    :param generation: the caller knows of it; None: it must be new
+    :param generation: the consumer generation that the caller expects; None: it must be new
     """
 
     consumer: int
@@ -98,7 +97,7 @@ class Write:
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """DELETE of a consumer's allocations, which moves no generation."""
+    """DELETE of a consumer's allocations, which changes no generation."""
 
     consumer: int
 
@@ -111,7 +110,7 @@ class Release:
 
 @dataclasses.dataclass(frozen=True)
 class Restock:
-    """PUT of a provider's inventory, which may fall below what is held."""
+    """PUT of a provider's inventory, which may become less than the usage."""
 
     provider: int
     generation: int
@@ -126,9 +125,9 @@ class Restock:
 
 @dataclasses.dataclass(frozen=True)
 class Reshape:
-    """POST /reshaper: the inventory of one provider goes to another, with who holds it.
+    """POST /reshaper: move the inventory of one provider to another, with its allocations.
 
-    :param generations: of the source and the target, as the caller knows them
+    :param generations: of source and target, as the caller expects them
     """
 
     source: int
@@ -151,7 +150,7 @@ class Reshape:
         named = _named(state, self.wishes)
         after = after.with_providers(
             {
-                # the reference's three rounds: union, allocations, what stays
+                # the reference's three rounds: union, allocations, final inventories
                 self.source: Provider(source.generation + 1, None),
                 self.target: Provider(target.generation + 2, self.total),
             }
@@ -161,7 +160,7 @@ class Reshape:
 
 @dataclasses.dataclass(frozen=True)
 class ReadConsumer:
-    """GET /allocations/{consumer}: its generation, and (provider, its generation, amount)."""
+    """GET /allocations/{consumer}: its generation, and (provider, provider generation, amount)."""
 
     consumer: int
 
@@ -186,7 +185,7 @@ class ReadProvider:
 
 @dataclasses.dataclass(frozen=True)
 class ReadUsage:
-    """GET …/usages: generation and what is held; 0 also where there is no inventory."""
+    """GET …/usages: generation and used amount, which is 0 without an inventory."""
 
     provider: int
 
@@ -196,7 +195,7 @@ class ReadUsage:
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """GET /allocation_candidates for one unit: (provider, capacity, used) of all with room."""
+    """GET /allocation_candidates for one unit: (provider, capacity, used) of each match."""
 
     def apply(self, state: State) -> Outcome:
         found = [
@@ -225,7 +224,7 @@ def _why_not(state: State, wishes: tuple[Wish, ...]) -> str | None:
         if total is None:
             return REFUSED
         after = others.used(provider) + amount
-        # what is too much already may stay, but not grow
+        # a usage above the total may stay, but must not grow
         if after > total and after > state.used(provider):
             return REFUSED
     return None
@@ -246,7 +245,7 @@ def _after(now: Consumer | None, wish: Wish) -> Consumer | None:
 
 
 def _named(before: State, wishes: tuple[Wish, ...]) -> set[int]:
-    """The providers whose generation a write moves: wished for, or given up with all else."""
+    """Return the providers whose generation changes: requested, or completely released."""
     named = set()
     for wish in wishes:
         now = before.consumers[wish.consumer]

@@ -1,7 +1,7 @@
-"""What concurrent clients of several workers are answered could be one client's after the other.
+"""The results of concurrent clients of several workers could be those of one sequential client.
 
-`BERTH_TEST_HISTORIES` says how many histories are recorded on each database, and
-`BERTH_TEST_HISTORY_SEED` which ones: what clients try depends on it, when they do does not.
+`BERTH_TEST_HISTORIES` is the number of histories to record on each database.
+`BERTH_TEST_HISTORY_SEED` selects the requests of clients, but not their timing.
 """
 
 import collections
@@ -30,7 +30,7 @@ def service(database_url):
 
 
 def tasks(service, history):
-    """Clients of one history, whose providers are there."""
+    """Create the providers of a history and return the tasks of its clients."""
     make(service, history)
     seeds = [(SEED * 1000 + history) * 100 + client for client in range(CLIENTS)]
     return [Task(service.path, history, client, CALLS, seed) for client, seed in enumerate(seeds)]
@@ -49,7 +49,7 @@ def test_concurrent_calls_are_explained_by_some_order(service):
         assert isinstance(found, Explained), str(found)
         assert len(found.order) == CLIENTS * CALLS
         total += outcomes(recorded)
-    # all that may happen does, so that the search has something to explain
+    # every outcome occurred, so that there was something to explain
     assert {DONE, CONFLICT, REFUSED} <= total.keys()
     print(f"{HISTORIES} histories; writes: {dict(total)}")
 

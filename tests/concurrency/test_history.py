@@ -1,4 +1,4 @@
-"""The search for an order finds one where there is one, and none where there is none."""
+"""The search finds an order if one exists, and none otherwise."""
 
 import pytest
 
@@ -29,12 +29,12 @@ def take(consumer, generation, *holds):
 
 
 def one_by_one(*steps):
-    """A history of one client: (operation, answer)."""
+    """Return a history of one client, from (operation, result)."""
     return [Call(0, 2 * n, 2 * n + 1, *step) for n, step in enumerate(steps)]
 
 
 def at_once(*steps):
-    """A history of as many clients as calls, all at the same time."""
+    """Return a history of one concurrent client for each (operation, result)."""
     return [Call(n, 0, 1, *step) for n, step in enumerate(steps)]
 
 
@@ -158,20 +158,20 @@ def test_an_impossible_history_is_not(name):
     assert isinstance(explain(BAD[name], START), Unexplained)
 
 
-def test_what_could_not_follow_is_told():
+def test_a_call_that_can_not_follow_is_reported():
     found = explain(BAD["an answered claim is lost"], START)
     assert len(found.order) == 1
     assert [expected for _, expected in found.expected] == [(1, ((0, 2, 1),))]
 
 
-def test_an_order_never_turns_round_what_came_one_after_the_other():
+def test_an_order_keeps_the_order_of_calls_that_did_not_overlap():
     calls = GOOD["a consumer comes, goes and comes again"]
     assert explain(reversed(calls), START).order == calls
 
 
 @pytest.mark.parametrize(("generation", "verdict"), [(91, Explained), (90, Unexplained)])
-def test_many_calls_at_once_are_no_trouble(generation, verdict):
-    """Six clients that claim and give back all the time: without memory, 6! orders each time."""
+def test_many_concurrent_calls_are_explained_quickly(generation, verdict):
+    """Six clients allocate and release; without the cache there are 6! orders each time."""
     start = State.fresh(providers=1, consumers=6, total=100)
     calls = []
     for turn in range(15):

@@ -1,7 +1,8 @@
-"""What the acceptance files can say about a response beyond gabbi's own keys.
+"""Checks that the acceptance files can use in addition to gabbi's own.
 
 `response_document` is the whole JSON body. `response_refusal` is the whole error body.
-`response_names` are the providers of a list. :class:`Judged` looks at every answer.
+`response_names` are the names of the providers in a list. :class:`Judged` checks every response
+against its schema.
 """
 
 import difflib
@@ -28,7 +29,7 @@ REFUSAL_KEYS = {"message", "begins", "matches", "detail", "code", "bare"}
 
 
 def filled_in(test: Any, value: Any) -> Any:
-    """Replace gabbi's `$ENVIRON` and friends in `value`, in the keys of its objects too."""
+    """Replace gabbi's `$ENVIRON` and similar in `value`, including the keys of objects."""
     if isinstance(value, dict):
         return {filled_in(test, key): filled_in(test, item) for key, item in value.items()}
     if isinstance(value, list):
@@ -37,12 +38,12 @@ def filled_in(test: Any, value: Any) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """Write JSON so that equal texts mean equal documents: 2 and 2.0 differ, key order does not."""
+    """Return equal JSON for equal documents: 2 and 2.0 differ, the order of keys doesn't matter."""
     return json.dumps(value, sort_keys=True, indent=1)
 
 
 def check(holds: bool, otherwise: str) -> None:
-    """Fail the test with a text, because gabbi's cases are not read by pytest."""
+    """Fail the test with a text, because pytest doesn't rewrite assertions of gabbi's cases."""
     if not holds:
         raise AssertionError(otherwise)
 
@@ -53,7 +54,7 @@ def check_same(expected: Any, got: Any, what: str) -> None:
 
 
 class Document(base.ResponseHandler):
-    """`response_document: {...}` – the body is exactly this JSON object, whatever its key order."""
+    """`response_document: {...}`: the body is exactly this JSON object, in any order of keys."""
 
     test_key_suffix = "document"
     test_key_value: dict[str, Any] = {}
@@ -67,7 +68,7 @@ class Document(base.ResponseHandler):
 
 
 class Names(base.ResponseHandler):
-    """`response_names: [...]` – a list of providers holds exactly these, in any order."""
+    """`response_names: [...]`: a list of providers has exactly these names, in any order."""
 
     test_key_suffix = "names"
     test_key_value: list[str] = []
@@ -79,17 +80,17 @@ class Names(base.ResponseHandler):
 
 
 class Refusal(base.ResponseHandler):
-    """`response_refusal: {...}` – the body is exactly one error object (rest-api.md 1.6, 1.9).
+    """`response_refusal: {...}`: the body is exactly one error object (rest-api.md 1.6, 1.9).
 
-    Its status, title, key order and request id must fit the response. Keys:
+    Its status, title, order of keys and request id must match the response. Keys:
 
-    - `message`: what follows the status's standard explanation, exactly; or
-    - `begins`: how it begins (for the text of a schema, which says more than a client reads); or
-    - `matches`: a regular expression for all of it; or
-    - `detail`: the whole of the detail, for the statuses that have another explanation;
-    - `code`: the error's code where it is not `placement.undefined_code`. Below 1.23 and on
-      refused microversions there must be none;
-    - `bare`: true where `vary` must be absent; else it must be there.
+    - `message`: the exact text after the status's standard explanation; or
+    - `begins`: how that text begins (for messages that quote a schema); or
+    - `matches`: a regular expression for that text; or
+    - `detail`: the whole detail, for statuses with another explanation;
+    - `code`: the error's code if it isn't `placement.undefined_code`. Below 1.23, and if the
+      microversion was rejected, there must be no code;
+    - `bare`: true if the header `vary` must be absent; otherwise it must be present.
     """
 
     test_key_suffix = "refusal"
@@ -110,7 +111,7 @@ class Refusal(base.ResponseHandler):
         check_same(vary, test.response.get("vary"), "vary")
 
     def _frame(self, test: Any, expected: dict[str, Any]) -> dict[str, Any]:
-        """Everything but the detail, in the order of section 1.6."""
+        """Return the error without its detail, with keys in the order of section 1.6."""
         status = int(test.response["status"])
         frame = {"status": status, "title": HTTPStatus(status).phrase, "detail": ...}
         negotiated = test.response.get("openstack-api-version")
@@ -145,7 +146,7 @@ def version(header: str) -> tuple[int, int]:
 
 
 class Judged(base.ResponseHandler):
-    """Has every answer judged by its schema; answers of our own process are anyway."""
+    """Checks each response against its schema; only needed if the service isn't in this process."""
 
     test_key_suffix = "judged"
     test_key_value = ""
@@ -155,7 +156,7 @@ class Judged(base.ResponseHandler):
         self._mount = mount
 
     def __call__(self, test: Any) -> None:
-        """Fail the test if its answer has not the form it should have."""
+        """Fail the test if the response doesn't match its schema."""
         asked = {
             name.lower(): str(value) for name, value in test.test_data["request_headers"].items()
         }

@@ -1,4 +1,4 @@
-"""Where the acceptance files run: our application in process, or a reference server beside us."""
+"""The services for acceptance files: Berth in this process, or the reference in another one."""
 
 import contextlib
 import os
@@ -22,12 +22,12 @@ class Service:
 
 
 def options_of(folder: Path, document: dict[str, Any], database: str | None = None) -> Options:
-    """Merge the options every file runs with and those a file asks for.
+    """Merge the options of all files with those of one file.
 
-    Without the URL of a database it is a SQLite file in the folder.
+    `options: {group: {option: value}}` at the top of a file sets options of the service; `policy:
+    {rule: check string}` writes a policy file.
 
-    `options: {group: {option: value}}` at the top of a file sets options of the service;
-    `policy: {rule: check string}` writes them to a policy file.
+    :param database: URL; None: a SQLite file in the folder
     """
     options: Options = {
         "placement_database": {
@@ -46,10 +46,10 @@ def options_of(folder: Path, document: dict[str, Any], database: str | None = No
 
 
 def as_served(app: Any, mount: str) -> Any:
-    """Give `app` the paths a web server would that serves it under `mount`.
+    """Wrap `app` so that it gets paths as from a web server that serves it under `mount`.
 
-    httpx hands over the path as text and knows no mount point; a server hands over the path's
-    bytes as Latin-1 (PEP 3333), without the mount point.
+    httpx passes the path as text and knows no mount point. A server passes the path's bytes as
+    Latin-1 (PEP 3333), without the mount point.
     """
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
@@ -63,8 +63,8 @@ def as_served(app: Any, mount: str) -> Any:
 
 @contextlib.contextmanager
 def in_process(options: Options, mount: str) -> Iterator[Service]:
-    """Give our application, with a database of its own."""
-    # imported here: a run against the reference must not need ours
+    """Yield our application, with its own database."""
+    # imported here because a run against the reference works without Berth's packages
     from placement import config
     from placement.app import create_app
 
@@ -80,10 +80,10 @@ def in_process(options: Options, mount: str) -> Iterator[Service]:
 
 @contextlib.contextmanager
 def reference(interpreter: str, folder: Path, options: Options, mount: str) -> Iterator[Service]:
-    """Run the reference service of `interpreter`'s environment on a free loopback port.
+    """Run the reference from the environment of `interpreter`, on a free port of the loopback.
 
-    The environment needs openstack-placement and gunicorn. The listening socket is made here, so
-    that requests wait in its queue until the server is up.
+    The environment needs openstack-placement and gunicorn. The listening socket is created here, so
+    that requests wait in its queue until the server is ready.
     """
     environ = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     environ.pop("PYTHONPATH", None)
@@ -106,7 +106,7 @@ def reference(interpreter: str, folder: Path, options: Options, mount: str) -> I
             stdout=log,
             stderr=log,
         )
-    # the listener is the server's alone now: requests to one that has ended are refused
+    # from here on only the server has the socket; after the server ends, connections are refused
     try:
         yield Service(host="127.0.0.1", port=port)
     finally:

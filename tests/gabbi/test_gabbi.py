@@ -1,10 +1,10 @@
-"""The REST API's acceptance tests: every file of gabbits/ against a service with an empty database.
+"""The REST API's acceptance tests: run every file of gabbits/ on a service with an empty database.
 
-A file is one pytest test, because its requests build on each other. By default they run against
-our application in process. With `BERTH_GABBI_REFERENCE=/path/to/python` – an interpreter that has
-openstack-placement and gunicorn installed – they run against the reference service instead, which
-shows that the files say what the reference does; `deviation-*` files, where we differ on purpose,
-are then left out.
+A file is one pytest test, because its requests build on each other. By default the files run
+against our application in this process. With `BERTH_GABBI_REFERENCE=/path/to/python`, an
+interpreter that has openstack-placement and gunicorn, they run against the reference. This shows
+that the files describe the reference. The files `deviation-*`, where Berth differs on purpose, are
+then left out.
 """
 
 import os
@@ -20,8 +20,8 @@ from tests.gabbi import assertions, fixtures, services
 
 FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
-#: files that take `a` and `A` for two. MariaDB's usual collation doesn't, so these need another;
-#: what holds with the usual one is said in tests/databases/test_spelling.py
+#: files that treat `a` and `A` as different. MariaDB's default collation doesn't, so these files
+#: need another one; tests/databases/test_spelling.py covers the default
 ABOUT_SPELLING = {
     "aggregates-1.19",
     "allocations-delete",
@@ -40,17 +40,17 @@ RESPONSE_HANDLERS = [
 ]
 
 if REFERENCE:
-    #: whichever drivers its environment has, SQLite works
+    #: SQLite works whichever database drivers the reference's environment has
     database_kind = pytest.fixture(params=["sqlite"])(lambda request: request.param)
     FILES = [file for file in FILES if not file.name.startswith("deviation-")]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_request_of_the_file_is_answered_as_it_says(
+def test_every_response_is_as_the_file_says(
     file: Path, tmp_path: Path, new_database: Callable[..., str]
 ) -> None:
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    # all is plain HTTP; reading certificates for each request would take most of the time
+    # all requests are plain HTTP; loading certificates for each one would take most of the time
     document.setdefault("defaults", {})["cert_validate"] = False
     database = new_database(case_sensitive=file.stem in ABOUT_SPELLING)
     options = services.options_of(tmp_path, document, database)
@@ -85,18 +85,18 @@ def test_every_request_of_the_file_is_answered_as_it_says(
 
 
 class Failures(unittest.TestResult):
-    """Collect what went wrong in the order of the file, without gabbi's own stack."""
+    """Collects failures in the order of the file, without gabbi's stack traces."""
 
     def __init__(self) -> None:
         super().__init__()
         self.broken: list[str] = []
 
     def addFailure(self, test: unittest.TestCase, err: tuple) -> None:  # noqa: N802
-        """A response was not what the file says."""
+        """Record a response that differs from the file."""
         super().addFailure(test, err)
         self.broken.append(f"{test.shortDescription()}\n{err[1]}")
 
     def addError(self, test: unittest.TestCase, err: tuple) -> None:  # noqa: N802
-        """A request could not be made or its answer not be read."""
+        """Record a request that failed, or a response that can't be read."""
         super().addError(test, err)
         self.broken.append(f"{test.shortDescription()}\n{err[0].__name__}: {err[1]}")
