@@ -1,8 +1,9 @@
 """PlacementDirect: the service inside a client's process (rest-api.md 7.6, architecture.rst D12).
 
-Requests go through the whole HTTP stack of the service, but through no socket: a transport of our
-own hands them to the application in the form that wsgi-intercept gives them. Nothing is patched, so
-any number of services can be open at once, and other HTTP traffic of the process is untouched.
+Requests go through the whole HTTP stack of the service, but through no socket: a transport of
+requests hands them to the application, in the form that wsgi-intercept gives them. No library is
+patched, so any number of services can be open at the same time, and other HTTP traffic of the
+process is not affected.
 """
 
 import threading
@@ -25,32 +26,37 @@ from wsgi_intercept import wsgi_fake_socket
 from placement import app, config
 from placement.http.environ import WSGIApplication
 
-#: where the service is mounted: its links begin with it
+#: the path where the service is mounted: its links begin with this path
 MOUNT = "/placement"
-#: who asks: the administrator, who as the service user may reshape, too
+#: the caller: the administrator, who may also reshape because of the role `service`
 CALLER = {"x-auth-token": "admin", "x-roles": "admin,service"}
 
 
 class PlacementDirect:
-    """Opens a placement service in this process and gives a client for it.
+    """Opens a placement service in this process and returns a client for it.
 
     ::
 
         with PlacementDirect(conf, latest_microversion=True) as client:
             client.get("/resource_providers").json()
 
-    The client is a keystoneauth1 adapter that doesn't raise on HTTP status. It asks as
-    administrator with the roles `admin` and `service`, unless a call's headers say otherwise. The
-    service comes to life with the first request, which raises DatabaseUnusable, SchemaDiffers or
-    SQLAlchemy's OperationalError if it can't; then, and not before, standard traits and resource
-    classes are stored. It ends, and so do its connections to the database, with the context.
+    The client is a keystoneauth1 adapter that doesn't raise on HTTP status. Its requests come from
+    an administrator with the roles `admin` and `service`, unless the headers of a call say
+    otherwise. The first request starts the service and stores the standard traits and resource
+    classes; it raises DatabaseUnusable, SchemaDiffers or SQLAlchemy's OperationalError if the
+    service can't start. Leaving the context closes the service and its database connections.
 
-    :param conf: has the service's options and a database connection; its `[api]auth_strategy` is
-        set to noauth2
-    :param latest_microversion: whether requests that name no microversion ask for the newest one
+    `conf` may be any oslo.config object, also `cfg.CONF` and the configuration of a compute
+    service. Options of the service that it lacks are registered on it; options that are registered
+    already stay as they are. It may have been parsed. If not, entering the context parses it with
+    an empty command line and without files.
+
+    :param conf: has a database connection in `[placement_database]connection`. Its
+        `[api]auth_strategy` is set to noauth2
+    :param latest_microversion: whether requests that name no microversion get the newest one
         instead of 1.0
-    :param store_standard_names: whether the service stores those at its start; a client that must
-        not write anything says no
+    :param store_standard_names: False for a client that must not write anything: the service then
+        does not store the standard traits and resource classes
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class PlacementDirect:
         latest_microversion: bool = False,
         store_standard_names: bool = True,
     ) -> None:
+        config.register_service(conf)
         conf.set_override("auth_strategy", "noauth2", group="api")
         self._conf = conf
         self._store_standard_names = store_standard_names
@@ -77,18 +84,19 @@ class PlacementDirect:
         latest_microversion: bool = False,
         store_standard_names: bool = True,
     ) -> Self:
-        """With a configuration of its own, read as the service does; see `placement.config.load`.
+        """Return one with a configuration of its own, read as by `placement.config.load`.
 
-        For callers that have nothing but a URL: `configured(files=[], environ=False, overrides=
-        {("placement_database", "connection"): url})`. Raises oslo.config's errors.
+        A caller that has only the URL of a database calls `configured(files=[], environ=False,
+        overrides={("placement_database", "connection"): url})`. Raises oslo.config's errors.
         """
         conf = config.load(argv, files, environ, overrides)
         return cls(conf, latest_microversion, store_standard_names)
 
     def __enter__(self) -> Adapter:
+        config.parse_if_unparsed(self._conf)
         self._service = _Service(self._conf, self._store_standard_names)
         self._http = requests.Session()
-        # nobody's proxies and passwords
+        # use neither proxies of the environment nor passwords of ~/.netrc
         self._http.trust_env = False
         self._http.mount(self._url, _Transport(self._service))
         return Adapter(
@@ -112,7 +120,7 @@ class PlacementDirect:
 
 
 class _Endpoint(BaseAuthPlugin):
-    """Says where the service is, and leaves the client's headers alone."""
+    """Knows the URL of the service and adds no headers."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -126,7 +134,7 @@ class _Endpoint(BaseAuthPlugin):
 
 
 class _Service:
-    """The application, made when it is first needed."""
+    """The application, which is made for the first request."""
 
     def __init__(self, conf: cfg.ConfigOpts, store_standard_names: bool) -> None:
         self._conf = conf
@@ -136,7 +144,7 @@ class _Service:
         self._closed = False
 
     def application(self) -> WSGIApplication:
-        """The application. Raises requests' ConnectionError once it is closed."""
+        """Return the application. Raises requests' ConnectionError after `close`."""
         with self._turn:
             if self._closed:
                 raise requests.ConnectionError("This PlacementDirect is closed.")
@@ -145,7 +153,7 @@ class _Service:
             return self._running.application
 
     def close(self) -> None:
-        """End it; doing it twice does no harm."""
+        """Close the application; closing it again has no effect."""
         with self._turn:
             self._closed = True
             if self._running is not None:
@@ -160,26 +168,26 @@ class _Transport(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Make connections that end in the service, for this transport alone."""
+        """Make connections to the service, for this transport alone."""
         super().init_poolmanager(*args, **kwargs)
         manager: PoolManager = self.poolmanager
         manager.pool_classes_by_scheme = {"http": _pool_class(self._service.application)}
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        # here, so that a service that can't start says so itself and not as a failed connection
+        # started here, so that its own error is raised and not one of a failed connection
         self._service.application()
         return super().send(request, *args, **kwargs)
 
 
 class _Socket(wsgi_fake_socket):
-    """wsgi-intercept's, which runs the application for what is written to it."""
+    """wsgi-intercept's socket: it runs the application when a request is written to it."""
 
     def settimeout(self, timeout: float | None) -> None:
-        """There is nobody to wait for."""
+        """Ignore the time limit: the application answers in this thread."""
 
 
 def _pool_class(application: Callable[[], WSGIApplication]) -> type[HTTPConnectionPool]:
-    """urllib3 makes connections by class, so each service has a class of its own."""
+    """Make a class of connections: urllib3 takes a class, so each service needs its own."""
 
     class Connection(HTTPConnection):
         def connect(self) -> None:

@@ -3,6 +3,7 @@
 The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,9 +60,17 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register every option on `conf`; doing it twice does no harm."""
+    """Register on `conf` the options that it lacks; doing it twice does no harm.
+
+    One configuration may serve the placement service, too. An option that is registered under the
+    same name stays as it is, except that `state_path` gets this side's default: only this side
+    keeps state there.
+    """
     for file in FILES:
-        conf.register_opts(file.OPTIONS, group=file.GROUP)
+        for option in file.OPTIONS:
+            with contextlib.suppress(cfg.DuplicateOptError):
+                conf.register_opt(option, group=file.GROUP)
+    conf.set_default("state_path", identity.STATE_PATH)
     transport.register_options(conf)
     oslo_log.register_options(conf)
 

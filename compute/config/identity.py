@@ -5,6 +5,8 @@ import socket
 from oslo_config import cfg
 
 GROUP = None
+#: the default of `state_path`
+STATE_PATH = "/var/lib/berth"
 
 OPTIONS = [
     cfg.StrOpt(
@@ -21,7 +23,7 @@ OPTIONS = [
     ),
     cfg.StrOpt(
         "state_path",
-        default="/var/lib/berth",
+        default=STATE_PATH,
         help="Directory for the node identity file `compute_id` and the compute node records. "
         "Must survive a restart.",
     ),

@@ -3,6 +3,7 @@
 The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,13 +70,34 @@ def set_library_defaults() -> None:
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the service's options on `conf`; repeated calls are harmless."""
+    """Register on `conf` the options that it lacks: the service's and oslo.log's.
+
+    If `conf` has parsed its command line, oslo.log's options are left out, as oslo.config takes no
+    options of the command line then.
+    """
+    register_service(conf)
+    with contextlib.suppress(cfg.ArgsAlreadyParsedError):
+        oslo_log.register_options(conf)
+
+
+def register_service(conf: cfg.ConfigOpts) -> None:
+    """Register on `conf` those options that it lacks and that the service itself reads.
+
+    An option that is registered under the same name stays as it is, with its default.
+    """
     for group, options in GROUPS:
-        conf.register_opts(options, group=group)
-    for name, value in CORS_DEFAULTS.items():
-        conf.set_default(name, value, group="cors")
-    oslo_log.register_options(conf)
+        for option in options:
+            if _added(conf, option, group) and group == "cors" and option.name in CORS_DEFAULTS:
+                conf.set_default(option.name, CORS_DEFAULTS[option.name], group=group)
     policy_options._register(conf)
+
+
+def _added(conf: cfg.ConfigOpts, option: cfg.Opt, group: str | None) -> bool:
+    """Register the option unless its name is taken, and say whether it was registered."""
+    try:
+        return bool(conf.register_opt(option, group=group))
+    except cfg.DuplicateOptError:
+        return False
 
 
 def load(
@@ -106,6 +128,18 @@ def load(
         use_env=environ,
     )
     return conf
+
+
+def parse_if_unparsed(conf: cfg.ConfigOpts) -> None:
+    """Give `conf` an empty command line and no files, unless it was parsed.
+
+    Before that, oslo.config doesn't look for files, and so oslo.policy can't ask for its own.
+    Raises oslo.config's errors, for instance if an option is missing that must have a value.
+    """
+    try:
+        conf.find_file(PROGRAM)
+    except cfg.NotInitializedError:
+        conf([], project=PROJECT, default_config_files=[], default_config_dirs=[])
 
 
 def files_for_wsgi(environ: Mapping[str, str] = os.environ) -> list[str] | None:

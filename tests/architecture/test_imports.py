@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "domain": {"errors"},
     "microversions": {"errors"},
     "config": set(),
+    "conf": {"config"},
     "storage": {"domain", "errors"},
     "operations": {"domain", "errors", "storage"},
     "candidates": {"domain", "errors", "microversions", "storage"},
