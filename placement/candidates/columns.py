@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from placement.domain.capacity import MAX_AMOUNT
+
 T = TypeVar("T")
 Slots = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
 
-#: no inventory hands out more at once, nor holds more, than this
-MAX_AMOUNT = 0x7FFFFFFF
 #: a set of more than 1/16 of the providers is kept as bits; such a column has a dense twin
 _CROWDED = 16
 

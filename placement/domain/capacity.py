@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from placement.errors import BadRequest
 
-MAX_INT = 0x7FFFFFFF
+#: the largest total, reserved amount, unit or usage: the columns of the database are 32 bits wide
+MAX_AMOUNT = 0x7FFFFFFF
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Inventory:
     total: int
     reserved: int = 0
     min_unit: int = 1
-    max_unit: int = MAX_INT
+    max_unit: int = MAX_AMOUNT
     step_size: int = 1
     allocation_ratio: float = 1.0
     modified: datetime.datetime | None = dataclasses.field(default=None, compare=False)

@@ -1,11 +1,11 @@
 """Requests and responses of a provider's inventories (rest-api.md 3.3)."""
 
-from placement.domain.capacity import MAX_INT
+from placement.domain.capacity import MAX_AMOUNT
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly, keyed
 from placement.schemas.json_schema import INTEGER, RESOURCE_CLASS_KEY, Json, Schema, closed_object
 
-_FROM_ZERO = {"type": "integer", "maximum": MAX_INT, "minimum": 0}
-_FROM_ONE = {"type": "integer", "maximum": MAX_INT, "minimum": 1}
+_FROM_ZERO = {"type": "integer", "maximum": MAX_AMOUNT, "minimum": 0}
+_FROM_ONE = {"type": "integer", "maximum": MAX_AMOUNT, "minimum": 1}
 
 RECORD: Json = {
     "resource_provider_generation": INTEGER,

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.capacity import MAX_INT
+from placement.domain.capacity import MAX_AMOUNT
 from placement.domain.provider import Provider
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
@@ -140,7 +140,7 @@ def _look_up_classes(
         text = f"Invalid resource class in resources parameter: {unknown.message}"
         raise BadRequest(text) from unknown
     for number, (name, amount) in enumerate(wanted.resources.items()):
-        if amount > MAX_INT:
+        if amount > MAX_AMOUNT:
             # no max_unit is that large, and not every database can compare with it
             return False
         values[f"class_{number}"] = ids[name]
@@ -205,7 +205,10 @@ def _rows_of(table: tuple[sa.Table, str], parameter: str) -> tuple[sa.Column, Co
 
 
 def _can_give(number: int) -> Condition:
-    """Whether the provider has inventory of a class with room for an amount."""
+    """Return the condition that an amount of a class fits into the provider's inventory.
+
+    This is the rule of `placement.domain.capacity.why_not` in SQL.
+    """
     class_id = sa.bindparam(f"class_{number}", type_=sa.Integer)
     amount = sa.bindparam(f"amount_{number}", type_=sa.Integer)
     used = (
