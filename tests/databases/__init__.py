@@ -1,1 +1,1 @@
-"""The databases that tests run on: SQLite files, and private PostgreSQL and MariaDB servers."""
+"""The databases for tests: SQLite files, and private PostgreSQL and MariaDB servers."""

@@ -5,5 +5,5 @@ from tests.functional.placement.service import Service
 
 @pytest.fixture
 def service(database_url):
-    """A service with an empty database."""
+    """Return a service with an empty database."""
     return Service(database_url)

@@ -1,8 +1,9 @@
-"""Fixtures of tests that run once on each kind of database.
+"""Fixtures for tests that run once on each kind of database.
 
-SQLite is always there. The others need a server's programs: without them their tests are skipped,
-with a reason that says what to install – and fail where `CI=true`, so that no run passes that has
-not tried all. `BERTH_TEST_DATABASES=sqlite,mariadb` runs them on these only.
+SQLite is always available. The others need a server's programs. Without these, the tests are
+skipped with a reason that names the package to install; they fail if `CI=true`, so that no run in
+CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts the tests to these
+kinds.
 """
 
 import os
@@ -23,7 +24,7 @@ from tests.databases.fresh import (
 from tests.databases.keeper import join
 from tests.databases.servers import SERVERS, Server, ServerFailed
 
-#: a file system in memory, and the bytes it must have for the servers' data
+#: a file system in memory, and the free bytes that it needs to be used
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 1024**3
 
@@ -37,13 +38,13 @@ COPIES: dict[str, Callable[[Any], Databases]] = {
 
 @pytest.fixture(scope="session", params=CHOSEN)
 def database_kind(request: pytest.FixtureRequest) -> str:
-    """The kind of database this test runs on: sqlite, postgresql or mariadb."""
+    """Return the kind of database that this test runs on: sqlite, postgresql or mariadb."""
     return request.param
 
 
 @pytest.fixture(scope="session")
 def database_servers() -> Callable[[str], Server]:
-    """Gives the server of a kind, which is started when it is first asked for."""
+    """Return a function that gives the server of a kind, and starts it at the first call."""
     found: dict[str, Server] = {}
 
     def server(kind: str) -> Server:
@@ -59,7 +60,7 @@ def database_servers() -> Callable[[str], Server]:
 
 
 def refuse_if_missing(kind: str) -> None:
-    """Skip the test, or fail it in CI, if a kind of server isn't installed."""
+    """Skip the test, or fail it in CI, if the server of a kind isn't installed."""
     missing = SERVERS[kind].missing()
     if missing is None:
         return
@@ -70,9 +71,9 @@ def refuse_if_missing(kind: str) -> None:
 
 
 def _folder(kind: str) -> Path:
-    """One for each run of the tests; short, because sockets' paths must be.
+    """Create a folder for this run of the tests, with a short path, as socket paths are limited.
 
-    In memory if there is room: a table is made ten times as fast.
+    The folder is in memory if there is enough: creating a table is ten times as fast there.
     """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     place = Path(tempfile.gettempdir())
@@ -87,7 +88,7 @@ def _free(folder: Path) -> int:
 
 @pytest.fixture(scope="session")
 def _copies(database_servers: Callable[[str], Server]) -> Callable[[str], Databases]:
-    """One maker for each kind, so that its connection and its template are made once."""
+    """Return a function that gives the database maker of a kind, created once in each process."""
     found: dict[str, Databases] = {}
 
     def copies(kind: str) -> Databases:
@@ -102,14 +103,14 @@ def _copies(database_servers: Callable[[str], Server]) -> Callable[[str], Databa
 def new_database(
     database_kind: str, _copies: Callable[[str], Databases], tmp_path: Path
 ) -> Iterator[Callable[..., str]]:
-    """Makes databases for this test alone; see :func:`tests.databases.fresh.Databases.lent`."""
+    """Return a function that makes databases for this test; see `Databases.lent`."""
     with _makers(database_kind, _copies, tmp_path).lent() as new:
         yield new
 
 
 @pytest.fixture
 def database_url(new_database: Callable[..., str]) -> str:
-    """The URL of a fresh database."""
+    """Return the URL of a fresh database."""
     return new_database()
 
 
@@ -119,7 +120,7 @@ def module_database_url(
     _copies: Callable[[str], Databases],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
-    """The URL of a database that the module's tests share."""
+    """Return the URL of a database that the module's tests share."""
     folder = tmp_path_factory.mktemp("databases")
     with _makers(database_kind, _copies, folder).lent() as new:
         yield new()

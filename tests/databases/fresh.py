@@ -1,7 +1,7 @@
 """Fresh databases on a server, each with the schema of a service that has just started.
 
-A service brings its database up to date itself; starting from a copy of one that is spares each
-test the work.
+A database is copied from a template, because it would take longer to create the schema for each
+test.
 """
 
 import abc
@@ -28,10 +28,10 @@ class Databases(abc.ABC):
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Callable[..., str]]:
-        """A function that makes databases and gives their URLs; they are gone when this ends.
+        """Yield a function that makes databases and returns their URLs; remove them at the end.
 
-        They hold the schema and the standard names, or nothing at all with `empty=True`. MariaDB
-        takes `a` for `A` unless asked for one that is `case_sensitive`; the others never do.
+        A database has the schema and the standard names, or nothing with `empty=True`. MariaDB
+        ignores case unless `case_sensitive` is true; the other databases never do.
         """
         made: list[str] = []
 
@@ -47,15 +47,15 @@ class Databases(abc.ABC):
 
     @abc.abstractmethod
     def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
-        """Make the database and give its URL."""
+        """Make the database and return its URL."""
 
     @abc.abstractmethod
     def _remove(self, name: str) -> None:
-        """Remove the database, whoever uses it still."""
+        """Remove the database, even if it is in use."""
 
 
 class SQLiteFiles(Databases):
-    """Files in a folder that somebody else removes. They start empty: a schema is made soon."""
+    """Files in a folder that the caller removes. They start empty: a schema is created quickly."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -65,11 +65,11 @@ class SQLiteFiles(Databases):
         return f"sqlite:///{self._folder}/{name}.db"
 
     def _remove(self, name: str) -> None:
-        """The folder goes as a whole."""
+        """Do nothing: the caller removes the folder."""
 
 
 class PostgreSQLCopies(Databases):
-    """The server copies the template's files."""
+    """PostgreSQL databases; the server copies the files of the template."""
 
     def __init__(self, server: PostgreSQL) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class PostgreSQLCopies(Databases):
 
 
 class MariaDBCopies(Databases):
-    """The template's tables are made again, and its rows copied."""
+    """MariaDB databases; the tables of the template are created again and their rows copied."""
 
     def __init__(self, server: MariaDB) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class MariaDBCopies(Databases):
                 for table, definition in self._tables.items():
                     cursor.execute(definition)
                     cursor.execute(f"INSERT INTO {table} SELECT * FROM {TEMPLATE}.{table}")
-                # a test may end all connections to its own
+                # a test may have closed all connections to its own database
                 cursor.execute("USE mysql")
         return self._server.url(name)
 
@@ -136,7 +136,7 @@ class MariaDBCopies(Databases):
             cursor.execute(f"SHOW TABLES FROM {TEMPLATE}")
             for (table,) in cursor.fetchall():
                 cursor.execute(f"SHOW CREATE TABLE {TEMPLATE}.{table}")
-                # without the character set, so that the database's holds
+                # without the character set, so that the one of the new database applies
                 definition = cursor.fetchone()[1]
                 self._tables[table] = re.sub(r" DEFAULT CHARSET=\w+ COLLATE=\w+", "", definition)
 

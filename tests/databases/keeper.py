@@ -1,8 +1,9 @@
-"""Keeps a private server running for as long as anybody needs it.
+"""Keeps a private server running while any process needs it.
 
-All processes of a test run share one server of a kind. Each that needs it holds the writing end of
-a named pipe open. This program holds the reading end: when it reads the end of the file, nobody is
-left, however they ended. Then it stops the server and removes the folder.
+All processes of a test run share one server of a kind. Each process that needs the server holds the
+writing end of a named pipe open. This program holds the reading end. When it reads the end of the
+file, no other process is left, however the processes ended. Then this program stops the server and
+removes the folder.
 """
 
 import contextlib
@@ -19,19 +20,19 @@ from pathlib import Path
 from tests.databases.servers import SERVERS, Server, ServerFailed
 
 ROOT = Path(__file__).parents[2]
-#: seconds that a server may take to start or to stop
+#: seconds in which a server must start or stop
 PATIENCE = 120
 PIPE = "users"
-#: written when the server answers, or can't be had; the latter holds the reason
+#: files: one is created when the server is ready, the other has the reason if it can't start
 READY = "ready"
 FAILED = "failed"
 
-#: the programs this process started; not waited for, they outlive it
+#: the programs that this process started; they outlive it, so nothing waits for them
 _started: list[subprocess.Popen] = []
 
 
 def join(kind: str, folder: Path) -> Server:
-    """The server of that folder, started if nobody has; it runs at least until this process ends.
+    """Return the folder's server, started if needed; it runs until this process ends, or longer.
 
     Raises ServerFailed.
     """
@@ -45,19 +46,19 @@ def join(kind: str, folder: Path) -> Server:
 
 @contextlib.contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """While this lasts, no other process comes past it with the same folder."""
+    """Hold an exclusive lock for the folder, between all processes."""
     path = folder.with_suffix(".lock")
     while True:
         with path.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # whoever was last removed the file while we waited for it
+            # the previous owner of the lock may have removed the file in the meantime
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 yield
                 return
 
 
 def _hold(folder: Path) -> bool:
-    """Open the pipe until this process ends, if somebody reads it."""
+    """Open the pipe until this process ends; return whether the keeper reads the pipe."""
     try:
         os.open(folder / PIPE, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
@@ -97,7 +98,7 @@ def _wait_until_ready(folder: Path) -> None:
 
 
 def keep(kind: str, folder: Path, reader: int) -> None:
-    """Run the server until nobody holds the pipe any more, then remove all of it."""
+    """Run the server until no process holds the pipe, then remove the folder."""
     server = SERVERS[kind](folder)
     process = None
     try:
@@ -111,7 +112,7 @@ def keep(kind: str, folder: Path, reader: int) -> None:
         _stay_while_used(reader)
     finally:
         with contextlib.ExitStack() as lock:
-            # so that nobody finds half of it; whoever removed all around it can't
+            # renamed first, so that no process sees a partly removed folder; it may be gone already
             with contextlib.suppress(FileNotFoundError):
                 lock.enter_context(only_one(folder))
             if process is not None:
@@ -121,7 +122,7 @@ def keep(kind: str, folder: Path, reader: int) -> None:
 
 
 def _answer(server: Server, process: subprocess.Popen) -> None:
-    """Wait until it does. Raises ServerFailed when it ends first."""
+    """Wait until the server answers. Raises ServerFailed if it ends first."""
     end = time.monotonic() + PATIENCE / 2
     while not server.ready():
         if process.poll() is not None or time.monotonic() > end:
@@ -130,13 +131,13 @@ def _answer(server: Server, process: subprocess.Popen) -> None:
 
 
 def _stay_while_used(reader: int) -> None:
-    """Return when nobody holds the writing end; nothing is ever written."""
+    """Return when no process holds the writing end; nothing is ever written."""
     os.set_blocking(reader, True)
     os.read(reader, 1)
 
 
 def stop(process: subprocess.Popen) -> None:
-    """End a server: politely, then not."""
+    """Stop a server: terminate it, and kill it if it doesn't end."""
     process.send_signal(signal.SIGINT if "postgres" in str(process.args) else signal.SIGTERM)
     try:
         process.wait(PATIENCE / 2)

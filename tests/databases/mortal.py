@@ -1,4 +1,4 @@
-"""A database server of a test's own, to be killed and started again."""
+"""A database server for one test, which can be killed and started again."""
 
 import contextlib
 import shutil
@@ -11,30 +11,30 @@ from pathlib import Path
 from tests.databases.fixtures import MEMORY, refuse_if_missing
 from tests.databases.servers import MariaDB, PostgreSQL
 
-#: seconds to wait for an answer
+#: seconds to wait until the server answers
 PATIENCE = 60
 
 
 class DurablePostgreSQL(PostgreSQL):
-    """What it has committed survives the process."""
+    """PostgreSQL whose committed data survives a kill."""
 
     def _starting(self) -> list[str]:
         return [*super()._starting(), "--synchronous_commit=on"]
 
     def create(self, name: str) -> None:
-        """Make an empty database."""
+        """Create an empty database."""
         with self.connect() as connection:
             connection.execute(f"CREATE DATABASE {name}")
 
 
 class DurableMariaDB(MariaDB):
-    """What it has committed survives the process."""
+    """MariaDB whose committed data survives a kill."""
 
     def _starting(self) -> list[str]:
         return [*super()._starting(), "--innodb-flush-log-at-trx-commit=2"]
 
     def create(self, name: str) -> None:
-        """Make an empty database."""
+        """Create an empty database."""
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name}")
 
@@ -46,7 +46,7 @@ KINDS: dict[str, type[DurablePostgreSQL | DurableMariaDB]] = {
 
 
 class Mortal:
-    """A running server, whose process is at hand. `url` is that of an empty database."""
+    """A running server whose process can be killed. `url` is that of an empty database."""
 
     def __init__(self, server: DurablePostgreSQL | DurableMariaDB) -> None:
         self.server = server
@@ -56,7 +56,7 @@ class Mortal:
         self.url = server.url("berth")
 
     def start(self) -> None:
-        """Start it (again) and wait until it answers."""
+        """Start the server, again after `kill`, and wait until it answers."""
         self._process = self.server.start()
         end = time.monotonic() + PATIENCE
         while not self._answers():
@@ -65,19 +65,19 @@ class Mortal:
 
     def _answers(self) -> bool:
         if self._process.poll() is not None:
-            # what is left of the killed one may hold its memory for a moment
+            # the memory of the killed server may be locked for a moment
             self._process = self.server.start()
         return self.server.ready()
 
     def kill(self) -> None:
-        """End it without a warning."""
+        """Kill the server."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
 
 @contextlib.contextmanager
 def mortal(kind: str) -> Iterator[Mortal]:
-    """A server of that kind, gone with its folder when this ends."""
+    """Yield a server of the kind; remove it with its folder at the end."""
     refuse_if_missing(kind)
     folder = Path(tempfile.mkdtemp(prefix="berth-", dir=MEMORY if MEMORY.is_dir() else None))
     found = None

@@ -1,4 +1,4 @@
-"""A PgBouncer of a test's own in front of a private PostgreSQL."""
+"""A PgBouncer for one test, in front of a private PostgreSQL."""
 
 import contextlib
 import os
@@ -15,9 +15,9 @@ import pytest
 from tests.databases.servers import PostgreSQL
 
 PROGRAM = "pgbouncer"
-#: connections to the server, which all clients share
+#: number of connections to the server, which all clients share
 SHARED = 3
-#: seconds to wait for it to answer
+#: seconds to wait until the pooler answers
 PATIENCE = 30
 
 
@@ -33,7 +33,7 @@ def refuse_if_missing() -> None:
 
 @contextlib.contextmanager
 def pooled(url: str) -> Iterator[str]:
-    """The URL of the same database by way of a pooler that gives sessions out by transaction."""
+    """Yield the URL of the same database through a pooler in transaction mode."""
     refuse_if_missing()
     server = Path(url.partition("host=")[2].partition("&")[0])
     name = url.partition("@/")[2].partition("?")[0]

@@ -1,4 +1,4 @@
-"""Questions in SQL to the database of a URL, past the service."""
+"""Run SQL on the database of a URL, without the service."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from placement.storage.engine import DatabaseSettings
 
 @contextlib.contextmanager
 def connected(url: str) -> Iterator[sa.Connection]:
-    """A connection that nobody else uses."""
+    """Yield a separate connection."""
     prepared = prepare(read_url(url), DatabaseSettings(url))[0]
     engine = sa.create_engine(prepared, poolclass=NullPool)
     with engine.connect() as connection:
@@ -20,6 +20,6 @@ def connected(url: str) -> Iterator[sa.Connection]:
 
 
 def ask(url: str, question: str, **values: object) -> list[tuple]:
-    """The rows that answer a question in SQL; its values are written `:name`."""
+    """Return the rows of a query, whose parameters are written `:name`."""
     with connected(url) as connection:
         return [tuple(row) for row in connection.execute(sa.text(question), values)]

@@ -1,7 +1,7 @@
-"""Private database servers: no network, data in a folder of their own, made for short lives.
+"""Private database servers: no network, data in a separate folder, made for short runs.
 
-They answer on a unix socket in their folder, wait for no disk, and run as an unprivileged user when
-the tests run as root, which neither server likes.
+They listen on a unix socket in their folder and don't wait for the disk. If the tests run as root,
+the servers run as an unprivileged user, because both refuse to run as root.
 """
 
 import importlib
@@ -13,27 +13,27 @@ import subprocess
 from pathlib import Path
 from typing import Any, ClassVar
 
-#: where Debian puts programs that are not on an ordinary user's path
+#: folders where Debian has programs that aren't on an ordinary user's path
 PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
 
 
 class ServerFailed(Exception):
-    """A server could not be made or started; the text holds what it said."""
+    """A server could not be created or started; the text has its output."""
 
 
 class Server:
-    """How to make and start one kind of server in a folder.
+    """The commands to create and start one kind of server in a folder.
 
-    :param folder: an existing folder; `data/`, `server.log` and the socket are put there
+    :param folder: an existing folder for `data/`, `server.log` and the socket
     """
 
     kind: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
-    #: who runs it when the tests run as root
+    #: the server's user if the tests run as root
     user: ClassVar[str]
-    #: the Debian package that brings the programs
+    #: the Debian package with the programs
     package: ClassVar[str]
-    #: the module that speaks with it, and the extra that installs it
+    #: the driver's module, and the extra that installs it
     driver: ClassVar[str]
     extra: ClassVar[str]
 
@@ -43,7 +43,7 @@ class Server:
 
     @classmethod
     def missing(cls) -> str | None:
-        """What isn't installed, or None."""
+        """Return what isn't installed, or None."""
         for program in cls.programs:
             if cls._find(program) is None:
                 return f"{program} isn't installed: apt-get install {cls.package}"
@@ -53,7 +53,7 @@ class Server:
 
     @classmethod
     def _driver(cls) -> Any:
-        """Loaded when needed: without it the other databases can be tested still."""
+        """Import the driver when it is needed, because the other databases work without it."""
         return importlib.import_module(cls.driver)
 
     @classmethod
@@ -77,7 +77,7 @@ class Server:
             raise ServerFailed(f"{self.kind}: {done.args[0]} failed:\n{done.stdout}")
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start it; it answers some time later."""
+        """Start the server; it answers some time later."""
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(
                 self._starting(),
@@ -89,7 +89,7 @@ class Server:
             )
 
     def log(self) -> str:
-        """What the server has said."""
+        """Return the server's log."""
         return (self.folder / "server.log").read_text(errors="replace")
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -139,15 +139,15 @@ class Server:
         raise NotImplementedError
 
     def connect(self, name: str) -> Any:
-        """An administrator's connection, each statement its own transaction."""
+        """Open a connection as administrator, in autocommit mode."""
         raise NotImplementedError
 
     def ready(self) -> bool:
-        """Whether it answers."""
+        """Return whether the server answers."""
         raise NotImplementedError
 
     def url(self, name: str) -> str:
-        """The URL of the database `name`, as `[placement_database]connection` wants it."""
+        """Return the URL of the database `name` for `[placement_database]connection`."""
         raise NotImplementedError
 
 
@@ -194,7 +194,7 @@ class PostgreSQL(Server):
         return [self._program("postgres"), "-D", str(self.data), *options]
 
     def connect(self, name: str = "postgres") -> Any:
-        """An administrator's connection, each statement its own transaction."""
+        """Open a connection as administrator, in autocommit mode."""
         return self._driver().connect(
             host=str(self.folder), user="berth", dbname=name, autocommit=True, connect_timeout=60
         )
@@ -238,7 +238,7 @@ class MariaDB(Server):
     def _starting(self) -> list[str]:
         settings = {
             "datadir": self.data,
-            # of its own: who starts removes there what others have begun
+            # a separate folder: a starting server removes the temporary files of others there
             "tmpdir": self.data,
             "socket": self.socket,
             "pid-file": self.folder / "mariadb.pid",
@@ -253,7 +253,7 @@ class MariaDB(Server):
             "innodb-file-per-table": 0,
             "performance-schema": 0,
             "skip-log-bin": 1,
-            # as Debian sets them
+            # Debian's defaults
             "character-set-server": "utf8mb4",
             "collation-server": "utf8mb4_general_ci",
             "sync-frm": 0,
@@ -262,7 +262,7 @@ class MariaDB(Server):
         return [self._program("mariadbd"), "--no-defaults", *options]
 
     def connect(self, name: str | None = None) -> Any:
-        """An administrator's connection, each statement its own transaction."""
+        """Open a connection as administrator, in autocommit mode."""
         return self._driver().connect(
             unix_socket=self.socket, user="root", database=name, autocommit=True, connect_timeout=60
         )

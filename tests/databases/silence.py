@@ -1,4 +1,4 @@
-"""Between a service and its database: a listener that can stop answering without hanging up."""
+"""A proxy between a service and its database, which can stop answering without closing."""
 
 import contextlib
 import socket
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Between:
-    """Passes on what both sides say, until it is told to be silent.
+    """Passes data between service and server, unless told to be silent.
 
     :param socket_path: the socket of the server
     """
@@ -19,22 +19,22 @@ class Between:
         self._speaks = threading.Event()
         self._speaks.set()
         self._sockets: list[socket.socket] = []
-        #: open, so that nobody learns of the end
+        #: kept open, so that the clients aren't told
         self._dead: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @contextlib.contextmanager
     def silent(self) -> Iterator[None]:
-        """While this lasts, connections are accepted and nothing is answered, on old ones either.
+        """Accept connections in this block, but answer nothing, neither on them nor on old ones.
 
-        Afterwards the old ones are as dead as before.
+        The connections stay dead after the block.
         """
         self._speaks.clear()
         old = list(self._sockets)
         try:
             yield
         finally:
-            # what waits for an answer there never gets one
+            # a client that waits on an old connection never gets a response
             for each in old:
                 self._sockets.remove(each)
             self._dead += old
@@ -73,7 +73,7 @@ class Between:
 
 @contextlib.contextmanager
 def between(url: str) -> Iterator[tuple[Between, str]]:
-    """One in front of a private server, and the URL of the same database by way of it."""
+    """Yield a proxy for a private server, and the URL of the same database through it."""
     kind, _, rest = url.partition("://")
     account, _, name = rest.partition("?")[0].partition("/")
     folder = url.partition("host=")[2].partition("&")[0]

@@ -1,4 +1,4 @@
-"""Questions that the driver is asked without SQLAlchemy (`Database.ask`)."""
+"""Queries that go to the driver without SQLAlchemy (`Database.ask`)."""
 
 import contextlib
 import datetime
@@ -54,7 +54,7 @@ def add(database, number, name, made=MADE):
 
 
 def hang_up(database):
-    """Close the one connection in the pool behind the pool's back."""
+    """Close the only connection of the pool without the pool noticing."""
     pooled = database.engine.raw_connection()
     driver = pooled.driver_connection
     pooled.close()
@@ -63,7 +63,7 @@ def hang_up(database):
 
 @contextlib.contextmanager
 def not_seen(database):
-    """SQLAlchemy sees none of the statements."""
+    """Assert that SQLAlchemy sees no statement."""
     seen = []
 
     def see(connection, cursor, statement, *_):
@@ -75,7 +75,7 @@ def not_seen(database):
     assert seen == []
 
 
-def test_it_answers_and_counts_the_statement_and_sqlalchemy_sees_nothing(opened):
+def test_it_returns_rows_and_counts_the_statement_without_sqlalchemy(opened):
     database = opened()
     assert database.ask(ANSWER, more=1) == [(41,)]
     before = database.statements
@@ -84,7 +84,7 @@ def test_it_answers_and_counts_the_statement_and_sqlalchemy_sees_nothing(opened)
     assert database.statements == before + 1
 
 
-def test_the_service_s_own_questions_are_asked_like_that(opened):
+def test_the_service_uses_it_for_its_own_queries(opened):
     database = opened()
     schema_upgrade.sync(database)
     with not_seen(database):
@@ -93,7 +93,7 @@ def test_the_service_s_own_questions_are_asked_like_that(opened):
             providers.shown(database, "00000000-0000-4000-8000-000000000000")
 
 
-def test_values_are_python_s(things):
+def test_values_have_python_types(things):
     add(things, 1, "lamp")
     add(things, 2, "lamp", None)
     add(things, 3, "chair")
@@ -101,7 +101,7 @@ def test_values_are_python_s(things):
     assert things.ask(NAMED, name="' OR 1=1 --") == []
 
 
-def test_each_answer_is_of_now(things):
+def test_each_query_sees_the_latest_data(things):
     largest = CompiledSelect(sa.select(sa.func.max(THINGS.c.n)))
     assert things.ask(largest) == [(None,)]
     for number in (1, 2, 3):
@@ -117,28 +117,28 @@ def test_a_lost_connection_is_replaced(opened):
     assert database.ask(ANSWER, more=2) == [(42,)]
 
 
-def test_a_wrong_statement_fails_as_in_any_question_and_harms_nothing_after_it(opened):
+def test_a_wrong_statement_fails_as_in_any_query_and_later_ones_work(opened):
     database = opened()
     with pytest.raises(DBAPIError, match="things"):
         database.ask(NAMED, name="lamp")
     assert database.ask(ANSWER, more=2) == [(42,)]
 
 
-def test_a_value_that_no_database_takes_is_refused_as_in_any_question(things):
+def test_a_value_that_no_database_accepts_is_rejected_as_in_any_query(things):
     add(things, 1, "lamp")
     with pytest.raises(ValueNotStorable):
         things.ask(NAMED, name="\ud800")
     assert things.ask(NAMED, name="lamp") == [(1, MADE)]
 
 
-def test_no_connection_in_time_is_the_refusal_of_any_question(opened):
+def test_no_connection_in_time_is_the_error_of_any_query(opened):
     database = opened(max_pool_size=1, max_overflow=0, pool_timeout=1)
     with database.engine.connect(), pytest.raises(DatabaseUnavailable):
         database.ask(ANSWER, more=2)
     assert database.ask(ANSWER, more=2) == [(42,)]
 
 
-def test_a_database_that_is_away_is_a_refusal(opened, database_url, database_kind):
+def test_an_unreachable_database_is_an_error(opened, database_url, database_kind):
     away = database_url.replace("berth-", "nobody-")
     if database_kind == "sqlite":
         away = "sqlite:////nowhere/at/all/placement.db"
@@ -146,12 +146,12 @@ def test_a_database_that_is_away_is_a_refusal(opened, database_url, database_kin
         opened(away).ask(ANSWER, more=2)
 
 
-def test_what_is_to_be_prepared_first_is(opened):
+def test_the_database_is_prepared_before_the_first_query(opened):
     database = opened()
     database.prepare_first(lambda: THINGS.create(database.engine))
     assert database.ask(NAMED, name="lamp") == []
 
 
-def test_it_is_logged_as_told(opened, caplog):
+def test_queries_are_logged_as_configured(opened, caplog):
     opened(connection_debug=50).ask(ANSWER, more=2)
     assert "SELECT 40" in caplog.text

@@ -1,4 +1,4 @@
-"""The change feed of a database that an earlier version made (architecture.rst D2, D4)."""
+"""Upgrade the change feed of a database of an earlier version (architecture.rst D2, D4)."""
 
 import contextlib
 
@@ -20,7 +20,7 @@ INDEX = "berth_provider_changes_lane_position_idx"
 
 @pytest.fixture
 def database(database_url):
-    """At the schema of the earlier version, with two rows in its feed."""
+    """Return a database with the schema of the earlier version and two rows in its feed."""
     with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
         schema_upgrade.sync(opened)
         with opened.engine.begin() as connection:
@@ -41,7 +41,7 @@ def go_back(connection):
 
 
 def version_as_before(connection):
-    """Which revision the earlier version finds; it refuses to start with any it doesn't know."""
+    """Return the revision as the earlier version reads it; it doesn't start with an unknown one."""
     options = {"version_table": "berth_alembic_version"}
     return MigrationContext.configure(connection, opts=options).get_current_revision()
 
@@ -69,7 +69,7 @@ def provider(database, uuid="00000000-0000-4000-8000-00000000000a"):
     database.write(write)
 
 
-def test_what_was_in_the_feed_stays_and_is_no_news(database):
+def test_old_rows_stay_in_the_feed_and_are_not_changes(database):
     schema_upgrade.sync(database)
     assert schema_upgrade.version(database) == "0002"
     live = LiveSnapshot(database)
@@ -89,7 +89,7 @@ def test_after_the_upgrade_each_write_is_seen(database):
     assert live.loads == {"first use": 1}
 
 
-def test_workers_of_the_earlier_version_go_on_and_are_heard(database):
+def test_changes_by_workers_of_the_earlier_version_are_seen(database):
     schema_upgrade.sync(database)
     live = LiveSnapshot(database)
     live.current()
@@ -110,7 +110,7 @@ def test_workers_of_the_earlier_version_can_be_started_again(database):
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_schema_of_a_later_version_serves_and_stays(database, sync):
+def test_a_service_works_with_a_later_schema_and_does_not_change_it(database, sync):
     schema_upgrade.sync(database)
     with database.engine.begin() as connection:
         connection.exec_driver_sql(
@@ -122,7 +122,7 @@ def test_a_schema_of_a_later_version_serves_and_stays(database, sync):
     assert (schema_upgrade.version(database), shape(database)) == ("9999", before)
 
 
-def test_an_upgrade_that_was_broken_off_goes_on(database):
+def test_an_interrupted_upgrade_is_completed(database):
     with database.engine.begin() as connection:
         operations = Operations(MigrationContext.configure(connection))
         column = sa.Column("lane", sa.BigInteger, nullable=False, server_default=sa.text("0"))
@@ -137,12 +137,12 @@ def test_an_upgrade_that_was_broken_off_goes_on(database):
         assert INDEX in {index["name"] for index in found.get_indexes(FEED.name)}
 
 
-def test_a_service_that_may_not_upgrade_it_says_what_to_do(database):
+def test_a_service_without_sync_on_startup_says_what_to_do(database):
     with pytest.raises(DatabaseUnusable, match="earlier version: run placement-manage db sync"):
         readiness.make_ready(database, sync=False, store_standard_names=True)
 
 
-def test_upgraded_it_is_what_a_new_database_is(database, new_database):
+def test_an_upgraded_schema_equals_a_new_one(database, new_database):
     schema_upgrade.sync(database)
     with contextlib.closing(Database(DatabaseSettings(new_database()))) as fresh:
         schema_upgrade.sync(fresh)
@@ -150,7 +150,7 @@ def test_upgraded_it_is_what_a_new_database_is(database, new_database):
 
 
 def shape(database):
-    """What our tables' columns and indexes look like, wherever they stand."""
+    """Return our tables' columns and indexes, whatever their order."""
     with database.engine.connect() as connection:
         found = sa.inspect(connection)
         return {

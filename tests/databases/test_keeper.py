@@ -1,4 +1,4 @@
-"""Private servers end with those who need them, whatever became of their folder."""
+"""Private servers end with the last process that uses them, even if their folder is removed."""
 
 import shutil
 import subprocess
@@ -24,7 +24,7 @@ PATIENCE = 60
 
 
 def servers_of(folder):
-    """The processes that have the folder in their arguments."""
+    """Return the processes that have the folder in their arguments."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -38,7 +38,7 @@ def servers_of(folder):
 
 @pytest.fixture
 def folder():
-    """Where a server may be: in a folder that users other than ours can enter."""
+    """Return a folder for a server, which other users can enter."""
     around = Path(tempfile.mkdtemp(prefix="berth-keeper-"))
     around.chmod(0o755)
     yield around / "server"
@@ -46,7 +46,7 @@ def folder():
 
 
 @pytest.mark.parametrize("folder_s_end", ["stays", "remove"])
-def test_a_server_ends_with_its_last_user(folder, database_kind, folder_s_end):
+def test_a_server_ends_with_its_last_process(folder, database_kind, folder_s_end):
     if database_kind != "sqlite":
         command = [sys.executable, "-c", USER, database_kind, str(folder), folder_s_end]
         subprocess.run(command, cwd=ROOT, check=True, timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""A MariaDB database that was made with a character set of few characters."""
+"""A MariaDB database whose character set has few characters."""
 
 import pytest
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ from tests.functional.placement.service import Service
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])
 def database_kind(request):
-    """The others have their characters by server, or Unicode only."""
+    """Return MariaDB only: other kinds have one character set for a server, or Unicode only."""
     return request.param
 
 
@@ -48,7 +48,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS.values(), ids=REQUESTS)
-def test_a_name_beyond_the_character_set_is_refused_and_leaves_nothing(service, method, path, body):
+def test_a_name_outside_the_character_set_is_rejected(service, method, path, body):
     before = service.tables()
     answer = service.request(method, path, body)
     assert answer.status_code == 400

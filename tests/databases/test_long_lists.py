@@ -1,4 +1,4 @@
-"""Statements take lists longer than any database takes parameters."""
+"""Statements accept lists with more items than a database accepts parameters."""
 
 import contextlib
 
@@ -19,7 +19,7 @@ from tests.functional.placement.cloud import EMPTY, HOLDER, ROOT, fill, numbered
 from tests.functional.placement.service import Service
 
 MANY = 70_000
-#: none of them exists
+#: no provider has one of these uuids
 UUIDS = [numbered("9", number) for number in range(MANY)]
 IDS = range(10**6, 10**6 + MANY)
 NAMES = [f"CUSTOM_{number}" for number in range(MANY)]
@@ -71,7 +71,7 @@ READS = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_a_list_of_any_length_is_looked_up(database, read):
+def test_a_query_takes_a_list_of_any_length(database, read):
     assert database.write(read)
 
 
@@ -101,7 +101,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_list_of_any_length_is_written(database, write):
+def test_a_write_takes_a_list_of_any_length(database, write):
     def run(connection):
         assert write(connection) in (None, True)
         raise Undone
@@ -110,7 +110,7 @@ def test_a_list_of_any_length_is_written(database, write):
         database.write(run)
 
 
-def test_a_generation_moves_by_its_own_steps(database):
+def test_each_generation_is_incremented_by_its_own_number(database):
     def run(connection):
         ids = {uuid: the_id(connection, uuid) for uuid in (ROOT, EMPTY)}
         before = {uuid: providers.place(connection, uuid).generation for uuid in ids}

@@ -1,4 +1,4 @@
-"""Many clients of several processes at once: what is there is given out, once, and nobody errs."""
+"""Many concurrent clients of several processes: nothing is allocated twice, and no client fails."""
 
 import collections
 import functools
@@ -13,7 +13,7 @@ CLIENTS = 22
 EACH = 3
 TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
-#: how often somebody else may be faster
+#: maximum number of conflicts for one request
 PATIENCE = 1000
 
 
@@ -30,7 +30,7 @@ def root(service):
     return service
 
 
-def test_many_clients_get_all_there_is_of_one_provider_and_no_more(root, processes):
+def test_many_clients_get_the_whole_capacity_and_no_more(root, processes):
     room = TOTAL - 40
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
     claim = functools.partial(claims, clients=CLIENTS, each=EACH)
@@ -41,7 +41,7 @@ def test_many_clients_get_all_there_is_of_one_provider_and_no_more(root, process
 
 
 def come_and_go(service, process):
-    """Many clients claim and give back."""
+    """Allocate and release, in many clients."""
 
     def client(number):
         consumer = numbered("c", process * CLIENTS + number)
@@ -55,7 +55,7 @@ def come_and_go(service, process):
     return at_once(client, CLIENTS)
 
 
-def test_what_many_clients_give_back_is_free_again(root, processes):
+def test_what_many_clients_release_is_free_again(root, processes):
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=TOTAL, DISK_GB=3 * TOTAL)), 200)
     answers = sum(processes.run(come_and_go, root.url), start=collections.Counter())
     used = root.get(f"{PATH}/usages").json["usages"]
@@ -64,7 +64,7 @@ def test_what_many_clients_give_back_is_free_again(root, processes):
 
 
 def make_the_same(service, process):
-    """Many clients create the same things at once."""
+    """Create the same objects concurrently, in many clients."""
 
     def client(number):
         name = f"p{number % 2}"
@@ -78,7 +78,7 @@ def make_the_same(service, process):
     return at_once(client, CLIENTS)
 
 
-def test_what_many_clients_create_at_once_is_created_once(service, processes):
+def test_an_object_that_many_clients_create_is_created_once(service, processes):
     answers = sum(processes.run(make_the_same, service.url), start=collections.Counter())
     clients = COUNT * CLIENTS
     taken = (409, "placement.duplicate_name", "Conflict")
@@ -86,7 +86,7 @@ def test_what_many_clients_create_at_once_is_created_once(service, processes):
 
 
 def move_and_claim(service, process):
-    """One client reshapes a provider's inventory to its child and back while others claim."""
+    """Reshape a provider's inventory to its child and back while other clients allocate."""
     if process:
         return claim_wherever(service, process)
     found = []
@@ -96,7 +96,7 @@ def move_and_claim(service, process):
 
 
 def move(service, source, target):
-    """Reshape until nobody was faster; what the last answer was."""
+    """Repeat a reshape after conflicts; return the last response."""
     for _ in range(PATIENCE):
         state = {
             uuid: service.get(f"/resource_providers/{uuid}/inventories").json
@@ -139,7 +139,7 @@ def claim_wherever(service, process):
     return at_once(client, 6)
 
 
-def test_a_reshape_among_claims_loses_none(root, processes):
+def test_a_reshape_loses_no_concurrent_allocation(root, processes):
     child = {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT}
     expect(root.post("/resource_providers", child), 200)
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=TOTAL)), 200)

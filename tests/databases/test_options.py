@@ -1,4 +1,4 @@
-"""Options of group [placement_database], on real servers (rest-api.md 7.2)."""
+"""Options of group [placement_database] on real servers (rest-api.md 7.2)."""
 
 import contextlib
 import dataclasses
@@ -23,7 +23,7 @@ def pauses():
 
 @pytest.fixture
 def opened(database_url, pauses):
-    """Opens the database with other settings, or another one."""
+    """Return a function that opens the database with other settings, or another database."""
     with contextlib.ExitStack() as stack:
 
         def opened(url=database_url, **settings):
@@ -35,18 +35,18 @@ def opened(database_url, pauses):
 
 @pytest.fixture
 def server(database_kind):
-    """Tests of what SQLite has no server for pass there by having nothing to say."""
+    """Return the kind of server, or None: for SQLite, the tests check that nothing happens."""
     if database_kind == "sqlite":
         return None
     return database_kind
 
 
 def elsewhere(url):
-    """The same database on a socket that nobody listens on."""
+    """Return the URL of the same database on a socket without a listener."""
     return url.replace("berth-", "nobody-")
 
 
-def test_the_start_waits_for_a_server_as_often_as_told(opened, database_url, server, pauses):
+def test_the_start_tries_as_often_as_configured(opened, database_url, server, pauses):
     database = opened(elsewhere(database_url), max_retries=3, retry_interval=7)
     if server is None:
         database.wait_until_reachable()
@@ -57,7 +57,7 @@ def test_the_start_waits_for_a_server_as_often_as_told(opened, database_url, ser
     assert pauses == [7, 7, 7]
 
 
-def test_the_start_waits_without_end_if_told(database_url, server):
+def test_the_start_tries_without_limit_if_configured(database_url, server):
     pauses = []
 
     def pause(seconds):
@@ -73,12 +73,12 @@ def test_the_start_waits_without_end_if_told(database_url, server):
     assert len(pauses) == (0 if server is None else 12)
 
 
-def test_waiting_ends_when_the_server_answers(opened, pauses):
+def test_the_wait_ends_when_the_server_answers(opened, pauses):
     opened().wait_until_reachable()
     assert pauses == []
 
 
-def test_a_database_that_does_not_exist_is_not_waited_for(opened, database_url, server, pauses):
+def test_the_start_does_not_wait_for_a_missing_database(opened, database_url, server, pauses):
     if server is None:
         database = opened("sqlite:////nowhere/at/all/placement.db")
     else:
@@ -91,7 +91,7 @@ def test_a_database_that_does_not_exist_is_not_waited_for(opened, database_url, 
 @pytest.mark.parametrize(
     ("level", "said"), [(0, set()), (49, set()), (50, {"statement"}), (100, {"statement", "row"})]
 )
-def test_statements_are_logged_as_told(opened, caplog, level, said):
+def test_statements_are_logged_as_configured(opened, caplog, level, said):
     database = opened(connection_debug=level)
     database.read(lambda connection: connection.execute(sa.text("SELECT 40 + 2 AS answer")).all())
     texts = " ".join(record.getMessage() for record in caplog.records)
@@ -100,7 +100,7 @@ def test_statements_are_logged_as_told(opened, caplog, level, said):
     assert found == said
 
 
-def test_statements_say_who_asked_if_told(opened, caplog):
+def test_statements_name_the_calling_code_if_configured(opened, caplog):
     database = opened(connection_debug=50, connection_trace=True)
     prepared(database)
     database.read(lambda connection: resource_classes.exists(connection, "VCPU"))
@@ -108,7 +108,7 @@ def test_statements_say_who_asked_if_told(opened, caplog):
     assert any("/storage/resource_classes.py:" in text and " exists" in text for text in texts)
 
 
-def test_a_traced_service_does_its_work(database_url):
+def test_a_service_works_with_connection_trace(database_url):
     conf = config.load(
         files=[],
         environ=False,
@@ -122,7 +122,7 @@ def test_a_traced_service_does_its_work(database_url):
         assert database.read(lambda connection: resource_classes.exists(connection, "VCPU"))
 
 
-def test_a_replica_is_not_asked(database_url, caplog):
+def test_a_replica_is_not_used(database_url, caplog):
     conf = config.load(
         files=[],
         environ=False,
@@ -140,7 +140,7 @@ def test_a_replica_is_not_asked(database_url, caplog):
 @pytest.mark.parametrize(
     ("mode", "strict"), [("TRADITIONAL", True), ("ANSI", False), ("", True)], ids=str
 )
-def test_mysql_has_the_mode_it_is_told_and_stores_the_class_0(opened, server, mode, strict):
+def test_mysql_has_the_configured_mode_and_stores_class_id_0(opened, server, mode, strict):
     database = opened(mysql_sql_mode=mode)
     if server != "mariadb":
         assert database.read(lambda connection: connection.execute(ONE).scalar()) == 1
@@ -154,7 +154,7 @@ COUNT = sa.text("SELECT count(*) FROM traits")
 INSERT = sa.text("INSERT INTO traits (name) VALUES ('CUSTOM_BESIDES')")
 
 
-def test_a_read_sees_one_moment(opened, server):
+def test_a_read_sees_one_snapshot(opened, server):
     reader, writer = opened(), opened()
     prepared(reader)
 
@@ -168,14 +168,14 @@ def test_a_read_sees_one_moment(opened, server):
     assert reader.read(lambda connection: connection.execute(COUNT).scalar()) == before + 1
 
 
-def test_a_write_sees_what_others_committed_meanwhile(opened, server):
+def test_a_write_sees_concurrent_commits(opened, server):
     mine, others = opened(), opened()
     prepared(mine)
 
     def write(connection):
         before = connection.execute(COUNT).scalar()
         if server is not None:
-            # SQLite lets no other in
+            # SQLite doesn't allow concurrent writers
             others.write(lambda other: other.execute(INSERT))
         return before, connection.execute(COUNT).scalar()
 
@@ -184,7 +184,7 @@ def test_a_write_sees_what_others_committed_meanwhile(opened, server):
 
 
 def prepared(database):
-    """SQLite's files start empty."""
+    """Return a database with tables; SQLite's files start empty."""
     conf = config.load(
         files=[],
         environ=False,
@@ -205,7 +205,7 @@ END_OTHERS = {
 
 
 @pytest.mark.parametrize("way", ["read", "write"])
-def test_a_connection_that_the_server_ended_is_replaced(opened, server, way):
+def test_a_connection_that_the_server_closed_is_replaced(opened, server, way):
     database, killer = opened(), opened()
     run = getattr(database, way)
     run(lambda connection: connection.execute(ONE))

@@ -1,4 +1,4 @@
-"""An operator rebuilds a table while a question is being asked."""
+"""An operator rebuilds a table during a query."""
 
 import contextlib
 
@@ -23,7 +23,7 @@ def database(database_url):
         yield opened
 
 
-def test_a_question_amid_which_a_table_is_rebuilt_is_answered(database, database_url):
+def test_a_query_succeeds_while_a_table_is_rebuilt(database, database_url):
     rebuilt = []
 
     def question(connection):

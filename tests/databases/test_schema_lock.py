@@ -1,4 +1,4 @@
-"""Only one process at a time changes the schema; who can't wait any longer says so.
+"""Only one process at a time changes the schema; a process that can't wait any longer says so.
 
 See architecture.rst D2.
 """
@@ -16,14 +16,14 @@ from tests.databases.questions import connected
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])
 def database_kind(request):
-    """The one whose lock gives up; PostgreSQL's waits, and SQLite has one writer."""
+    """Return MariaDB only: its lock has a timeout; PostgreSQL's has none, SQLite has one writer."""
     return request.param
 
 
-def test_a_lock_that_another_process_keeps_is_told(new_database, monkeypatch):
+def test_a_lock_that_another_process_holds_is_reported(new_database, monkeypatch):
     url = new_database(empty=True)
     with connected(url) as other, contextlib.closing(Database(DatabaseSettings(url))) as database:
-        # the server has one for all databases: those of other tests, too
+        # the server has one such lock for all databases, including those of other tests
         assert other.execute(sa.text("SELECT GET_LOCK('berth_schema', 60)")).scalar() == 1
         with monkeypatch.context() as patched:
             patched.setattr(dialects, "_LONGEST_CHANGE", 0)

@@ -1,4 +1,4 @@
-"""Names in two spellings: one name under MariaDB's usual collation, two elsewhere."""
+"""Names in two spellings: equal under MariaDB's default collation, different elsewhere."""
 
 import pytest
 
@@ -12,7 +12,7 @@ HOLDER = "c0000000-0000-4000-8000-00000000000a"
 
 @pytest.fixture
 def spellings(database_kind):
-    """How many names `a` and `A` are."""
+    """Return how many names `a` and `A` are."""
     return 1 if database_kind == "mariadb" else 2
 
 
@@ -29,13 +29,13 @@ def aggregates_of(service, generation, *uuids):
     return service.get(f"{PATH}/aggregates").json["aggregates"]
 
 
-def test_a_name_is_taken_in_the_spellings_that_the_database_holds_for_one(service, spellings):
+def test_a_name_exists_in_all_spellings_that_are_equal_to_the_database(service, spellings):
     expect(service.post("/resource_providers", {"name": "alpha"}), 200)
     second = service.post("/resource_providers", {"name": "Alpha"})
     assert second.status_code == (409 if spellings == 1 else 200)
 
 
-def test_two_new_aggregates_are_as_many_as_the_database_says(stocked, spellings):
+def test_two_spellings_of_a_new_aggregate_are_as_many_as_the_database_says(stocked, spellings):
     assert len(aggregates_of(stocked, 1, LOWER, UPPER)) == spellings
 
 
@@ -52,14 +52,16 @@ def test_members_are_listed_in_the_spellings_of_their_aggregate(stocked, spellin
 
 
 @pytest.mark.parametrize("other", ["P", "p "], ids=["case", "space"])
-def test_projects_are_one_if_the_database_says_so(stocked, spellings, other):
+def test_two_spellings_are_one_project_if_the_database_says_so(stocked, spellings, other):
     for number, project in enumerate(("p", other, "p", other)):
         wanted = holding({ROOT: {"VCPU": 1}}, project=project)
         expect(stocked.put(f"/allocations/{numbered('c', number)}", wanted), 204)
     assert len(stocked.ask("SELECT id FROM projects")) == spellings
 
 
-def test_two_new_projects_in_one_request_are_as_many_as_the_database_says(stocked, spellings):
+def test_spellings_of_a_new_project_in_one_request_are_as_many_as_the_database_says(
+    stocked, spellings
+):
     body = {
         numbered("c", number): holding({ROOT: {"VCPU": 1}}, project=project)
         for number, project in enumerate(("p", "P"))
@@ -68,7 +70,7 @@ def test_two_new_projects_in_one_request_are_as_many_as_the_database_says(stocke
     assert len(stocked.ask("SELECT id FROM projects")) == spellings
 
 
-def test_a_consumer_is_one_in_the_spellings_that_the_database_holds_for_one(stocked, spellings):
+def test_a_consumer_is_found_in_all_spellings_that_are_equal_to_the_database(stocked, spellings):
     expect(stocked.post("/allocations", {HOLDER: holding({ROOT: {"VCPU": 1}})}), 204)
     generation = 1 if spellings == 1 else None
     body = {HOLDER.upper(): holding({ROOT: {"VCPU": 2}}, generation)}
@@ -79,7 +81,7 @@ def test_a_consumer_is_one_in_the_spellings_that_the_database_holds_for_one(stoc
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Whoever tries a write again fails."""
+    """Fail if the service tries a write a second time."""
 
     def refuse(*_):
         raise AssertionError("tried again")
@@ -96,7 +98,7 @@ def impatient(monkeypatch):
         (27, None, "expected 0 but got None"),
     ],
 )
-def test_a_new_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
+def test_a_new_consumer_in_two_equal_spellings_is_rejected_without_a_retry(
     stocked, spellings, impatient, minor, given, told
 ):
     body = {
@@ -124,7 +126,7 @@ def test_a_new_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
         (HOLDER.replace("c", "C"), 1, "expected 2 but got 1"),
     ],
 )
-def test_a_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
+def test_a_consumer_in_two_equal_spellings_is_rejected_without_a_retry(
     stocked, spellings, impatient, amount, spelling, given, told
 ):
     expect(stocked.put(f"/allocations/{HOLDER}", holding({ROOT: {"VCPU": 1}})), 204)
@@ -141,6 +143,6 @@ def test_a_consumer_in_two_spellings_is_refused_at_once_where_it_is_one(
 
 
 def as_of(minor, body):
-    """What a consumer is to hold, as an older version writes it."""
+    """Return the body for a consumer's allocations, in the form of an older version."""
     since = {"consumer_generation": 28, "consumer_type": 38}
     return {key: value for key, value in body.items() if since.get(key, 0) <= minor}

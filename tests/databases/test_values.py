@@ -1,4 +1,4 @@
-"""What databases mind and SQLite does not: lengths, ranges, characters, the precision of ratios."""
+"""Limits that SQLite doesn't have: lengths, ranges, characters, precision of ratios."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def with_ratio(ratio, total=10, generation=0, **more):
 @pytest.mark.parametrize(
     "name", ["zażółć", "名前", "🐧" * 200, "a'b\"c`d\\e%f_g", " padded"], ids=ascii
 )
-def test_names_hold_any_character(service, name):
+def test_names_may_have_any_character(service, name):
     expect(service.post("/resource_providers", {"name": name, "uuid": ROOT}), 200)
     found = service.get("/resource_providers", query_string={"name": name})
     assert [provider["name"] for provider in found.json["resource_providers"]] == [name]
@@ -40,7 +40,7 @@ def test_a_character_that_a_database_lacks_is_no_server_error(service):
 LONG = "urn:uuid:{b0000000-0000-4000-8000-000000000001}"
 
 
-def test_an_aggregate_in_a_long_spelling_is_no_server_error(provider, database_kind):
+def test_a_long_spelling_of_an_aggregate_is_no_server_error(provider, database_kind):
     body = {"aggregates": [LONG], "resource_provider_generation": 0}
     expected = 200 if database_kind == "sqlite" else 400
     assert provider.put(f"{PATH}/aggregates", body).status_code == expected
@@ -55,7 +55,7 @@ def test_owners_may_have_names_of_255_characters(provider, field):
     assert stored[f"{field}_id"] == "🐧" * 255
 
 
-def test_a_refused_value_leaves_nothing(provider, database_kind):
+def test_a_rejected_value_changes_nothing(provider, database_kind):
     before = provider.tables()
     body = {"aggregates": [numbered("b", 1), LONG], "resource_provider_generation": 0}
     if provider.put(f"{PATH}/aggregates", body).status_code == 400:
@@ -64,7 +64,7 @@ def test_a_refused_value_leaves_nothing(provider, database_kind):
         assert database_kind == "sqlite"
 
 
-def test_the_largest_amounts_can_be_stored_and_taken(provider):
+def test_the_largest_amounts_can_be_stored_and_allocated(provider):
     largest = {"reserved": 0, "max_unit": MOST, "min_unit": 1, "step_size": 1}
     expect(provider.put(f"{PATH}/inventories", with_ratio(100.0, MOST, **largest)), 200)
     for number in range(3):
@@ -81,7 +81,7 @@ def test_the_largest_amounts_can_be_stored_and_taken(provider):
 
 
 @pytest.mark.parametrize("ratio", [0.7, 1.1, 16.0, 0.1, 1234.56])
-def test_a_ratio_is_what_was_written_wherever_it_is_used(provider, ratio):
+def test_a_ratio_has_the_written_value_wherever_it_is_used(provider, ratio):
     expect(provider.put(f"{PATH}/inventories", with_ratio(ratio)), 200)
     shown = provider.get(f"{PATH}/inventories").json["inventories"]["VCPU"]["allocation_ratio"]
     room = int(10 * ratio)
@@ -91,7 +91,7 @@ def test_a_ratio_is_what_was_written_wherever_it_is_used(provider, ratio):
     assert (shown, len(fits), len(over), claimed.status_code) == (ratio, 1, 0, 204)
 
 
-def test_a_picture_of_the_cloud_has_the_sums_of_its_tables(provider):
+def test_a_snapshot_has_the_sums_of_the_tables(provider):
     for number, ratio in enumerate((0.7, 1.1, 1.3, 1234.56)):
         uuid = numbered("d", number)
         expect(provider.post("/resource_providers", {"name": uuid, "uuid": uuid}), 200)

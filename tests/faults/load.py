@@ -1,4 +1,4 @@
-"""Writers at work on a running service, and whether its workers see what they did."""
+"""Run writers on a service, and check that its workers see all changes."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from tests.faults.writers import SHARED, SHARED_TOTAL, Writer
 from tests.functional.placement.service import Service
 
 WRITERS = 4
-#: often enough that each of two workers answers some
+#: enough requests that each of two workers answers some of them
 QUESTIONS = 5
 SEARCHES = (
     "resources=VCPU:1",
@@ -20,7 +20,7 @@ SEARCHES = (
 
 
 def begin(client: Client, seed: float = 0) -> list[Writer]:
-    """Make the provider that all share, and the writers with theirs."""
+    """Create the shared provider, and the writers with their own providers."""
     assert client.post("/resource_providers", {"name": "shared", "uuid": SHARED}).status == 200
     stock = {
         "resource_provider_generation": 0,
@@ -34,13 +34,13 @@ def begin(client: Client, seed: float = 0) -> list[Writer]:
 
 
 def _in_order(answer: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """An answer's candidates, in whatever order they came."""
+    """Return a response's candidates, sorted."""
     requests = sorted(json.dumps(each, sort_keys=True) for each in answer["allocation_requests"])
     return requests, answer["provider_summaries"]
 
 
 def wrong_candidates(client: Client, url: str) -> list[tuple[str, Any, Any]]:
-    """The searches that a worker answers unlike a service that has just started."""
+    """Return the searches that a worker answers unlike a service that has just started."""
     fresh = Service(url, placement_database__sync_on_startup=False)
     wrong = []
     for search in SEARCHES:

@@ -1,4 +1,4 @@
-"""Another program's transaction on the database, and who waits for it."""
+"""Transactions of other programs on the database, and transactions that wait for locks."""
 
 import time
 
@@ -18,16 +18,16 @@ _WAITING = {
 }
 
 
-#: MariaDB shows an old picture to those who have looked in the last tenth of a second
+#: MariaDB returns cached data to a query within a tenth of a second after the last one
 UNOBSERVED = 0.15
 
 
 def waiting(url: str) -> int:
-    """How many transactions wait for a lock of another one. Not for SQLite."""
+    """Return how many transactions wait for another one's lock. Not for SQLite."""
     time.sleep(UNOBSERVED)
     return ask(url, _WAITING[url.partition(":")[0]])[0][0]
 
 
 def wait_until_somebody_waits(url: str, count: int = 1) -> None:
-    """Wait until so many transactions do."""
+    """Wait until at least `count` transactions wait for locks."""
     eventually(lambda: waiting(url) >= count, lambda: f"{waiting(url)} wait for a lock")

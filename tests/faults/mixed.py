@@ -1,7 +1,6 @@
-"""All kinds of writes to the same few trees at once, by clients that know nothing of each other.
+"""All kinds of concurrent writes to a few trees, by independent clients.
 
-The trees hold providers that are older than their parents, so that no order of rows is also the
-order of the trees.
+Some providers are older than their parents, so that the order of ids isn't the order in the trees.
 """
 
 import itertools
@@ -12,18 +11,18 @@ from tests.databases.questions import ask
 from tests.faults.running import Answer, Client
 from tests.functional.placement.cloud import numbered, stock
 
-#: in the order in which they are created
+#: in the order of their creation
 LEAF, MIDDLE, ROOT, OTHER_ROOT = (numbered("d", number) for number in range(1, 5))
 CLASSES = {"VCPU": 10_000, "CUSTOM_THING": 10_000}
 TRAITS = ("CUSTOM_X", "CUSTOM_Y", "HW_CPU_X86_AVX")
 AGGREGATES = tuple(numbered("e", number) for number in range(3))
 
-#: what a writer does once, with a number that no other one has; its answers' statuses
+#: one operation of a writer, with a number that no other one has; yields the statuses
 Step = Callable[[Client, random.Random, int], Iterator[int]]
 
 
 def make(client: Client) -> None:
-    """OTHER_ROOT, and ROOT with MIDDLE below it and LEAF below that; all with inventories."""
+    """Create OTHER_ROOT, and ROOT with MIDDLE below and LEAF below that; all with inventories."""
     _well(client.put("/resource_classes/CUSTOM_THING"))
     for trait in TRAITS[:2]:
         _well(client.put(f"/traits/{trait}"))
@@ -35,7 +34,7 @@ def make(client: Client) -> None:
 
 
 def claim(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A new consumer takes something of a parent and of its child, and gives it back."""
+    """Allocate for a new consumer from a parent and its child, then delete the allocations."""
     consumer = numbered("c", number)
     wanted = {uuid: {"VCPU": 1} for uuid in chance.sample([ROOT, MIDDLE, LEAF], 2)}
     yield _hold(client, consumer, wanted)
@@ -43,7 +42,7 @@ def claim(client: Client, chance: random.Random, number: int) -> Iterator[int]:
 
 
 def claim_together(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """Two consumers that everybody uses are written in one request."""
+    """Write two consumers, which all writers share, in one request."""
     body = {}
     for consumer in chance.sample([numbered("f", n) for n in range(3)], 2):
         uuid = chance.choice([ROOT, MIDDLE, LEAF])
@@ -53,29 +52,29 @@ def claim_together(client: Client, chance: random.Random, number: int) -> Iterat
 
 
 def keep_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A child is written with the parent that it has."""
+    """Write a child with its current parent."""
     yield _put_below(client, MIDDLE, ROOT).status
 
 
 def rename(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A child gets another name, and with it its parent again."""
+    """Rename a child, with its current parent."""
     body = {"name": f"{MIDDLE} {number}", "parent_provider_uuid": ROOT}
     yield client.put(f"/resource_providers/{MIDDLE}", body).status
 
 
 def change_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A child moves, within its tree or to another, or becomes a root."""
+    """Move a child within its tree or to another, or make it a root."""
     yield _put_below(client, LEAF, chance.choice([MIDDLE, ROOT, OTHER_ROOT, None])).status
 
 
 def move_tree(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A provider moves with what is below it."""
+    """Move a provider with its descendants."""
     yield _put_below(client, MIDDLE, OTHER_ROOT).status
     yield _put_below(client, MIDDLE, ROOT).status
 
 
 def come_and_go(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """A provider is created below another one, filled and deleted."""
+    """Create a provider below another one, write its inventory and delete it."""
     uuid = numbered("b", number)
     parent = chance.choice([MIDDLE, LEAF, ROOT])
     body = {"name": uuid, "uuid": uuid, "parent_provider_uuid": parent}
@@ -107,7 +106,7 @@ def change_aggregates(client: Client, chance: random.Random, number: int) -> Ite
 
 
 def reshape(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """The inventories of a parent and its child, and a new consumer's allocations, in one."""
+    """Move inventories of a parent and its child, and write a new consumer, in one reshape."""
     stocks = {}
     for uuid in (LEAF, MIDDLE):
         now = client.get(f"/resource_providers/{uuid}/inventories").body
@@ -118,7 +117,7 @@ def reshape(client: Client, chance: random.Random, number: int) -> Iterator[int]
 
 
 def name_things(client: Client, chance: random.Random, number: int) -> Iterator[int]:
-    """Classes and traits come and go."""
+    """Create and delete classes and traits."""
     for kind in ("resource_classes", "traits"):
         path = f"/{kind}/CUSTOM_N{number % 7}"
         yield client.put(path).status
@@ -134,12 +133,12 @@ REST: tuple[Step, ...] = (
     reshape,
     name_things,
 )
-#: what may be answered to a writer that isn't alone
+#: statuses that concurrent writers may get
 FINE = {200, 201, 204, 404, 409}
 
 
 def write(client: Client, step: Step, times: int, first: int) -> dict[int, int]:
-    """Do it so often, with numbers from `first` on; how often each status was answered."""
+    """Repeat an operation, with numbers from `first` on; return how often each status came."""
     chance = random.Random(first)
     found: dict[int, int] = {}
     for number in itertools.islice(itertools.count(first), times):
@@ -156,7 +155,7 @@ _DEADLOCKS = {
 
 
 def deadlocks(url: str) -> int:
-    """How many there were, as the database counts them; PostgreSQL when connections have ended."""
+    """Return the database's count of deadlocks; PostgreSQL updates it when connections end."""
     return int(ask(url, _DEADLOCKS[url.partition(":")[0]])[0][0])
 
 
@@ -165,7 +164,7 @@ def _hold(client: Client, consumer: str, wanted: dict) -> int:
 
 
 def held(generation: int | None, wanted: dict) -> dict:
-    """What a consumer is to hold, as the newest version wants it."""
+    """Return the body for a consumer's allocations, in the newest form."""
     return {
         "allocations": {uuid: {"resources": given} for uuid, given in wanted.items()},
         "project_id": "p",

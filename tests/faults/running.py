@@ -1,4 +1,4 @@
-"""The service as it is deployed: a process with workers, on a socket file, which can be killed."""
+"""The service as deployed: `placement-api` with workers on a socket file, which can be killed."""
 
 import contextlib
 import http.client
@@ -16,24 +16,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-#: seconds for a process to start, for an answer, and for a state to come about
+#: seconds to wait for a start, a response, or a state
 PATIENCE = 60
 
 
 class Answer(NamedTuple):
-    """An answer; its body is read as JSON if it is some."""
+    """A response; its body is decoded if it is JSON."""
 
     status: int
     body: Any
 
     @property
     def code(self) -> str | None:
-        """The error's code, None for success."""
+        """The error's code; None for success."""
         return None if self.status < 400 else self.body["errors"][0].get("code")
 
 
 class Connection(http.client.HTTPConnection):
-    """Speaks through a socket file, or a port of this machine."""
+    """An HTTP connection through a socket file or a port of this machine."""
 
     def __init__(self, path: str | int, patience: float) -> None:
         super().__init__("localhost", timeout=patience)
@@ -49,9 +49,9 @@ class Connection(http.client.HTTPConnection):
 
 
 class Client:
-    """Sends requests to a socket file or a port, each on a connection of its own; for any process.
+    """Sends each request on a separate connection to a socket file or a port; works in any process.
 
-    Raises OSError or HTTPException when no answer comes.
+    Raises OSError or HTTPException if no response comes.
     """
 
     def __init__(self, path: str | int, patience: float = PATIENCE) -> None:
@@ -59,7 +59,7 @@ class Client:
         self.patience = patience
 
     def connect(self) -> Connection:
-        """A connection of one's own."""
+        """Open a separate connection."""
         return Connection(self.path, self.patience)
 
     def request(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Answer:
@@ -76,7 +76,7 @@ class Client:
         return Answer(response.status, content.decode())
 
     def headers(self, version: str = "1.39") -> dict[str, str]:
-        """Of an administrator's request that may also reshape."""
+        """Return the headers of an administrator who may also reshape."""
         return {
             "x-auth-token": "admin",
             "x-roles": "admin,service",
@@ -96,16 +96,16 @@ class Client:
         return self.request("DELETE", path)
 
 
-#: what a client raises when the service goes away under it
+#: what a client raises if the service ends during a request
 NO_ANSWER = (OSError, http.client.HTTPException)
 
 
 class RunningService(Client):
-    """`placement-api` on a database, in processes of its own.
+    """`placement-api` on a database, in separate processes.
 
     :param arguments: of the command
-    :param options: by the names of their environment variables, without the `OS_`
-    :param code: Python that each process of the service runs first
+    :param options: by the names of their environment variables, without `OS_`
+    :param code: Python code that each process of the service runs first
     :param port: to serve on, instead of a socket file
     """
 
@@ -133,7 +133,7 @@ class RunningService(Client):
             "PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
             "PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
             "API__AUTH_STRATEGY": "noauth2",
-            # the pictures of the cloud shall be right without it
+            # snapshots must be right without audits
             "BERTH__SNAPSHOT_AUDIT_INTERVAL": "0",
             **options,
         }
@@ -152,7 +152,7 @@ class RunningService(Client):
             )
 
     def workers(self) -> list[int]:
-        """The ids of the worker processes."""
+        """Return the ids of the worker processes."""
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         return [int(word) for word in Path(path).read_text().split()]
 
@@ -165,15 +165,15 @@ class RunningService(Client):
         return len(self.ready_workers()) == self._workers
 
     def ready_workers(self) -> set[int]:
-        """The workers that have loaded the application and wait for requests."""
+        """Return the workers that have loaded the application and wait for requests."""
         return {pid for pid in self.workers() if _accepts(pid)}
 
     def said(self) -> str:
-        """The end of what it has logged."""
+        """Return the end of the log."""
         return self.log.read_text(errors="replace")[-4000:]
 
     def stop(self) -> None:
-        """End it, patiently first."""
+        """Terminate the service; kill it if it doesn't end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -186,7 +186,7 @@ class RunningService(Client):
 
 
 def _accepts(pid: int) -> bool:
-    """Whether the process polls more than its own pipe: the service's socket, too."""
+    """Return whether the process polls more than its own pipe, that is, the service's socket."""
     with contextlib.suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             if "eventpoll" in os.readlink(entry):
@@ -196,7 +196,7 @@ def _accepts(pid: int) -> bool:
 
 
 def eventually(holds: Callable[[], bool], why_not: Callable[[], object] = str) -> None:
-    """Wait until something holds; it fails with what `why_not` says if that takes too long."""
+    """Wait until `holds()` is true; on timeout, fail with what `why_not` returns."""
     end = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < end, why_not()
@@ -205,8 +205,8 @@ def eventually(holds: Callable[[], bool], why_not: Callable[[], object] = str) -
 
 @contextlib.contextmanager
 def running(url: str, **options: Any) -> Iterator[RunningService]:
-    """A service on that database, for a while."""
-    # short: a socket's path must be
+    """Yield a running service on the database."""
+    # short, because the length of a socket's path is limited
     folder = Path(tempfile.mkdtemp(prefix="berth-"))
     service = RunningService(url, folder, **options)
     try:

@@ -1,4 +1,4 @@
-"""What the tables say of consistency, and what is in them."""
+"""Check the tables' consistency, and read a writer's rows."""
 
 from tests.databases.questions import ask
 from tests.faults.writers import SHARED, Part, Writer
@@ -37,16 +37,16 @@ RULES = {
 
 
 def broken_rules(url: str) -> dict[str, list[tuple]]:
-    """The rows that break a rule, by rule. Only for clouds whose capacity never shrinks."""
+    """Return the rows that violate a rule, by rule. Only valid if capacities never shrink."""
     found = {name: ask(url, question) for name, question in RULES.items()}
     return {name: rows for name, rows in found.items() if rows}
 
 
 def part_of(url: str, writer: Writer) -> Part:
-    """What is there of a writer's; `shared_steps`, which no row tells, as the writer believes.
+    """Read a writer's rows. `shared_steps` comes from the writer, because no row has it.
 
-    Where an unanswered request may have moved the shared generation, its consumers tell whether it
-    did, so a part that is `maybe` in all other respects has its steps.
+    An unanswered request may have incremented the shared provider's generation. If it changed the
+    writer's other rows, it did, and `shared_steps` comes from `writer.maybe`.
     """
     consumers, providers = set(writer.consumers), set(writer.providers)
     part = Part(
@@ -88,6 +88,6 @@ _INVENTORIES = """
 
 
 def shared_generation(url: str) -> int:
-    """The generation of the provider that all writers claim from."""
+    """Return the generation of the shared provider."""
     question = "SELECT generation FROM resource_providers WHERE uuid = :uuid"
     return ask(url, question, uuid=SHARED)[0][0]

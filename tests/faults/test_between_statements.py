@@ -1,6 +1,7 @@
-"""What another writer commits between two statements of a write (architecture.rst D3).
+"""Another writer commits between two statements of a write (architecture.rst D3).
 
-On databases where each statement sees what was committed before it; SQLite has one writer.
+Only on databases where each statement sees what was committed before it, and not on SQLite, which
+allows one writer at a time.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ CONFLICT = (409, "placement.concurrent_update")
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
 def database_kind(request):
-    """Databases with several writers."""
+    """Return the kind, for databases with concurrent writers."""
     return request.param
 
 
@@ -31,7 +32,7 @@ def service(database_url):
 
 @contextlib.contextmanager
 def before_statement(service, number, act):
-    """Act before the number-th statement that the service sends from now on."""
+    """Call `act` before the number-th statement that the service sends from now on."""
     left = [number]
 
     def count(connection, cursor, statement, parameters, context, executemany):
@@ -67,7 +68,7 @@ WRITES = {
 
 @pytest.mark.parametrize("statement", [1, 2, 3])
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_new_consumer_that_another_creates_meanwhile_keeps_what_it_was_given(
+def test_a_new_consumer_that_another_writer_creates_concurrently_keeps_its_allocations(
     service, database_url, write, statement
 ):
     other = Service(database_url, placement_database__sync_on_startup=False)
@@ -84,9 +85,7 @@ def test_a_new_consumer_that_another_creates_meanwhile_keeps_what_it_was_given(
     assert broken_rules(database_url) == {}
 
 
-def test_before_generations_a_consumer_created_meanwhile_is_emptied_and_forgotten(
-    service, database_url
-):
+def test_before_1_28_an_empty_write_deletes_a_consumer_created_concurrently(service, database_url):
     other = Service(database_url, placement_database__sync_on_startup=False)
     nothing = {NEW: {"allocations": {}, "project_id": "p", "user_id": "u"}}
     with before_statement(service, 2, lambda: other.put(f"/allocations/{NEW}", CLAIM)):

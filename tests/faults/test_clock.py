@@ -1,4 +1,4 @@
-"""The machine's clock steps back: only what tells times shows it (architecture.rst D4)."""
+"""The machine's clock steps back: only reported times show it (architecture.rst D4)."""
 
 import contextlib
 import email.utils
@@ -10,8 +10,8 @@ from tests.faults.running import Client, running
 from tests.faults.tables import broken_rules, part_of, shared_generation
 from tests.faults.writers import SHARED
 
-#: replaces what tells the time of day in the service's processes; `clock` holds a step in seconds.
-#: The clock that never goes back, by definition, isn't touched
+#: replaces functions that return the time of day in the service's processes; the file `clock` has a
+#: step in seconds. The monotonic clock isn't changed
 CODE = """
 import datetime, pathlib, time
 
@@ -36,7 +36,7 @@ WRITES = 25
 
 @pytest.fixture
 def clock(tmp_path):
-    """The step of the service's clock, in a file."""
+    """Return the file with the step of the service's clock."""
     file = tmp_path / "clock"
     file.write_text("0")
     return file
@@ -44,20 +44,20 @@ def clock(tmp_path):
 
 @pytest.fixture
 def database_kind():
-    """One is enough: no database's clock is asked."""
+    """Return SQLite only: no database's clock is used."""
     return "sqlite"
 
 
 @pytest.fixture
 def service(database_url, clock):
-    # audits run all the time, so that they meet the step, too
+    # audits run continuously, so that the step happens during one
     options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": "0.05"}
     with running(database_url, code=CODE.format(path=str(clock)), **options) as service:
         yield service
 
 
 def modified(service, path):
-    """Seconds of an answer's Last-Modified."""
+    """Return a response's Last-Modified in seconds."""
     with contextlib.closing(service.connect()) as connection:
         connection.request("GET", path, headers=service.headers())
         response = connection.getresponse()
@@ -71,7 +71,7 @@ def write(service, writers):
         writer.run(Client(service.path), lambda left=left: next(left, None) is None)
 
 
-def test_all_goes_on_when_the_clock_steps_back(service, database_url, clock):
+def test_the_service_works_when_the_clock_steps_back(service, database_url, clock):
     writers = begin(service)
     write(service, writers)
     before = modified(service, f"/resource_providers/{SHARED}")
@@ -88,5 +88,5 @@ def test_all_goes_on_when_the_clock_steps_back(service, database_url, clock):
     assert shared_generation(database_url) == steps
     assert broken_rules(database_url) == {}
     assert "changed behind" not in service.log.read_text()
-    # the step was noticed where times are told
+    # the step is visible in reported times
     assert modified(service, f"/resource_providers/{SHARED}") < before - HOUR / 2

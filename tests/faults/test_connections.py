@@ -1,4 +1,4 @@
-"""A thread belongs to a request, not to a connection, whatever clients do with theirs."""
+"""A thread is used for a request, not for a connection, whatever clients do with connections."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ JSON = (
 
 @pytest.fixture(scope="module")
 def database_kind():
-    """One is enough: connections have nothing to do with it."""
+    """Return SQLite only: connections don't depend on the database."""
     return "sqlite"
 
 
@@ -33,7 +33,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture
 def connect(service):
-    """Opens connections that end with the test."""
+    """Return a function that opens connections, which are closed after the test."""
     with contextlib.ExitStack() as stack:
 
         def connect(sent=b""):
@@ -56,7 +56,7 @@ def chunked(body, headers=""):
 
 
 class Answer:
-    """An answer as it came over the wire."""
+    """A response as received."""
 
     def __init__(self, head, body):
         self.line, *lines = head.decode("latin-1").split("\r\n")
@@ -77,7 +77,7 @@ class Answer:
 
 
 def read_answer(client, has_body=True):
-    """The next answer on a connection."""
+    """Read the next response on a connection."""
     head, body = b"", b""
     while b"\r\n\r\n" not in head:
         part = client.recv(1)
@@ -109,15 +109,15 @@ SILENT = {
 
 
 @pytest.mark.parametrize("sent", SILENT.values(), ids=SILENT)
-def test_others_are_answered_while_many_connections_rest(service, connect, sent):
+def test_requests_are_answered_while_many_connections_are_idle(service, connect, sent):
     for _ in range(CROWD):
         connect(sent)
     assert service.get("/").status == 200
     assert service.get("/resource_providers").status == 200
 
 
-def test_clients_that_do_not_read_their_answers_keep_no_thread(service, connect):
-    """Each asks for more than the system's buffers take."""
+def test_clients_that_do_not_read_responses_block_no_thread(service, connect):
+    """Each client requests more than the buffers of the system hold."""
     for _ in range(4 * THREADS):
         line = "GET /traits?name=startswith:HW HTTP/1.1"
         connect(request(line, JSON) * 200)
@@ -131,17 +131,17 @@ def test_requests_in_a_row_are_answered_in_their_order(connect):
     assert [read_answer(client).status for _ in range(3)] == [200, 404, 405]
 
 
-def test_a_client_that_left_does_no_harm(service, connect):
+def test_a_client_that_disconnects_does_no_harm(service, connect):
     for sent in SILENT.values():
         client = connect(sent)
-        # closed with a reset
+        # closes with a reset
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
     assert service.get("/").status == 200
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_client_may_end_its_sending_before_it_reads_the_answers(connect, version):
+def test_a_client_may_close_its_sending_half_before_it_reads_the_responses(connect, version):
     headers = f"{JSON}Connection: keep-alive\r\n"
     client = connect(request(f"GET /resource_providers HTTP/{version}", headers) * 3)
     client.shutdown(socket.SHUT_WR)
@@ -150,7 +150,7 @@ def test_a_client_may_end_its_sending_before_it_reads_the_answers(connect, versi
 
 
 @pytest.mark.parametrize("sent", [SILENT[name] for name in SILENT if name != "kept alive"])
-def test_what_ends_before_the_request_does_is_closed_at_once(connect, sent):
+def test_a_connection_that_ends_within_a_request_is_closed_at_once(connect, sent):
     client = connect(sent)
     client.shutdown(socket.SHUT_WR)
     assert is_closed(client)
@@ -172,7 +172,7 @@ def test_head_has_no_body(connect):
     assert read_answer(client).status == 200
 
 
-def test_whoever_waits_to_send_a_body_is_told_to_go_on(connect):
+def test_a_client_that_expects_100_continue_gets_it(connect):
     body = json.dumps({"name": "patient"}).encode()
     headers = f"{JSON}Expect: 100-continue\r\nContent-Length: {len(body)}\r\n"
     client = connect(request("POST /resource_providers HTTP/1.1", headers))
@@ -181,11 +181,11 @@ def test_whoever_waits_to_send_a_body_is_told_to_go_on(connect):
     assert read_answer(client).status == 200
 
 
-def test_without_a_body_nobody_is_told_to_go_on(connect):
+def test_without_a_body_there_is_no_100_continue(connect):
     assert read_answer(connect(request(headers="Expect: 100-continue\r\n"))).status == 200
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_is_sent(connect):
+def test_a_body_that_is_too_long_is_rejected_before_it_is_sent(connect):
     headers = f"{JSON}Expect: 100-continue\r\nContent-Length: {10**12}\r\n"
     client = connect(request("POST /resource_providers HTTP/1.1", headers))
     answer = read_answer(client)
@@ -218,7 +218,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("sent", "status"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_can_not_be_read_is_refused_in_the_form_of_all_errors(connect, sent, status):
+def test_an_unreadable_request_gets_an_error_in_the_usual_form(connect, sent, status):
     client = connect(sent)
     answer = read_answer(client)
     assert (answer.status, answer.headers["content-type"]) == (status, "application/json")
@@ -227,11 +227,11 @@ def test_what_can_not_be_read_is_refused_in_the_form_of_all_errors(connect, sent
 
 
 @pytest.mark.parametrize("path", ["/traits/a%2Fb", "/traits/%C3%A9", "/traits/%ff", "//traits"])
-def test_odd_paths_arrive_as_they_were_sent(connect, path):
+def test_unusual_paths_arrive_unchanged(connect, path):
     assert read_answer(connect(request(f"GET {path} HTTP/1.1", JSON))).status == 404
 
 
-def test_nobody_pretends_to_be_a_proxy(connect):
+def test_a_client_can_not_pretend_to_be_a_proxy(connect):
     headers = f"{JSON}X-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\n"
     path = "/resource_classes/CUSTOM_FORWARDED"
     answer = read_answer(connect(request(f"PUT {path} HTTP/1.1", headers)))

@@ -1,4 +1,4 @@
-"""Many clients of one provider: what is there is given out, and nobody errs.
+"""Many clients of one provider: they allocate its whole capacity, and no client fails.
 
 See architecture.rst D3.
 """
@@ -23,17 +23,17 @@ def service(database_url):
 
 
 def everybody(job):
-    """Let all clients work at once; a count of what they were answered."""
+    """Run all clients concurrently; return a count of their responses."""
     return at_once(lambda number: ((a.status, a.code) for a in job(number)), CLIENTS)
 
 
 def claimed(total):
-    """The answers to all claims of one client each, of which so many have room."""
+    """Return the responses if each client allocates once, and `total` allocations fit."""
     refused = CLIENTS * TURNS - total
     return {(204, None): total} | ({(409, "placement.undefined_code"): refused} if refused else {})
 
 
-def test_new_consumers_get_all_there_is_and_no_more(service, database_url):
+def test_new_consumers_get_the_whole_capacity_and_no_more(service, database_url):
     room = CLIENTS * TURNS - 50
     assert service.put(f"{PATH}/inventories", stock(0, VCPU=room)).status == 200
 
@@ -48,7 +48,7 @@ def test_new_consumers_get_all_there_is_and_no_more(service, database_url):
     assert broken_rules(database_url) == {}
 
 
-def test_consumers_that_grow_while_others_do_are_never_told_of_a_conflict(service, database_url):
+def test_consumers_that_grow_concurrently_get_no_conflict(service, database_url):
     room = CLIENTS * TURNS
     assert service.put(f"{PATH}/inventories", stock(0, VCPU=room)).status == 200
 

@@ -1,4 +1,4 @@
-"""A database server that is killed and started again under load (architecture.rst D3)."""
+"""A database server is killed and restarted under load (architecture.rst D3)."""
 
 import os
 import random
@@ -14,7 +14,7 @@ from tests.faults.load import begin, wrong_candidates
 from tests.faults.running import Client, eventually, running
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
-#: seconds of load before the server is killed
+#: seconds of load before the kill
 LOAD = 0.5
 
 
@@ -42,7 +42,7 @@ def end(threads, stop):
 
 
 def check(url, writers):
-    """Everything that was answered is there, and of what wasn't all or nothing."""
+    """Check that all answered writes are stored, and unanswered ones completely or not at all."""
     for writer in writers:
         writer.settle(part_of(url, writer))
     assert shared_generation(url) == 1 + sum(writer.part.shared_steps for writer in writers)
@@ -50,14 +50,14 @@ def check(url, writers):
     assert [writer.wrong for writer in writers] == [[] for _ in writers]
 
 
-def test_a_database_that_is_killed_is_503_and_works_again_when_it_is_back(database):
+def test_requests_get_503_while_the_database_is_down_and_succeed_afterwards(database):
     with running(database.url) as service:
         workers = service.workers()
         writers = begin(service, random.Random().random())
         stop = threading.Event()
         threads = write(service, writers, stop)
         database.kill()
-        # nobody tells them to stop: each is answered 503
+        # the writers stop by themselves: each gets 503
         for thread in threads:
             thread.join()
         assert all(writer.maybe is not None for writer in writers)
@@ -86,7 +86,7 @@ def reloaded(service):
 
 
 @pytest.mark.parametrize("end_workers", [killed, reloaded])
-def test_workers_that_start_while_the_database_is_away_answer_until_it_is_back(
+def test_workers_that_start_while_the_database_is_down_return_503_until_it_is_up(
     database, end_workers
 ):
     with running(database.url) as service:

@@ -1,6 +1,6 @@
-"""Workers that are killed while they write leave nothing half done (architecture.rst D3, D4).
+"""Workers that are killed during writes leave no partial write (architecture.rst D3, D4).
 
-`BERTH_TEST_KILLS` says how many are killed on each database.
+`BERTH_TEST_KILLS` is the number of kills on each database.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.faults.running import Client, eventually, running
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
 KILLS = int(os.environ.get("BERTH_TEST_KILLS", "6"))
-#: seconds within which the moment of a kill is drawn; a write takes some thousandths
+#: maximum seconds until a kill, which is drawn at random; a write takes some milliseconds
 LONGEST_LIFE = 0.08
 
 
@@ -27,7 +27,7 @@ def service(database_url):
 
 
 def write_until_killed(service, writers, source):
-    """Let all write, kill one worker meanwhile, and wait until another has taken its place."""
+    """Run all writers, kill one worker during it, and wait until its successor serves."""
     stop = threading.Event()
     threads = [
         threading.Thread(target=writer.run, args=(Client(service.path), stop.is_set))
@@ -45,7 +45,7 @@ def write_until_killed(service, writers, source):
     service.wait_until_served()
 
 
-def test_a_killed_worker_leaves_whole_writes_only(service, database_url):
+def test_a_killed_worker_leaves_complete_writes_only(service, database_url):
     source = random.Random()
     writers = begin(service)
     unanswered = done = 0

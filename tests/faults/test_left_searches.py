@@ -1,4 +1,4 @@
-"""A search whose client has left ends, and gives its thread back."""
+"""A search ends, and frees its thread, after its client has disconnected."""
 
 import contextlib
 import random
@@ -17,19 +17,19 @@ LEFT = "ended because the client left"
 
 @pytest.fixture
 def database_kind():
-    """One is enough: searches ask the snapshot."""
+    """Return SQLite only: searches use the snapshot."""
     return "sqlite"
 
 
 @pytest.fixture
 def options():
-    """Nothing but a client that leaves ends a search."""
+    """Return options without limits, so that only the client's disconnection ends a search."""
     return {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
 
 
 @pytest.fixture
 def service(database_url, options):
-    """One worker."""
+    """Yield a service with one worker."""
     with running(
         database_url, workers=1, threads=THREADS, arguments=["--debug"], **options
     ) as service:
@@ -37,7 +37,7 @@ def service(database_url, options):
 
 
 def build(service):
-    """A tree of devices that have two classes each."""
+    """Create a tree of devices with two classes each."""
     root = service.post("/resource_providers", {"name": "root"}).body["uuid"]
     for number in range(DEVICES):
         device = {"name": f"device {number}", "parent_provider_uuid": root}
@@ -50,7 +50,7 @@ def build(service):
 
 
 def exploding():
-    """Amounts of two classes, of which no bound shows whether they fit: nobody lives to see it."""
+    """Return amounts of two classes for which a search would take practically for ever."""
     source = random.Random(3)
     groups = []
     for number in range(GROUPS):
@@ -63,7 +63,7 @@ def count_logged(service, text):
     return service.log.read_text(errors="replace").count(text)
 
 
-def test_searches_whose_clients_have_left_do_not_hold_a_worker(service):
+def test_searches_of_disconnected_clients_do_not_block_a_worker(service):
     build(service)
     with contextlib.ExitStack() as stack:
         for _ in range(THREADS):
@@ -78,7 +78,7 @@ def test_searches_whose_clients_have_left_do_not_hold_a_worker(service):
 
 @pytest.fixture
 def on_tcp(database_url, options):
-    """A service on a port; a client that left looks there like one that has ended its sending."""
+    """Yield a service on a TCP port, where a disconnected client looks like a half-closed one."""
     with running(
         database_url,
         workers=1,
@@ -93,7 +93,7 @@ def on_tcp(database_url, options):
 
 @contextlib.contextmanager
 def searching(service, version):
-    """A client whose search has begun."""
+    """Yield a client whose search is running."""
     with contextlib.closing(service.connect()) as connection:
         connection.connect()
         headers = "".join(f"{name}: {value}\r\n" for name, value in service.headers().items())
@@ -104,18 +104,18 @@ def searching(service, version):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_search_ends_when_its_client_has_left_over_tcp(on_tcp, version):
+def test_a_search_ends_when_its_client_has_disconnected_over_tcp(on_tcp, version):
     with searching(on_tcp, version):
         pass
     eventually(lambda: count_logged(on_tcp, LEFT) == 1, on_tcp.said)
 
 
 @pytest.mark.parametrize("options", [{"BERTH__SEARCH_TIME_LIMIT": "4"}])
-def test_who_has_ended_its_sending_still_gets_the_answer_of_a_long_search(on_tcp):
+def test_a_client_that_closed_its_sending_half_gets_the_response_of_a_long_search(on_tcp):
     with searching(on_tcp, "1.1") as client:
         client.shutdown(socket.SHUT_WR)
         answered = b"".join(iter(lambda: client.recv(65_536), b""))
-    # the first answer asks whether the client is still there
+    # the interim response probes whether the client is connected
     first, last = answered.split(b"\r\n\r\n", 1)
     assert first == b"HTTP/1.1 100 Continue"
     assert last.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")), last

@@ -1,4 +1,4 @@
-"""Writes lock rows in one order, so that they wait for each other and never in a circle."""
+"""All writes lock rows in the same order, so that they may wait but never deadlock."""
 
 import concurrent.futures
 import contextlib
@@ -17,20 +17,20 @@ from tests.faults.running import Client, running
 from tests.functional.placement.cloud import NEW, expect, holding, numbered, stock
 from tests.functional.placement.service import Service
 
-#: how often each writer of the mixed load does what it does
+#: number of operations of each writer of the mixed load
 TIMES = 25
 ROW_LOCKERS = [kind for kind in CHOSEN if kind != "sqlite"]
 
 
 @pytest.fixture(scope="session", params=ROW_LOCKERS)
 def database_kind(request):
-    """Databases that lock rows; SQLite has a single lock."""
+    """Return the kind, for databases that lock rows; SQLite has a single lock."""
     return request.param
 
 
-def test_writes_of_all_kinds_to_the_same_trees_meet_in_no_deadlock(database_kind):
+def test_concurrent_writes_of_all_kinds_to_the_same_trees_do_not_deadlock(database_kind):
     steps = [*mixed.CLAIMS, *mixed.TREES, *mixed.REST]
-    # a server that counts nobody else's deadlocks
+    # a separate server, because the count of deadlocks is for the whole server
     with mortal(database_kind) as server:
         with running(server.url) as service, concurrent.futures.ThreadPoolExecutor() as pool:
             mixed.make(service)
@@ -47,7 +47,7 @@ def test_writes_of_all_kinds_to_the_same_trees_meet_in_no_deadlock(database_kind
 
 @pytest.fixture
 def service(database_url):
-    """The providers of the mixed load: LEAF, the oldest, is below MIDDLE, and that below ROOT."""
+    """Return a service with LEAF, the oldest provider, below MIDDLE, below ROOT."""
     service = Service(database_url)
     for uuid in (LEAF, MIDDLE, ROOT, OTHER_ROOT):
         expect(service.post("/resource_providers", {"name": uuid, "uuid": uuid}), 200)
@@ -69,12 +69,12 @@ def create(service, parent):
 
 
 def claim(service):
-    # the uuids' order is not the rows'
+    # the order of uuids isn't the order of ids
     wanted = {uuid: {"VCPU": 1} for uuid in (ROOT, LEAF, MIDDLE)}
     return service.put(f"/allocations/{NEW}", holding(wanted))
 
 
-#: by name: the write, and what it locks, by ascending id
+#: by name: the write, and the providers that it locks, by ascending id
 WRITES = {
     "a move within the tree": (lambda service: put(service, LEAF, ROOT), [LEAF, ROOT]),
     "a move to another tree": (
@@ -89,7 +89,7 @@ LOCK = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
 
 
 def is_locked(url, uuid):
-    """Whether some transaction holds this provider's row."""
+    """Return whether a transaction has locked this provider's row."""
     with connected(url) as connection:
         try:
             connection.execute(sa.text(f"{LOCK} NOWAIT"), {"uuid": uuid})
@@ -100,7 +100,7 @@ def is_locked(url, uuid):
 
 @contextlib.contextmanager
 def held(url, uuid):
-    """While this lasts, another program holds the provider's row."""
+    """Lock the provider's row from another program in this block."""
     with connected(url) as connection, connection.begin():
         connection.execute(sa.text(LOCK), {"uuid": uuid})
         yield
@@ -111,7 +111,7 @@ def held(url, uuid):
     [(write, rows, at) for write, rows in WRITES.values() for at in range(len(rows))],
     ids=[f"{name} {at}" for name, (_, rows) in WRITES.items() for at in range(len(rows))],
 )
-def test_a_write_that_waits_for_a_provider_holds_just_those_before_it(
+def test_a_write_that_waits_for_a_provider_has_locked_those_before_it_only(
     service, database_url, write, rows, awaited
 ):
     with concurrent.futures.ThreadPoolExecutor() as beside:
@@ -123,12 +123,12 @@ def test_a_write_that_waits_for_a_provider_holds_just_those_before_it(
         assert answer.result().status_code in (200, 204)
 
 
-def test_a_child_written_with_the_parent_it_has_needs_no_lock_but_its_own(service, database_url):
+def test_a_child_written_with_its_current_parent_locks_itself_only(service, database_url):
     with held(database_url, ROOT):
         expect(put(service, MIDDLE, ROOT), 200)
 
 
-def test_a_move_within_a_tree_needs_no_lock_of_what_is_below(service, database_url):
+def test_a_move_within_a_tree_does_not_lock_descendants(service, database_url):
     expect(create(service, ROOT), 200)
     with held(database_url, LEAF):
         expect(put(service, MIDDLE, numbered("b", 1)), 200)

@@ -1,4 +1,4 @@
-"""All connections to the database in use."""
+"""All connections to the database are in use."""
 
 import concurrent.futures
 
@@ -11,13 +11,13 @@ from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually, running
 from tests.functional.placement.cloud import ROOT, holding, numbered, stock
 
-#: connections of the one worker, which has more threads
+#: number of connections of the only worker, which has more threads
 CONNECTIONS = 2
 
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
 def database_kind(request):
-    """Where a write that waits holds a connection; SQLite's wait for their turn without one."""
+    """Return the kind, where a waiting write uses a connection; on SQLite it waits without one."""
     return request.param
 
 
@@ -35,7 +35,7 @@ def service(database_url):
         yield service
 
 
-def test_without_a_free_connection_requests_are_503_and_those_that_have_one_succeed(
+def test_requests_without_a_free_connection_get_503_and_those_with_one_succeed(
     service, database_url
 ):
     def claim(number):

@@ -1,6 +1,6 @@
 """PgBouncer in transaction mode between the service and PostgreSQL.
 
-Each transaction may get another session, and no session is anybody's own.
+Each transaction may get another session, and all clients share all sessions.
 """
 
 import concurrent.futures
@@ -16,7 +16,7 @@ from tests.functional.placement.cloud import numbered
 
 CLAIMS = 120
 CLIENTS = 12
-#: how often each writer of the mixed load does what it does; more than psycopg waits to prepare
+#: number of operations of each writer; more than psycopg executes before it prepares a statement
 TIMES = 10
 SHOWN = (
     "/resource_providers?in_tree={0}",
@@ -36,7 +36,7 @@ SHOWN = (
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "postgresql"])
 def database_kind(request):
-    """PgBouncer knows no other."""
+    """Return PostgreSQL only: PgBouncer is for PostgreSQL."""
     return request.param
 
 
@@ -80,7 +80,7 @@ def test_reads_and_writes_of_all_kinds_are_answered(service):
 SETTINGS = "SELECT current_setting('lock_timeout'), current_setting('transaction_isolation')"
 
 
-def test_no_setting_of_a_transaction_stays_with_a_session(new_database):
+def test_no_setting_of_a_transaction_remains_in_a_session(new_database):
     with pooled(new_database(empty=True)) as url:
         with running(url) as service:
             for number in range(2 * SHARED):

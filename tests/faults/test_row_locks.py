@@ -1,7 +1,7 @@
-"""Rows that other transactions hold locked, and deadlocks with them (architecture.rst D3).
+"""Rows that other programs have locked, and deadlocks with them (architecture.rst D3).
 
-Other programs' transactions, since ours take their locks in one order. Not on SQLite, which has a
-single lock (`test_sqlite.py`).
+Berth's own transactions lock rows in one order, so that they don't deadlock. Not on SQLite, which
+has a single lock (`test_sqlite.py`).
 """
 
 import concurrent.futures
@@ -25,19 +25,19 @@ from tests.functional.placement.cloud import (
 
 SECOND = numbered("b", 1)
 TOTAL = 4
-#: of rows, so that MariaDB ends the transaction of the service and not this one
+#: number of rows that the other transaction writes, so that MariaDB rolls back the service's
 MUCH = 300
 
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
 def database_kind(request):
-    """Databases that lock rows."""
+    """Return the kind, for databases that lock rows."""
     return request.param
 
 
 @pytest.fixture
 def options(request, database_kind):
-    """Of the service: what a test asks for, which then doesn't wait long for locks."""
+    """Return options: those of the test, or a short timeout for locks."""
     if not hasattr(request, "param"):
         return {}
     impatient = {"PLACEMENT_DATABASE__CONNECTION_PARAMETERS": IMPATIENT[database_kind]}
@@ -54,14 +54,14 @@ def service(database_url, database_kind, options):
             assert service.post("/resource_providers", body).status == 200
             path = f"/resource_providers/{uuid}/inventories"
             assert service.put(path, stock(0, VCPU=TOTAL)).status == 200
-        # project, user and type are there
+        # so that project, user and type exist
         held = holding({ROOT: {"VCPU": 1}})
         assert service.put(f"/allocations/{OTHER_HOLDER}", held).status == 204
         yield service
 
 
 def patient_about_deadlocks(url):
-    """Look for one when another transaction has had time to complete it."""
+    """Make the database search for deadlocks only after the other transaction has completed one."""
     with connected(url) as connection:
         name = connection.execute(sa.text("SELECT current_database()")).scalar()
         connection.execute(sa.text(f"ALTER DATABASE {name} SET deadlock_timeout = '1s'"))
@@ -70,14 +70,14 @@ def patient_about_deadlocks(url):
 
 @pytest.fixture
 def beside():
-    """Runs something at the same time; gives its future."""
+    """Return a function that runs another one in a thread; it returns a future."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         yield pool.submit
 
 
 @contextlib.contextmanager
 def transaction(url):
-    """Another program's; it never gives way."""
+    """Yield a transaction of another program, which doesn't time out."""
     with connected(url) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.execute(sa.text("SET LOCAL deadlock_timeout = '1h'"))
@@ -105,14 +105,15 @@ def test_a_write_waits_for_another_program_that_holds_its_provider(service, data
     assert answer.result().status == 204
 
 
-def test_a_deadlock_is_not_noticed(service, database_url, beside):
+def test_a_client_does_not_notice_a_deadlock(service, database_url, beside):
     with transaction(database_url) as other:
         names = [{"name": f"CUSTOM_{n}"} for n in range(MUCH)]
         other.execute(sa.text("INSERT INTO traits (name) VALUES (:name)"), names)
         lock(other, SECOND)
         answer = beside(claim, service, ROOT, SECOND)
         wait_until_somebody_waits(database_url)
-        # the service has this one; were it not to give way, this would fail
+        # the service has locked this row; without a rollback of the service this statement would
+        # fail
         lock(other, ROOT)
     assert answer.result().status == 204
     held = "SELECT count(*) FROM allocations WHERE consumer_id = :consumer"
@@ -127,7 +128,7 @@ TWO_TRIES = {"PLACEMENT__ALLOCATION_CONFLICT_RETRY_COUNT": "2"}
 
 
 @pytest.mark.parametrize("options", [TWO_TRIES], indirect=True, ids=["two tries"])
-def test_a_lock_that_stays_is_a_conflict_after_the_tries_configured(
+def test_a_lock_that_stays_is_a_conflict_after_the_configured_tries(
     service, database_url, database_kind
 ):
     with transaction(database_url) as other:
@@ -138,10 +139,10 @@ def test_a_lock_that_stays_is_a_conflict_after_the_tries_configured(
     assert service.log.read_text().count("Runs again after lock_timeout") == 1
 
 
-def test_a_consumer_that_appears_meanwhile_is_a_conflict_and_no_lack_of_room(
+def test_a_consumer_created_concurrently_is_a_conflict_and_no_lack_of_capacity(
     service, database_url, beside
 ):
-    """A claim that had room before the other write, and whose generation is outdated after it."""
+    """Allocate what fitted before the other write; the generation is outdated after it."""
     with transaction(database_url) as other:
         lock(other, ROOT)
         wanted = holding({ROOT: {"VCPU": TOTAL - 1}})
@@ -151,7 +152,7 @@ def test_a_consumer_that_appears_meanwhile_is_a_conflict_and_no_lack_of_room(
     assert (answer.result().status, answer.result().code) == (409, "placement.concurrent_update")
 
 
-def test_a_reshape_for_a_consumer_that_appears_meanwhile_is_a_conflict_too(
+def test_a_reshape_for_a_consumer_created_concurrently_is_a_conflict_too(
     service, database_url, beside
 ):
     with transaction(database_url) as other:
@@ -162,7 +163,7 @@ def test_a_reshape_for_a_consumer_that_appears_meanwhile_is_a_conflict_too(
     assert (answer.result().status, answer.result().code) == (409, "placement.concurrent_update")
 
 
-#: it leaves ROOT, which the other write doesn't touch otherwise, as it is
+#: a reshape that doesn't change ROOT, which the other write doesn't use
 RESHAPE = {
     "inventories": {SECOND: stock(1, VCPU=TOTAL)},
     "allocations": {NEW: holding({ROOT: {"VCPU": TOTAL - 1}})},
@@ -170,7 +171,7 @@ RESHAPE = {
 
 
 def write_both(connection):
-    """As one write would that creates NEW with one VCPU and gives OTHER_HOLDER what is left."""
+    """Create NEW with one VCPU and give OTHER_HOLDER the rest, as one write would."""
     values = {"new": NEW, "like": OTHER_HOLDER, "rest": TOTAL - 1}
     for statement in (
         "INSERT INTO consumers (uuid, project_id, user_id, consumer_type_id, generation) "

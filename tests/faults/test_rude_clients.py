@@ -1,4 +1,4 @@
-"""Clients that send slowly or without end don't keep others waiting, nor fill the memory."""
+"""Clients that send slowly or without end neither block others nor fill the memory."""
 
 import concurrent.futures
 import contextlib
@@ -12,14 +12,14 @@ import pytest
 from tests.faults.running import NO_ANSWER, running
 
 THREADS = 2
-#: seconds that a client may take for a request
+#: seconds in which a client must send a request
 PATIENT = 2
 LONGEST_BODY = 10_000
 
 
 @pytest.fixture
 def database_kind():
-    """One is enough: it isn't asked before a request is there."""
+    """Return SQLite only: the database isn't used before a request is complete."""
     return "sqlite"
 
 
@@ -35,7 +35,7 @@ def service(database_url):
 
 @pytest.fixture
 def small_spool(database_url):
-    """A service that holds one MiB for its clients, and takes bodies nearly as long."""
+    """Yield a service that buffers one MiB for its clients, and accepts bodies nearly as long."""
     options = {"BERTH__MAX_BODY_SIZE": "900000"}
     arguments = ["--spool-size=1"]
     with running(
@@ -58,7 +58,7 @@ OPENINGS = {
 
 @contextlib.contextmanager
 def dripping(service, opening, count):
-    """Clients that have begun a request and send a byte of it now and then, as long as they can."""
+    """Start clients that have begun a request and go on sending a byte now and then."""
     stop = threading.Event()
 
     def drip(sock):
@@ -83,17 +83,17 @@ def dripping(service, opening, count):
 
 
 @pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
-def test_slow_clients_are_cut_off_and_others_get_their_turn(service, opening):
+def test_slow_clients_are_disconnected_and_others_are_served(service, opening):
     with dripping(service, opening, 2 * THREADS) as slow:
         assert service.get("/resource_providers").status == 200
-        # each meets a closed connection by and by
+        # each client finds its connection closed after a while
         for thread in slow:
             thread.join(service.patience)
         assert not any(thread.is_alive() for thread in slow)
 
 
-def test_all_bodies_that_are_begun_together_are_bounded(small_spool):
-    """Who is waited for longest has to go; who comes last is served."""
+def test_the_size_of_all_incomplete_bodies_together_is_limited(small_spool):
+    """The service closes the connection that it has waited for longest, and serves the latest."""
     opening = head("Content-Type: application/json", "Content-Length: 900000", "", "")
     with contextlib.ExitStack() as stack:
         begun = []
@@ -115,7 +115,7 @@ def is_closed(client):
     return True
 
 
-def test_a_client_that_does_not_read_its_answer_is_cut_off(service):
+def test_a_client_that_does_not_read_its_response_is_disconnected(service):
     for number in range(600):
         body = {"name": f"{number:0200}"}
         assert service.post("/resource_providers", body).status == 200
@@ -126,7 +126,7 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(service):
         assert service.get("/").status == 200
 
 
-def test_a_request_that_takes_long_to_answer_is_answered_still(service, database_url):
+def test_a_request_that_takes_long_is_answered(service, database_url):
     """The service waits longer for the database than for any client."""
     file = database_url.removeprefix("sqlite:///")
     with (
@@ -141,7 +141,7 @@ def test_a_request_that_takes_long_to_answer_is_answered_still(service, database
         assert answer.result().status == 201
 
 
-def test_a_body_that_is_too_long_by_its_own_account_is_not_read(service):
+def test_a_body_whose_content_length_is_too_long_is_not_read(service):
     with contextlib.closing(service.connect()) as connection:
         connection.putrequest("POST", "/resource_providers")
         for name, value in service.headers().items():
@@ -167,13 +167,13 @@ def test_a_body_without_end_is_not_read_to_its_end(service):
         headers = service.headers() | {"content-type": "application/json"}
         with contextlib.suppress(*NO_ANSWER):
             connection.request("POST", "/resource_providers", endless(), headers)
-    # beyond it are the buffers between the two
+    # the rest is in the buffers between the two
     assert sent[0] < LONGEST_BODY + 2_000_000
     assert service.get("/resource_providers").status == 200
 
 
 def in_parts(body):
-    """Sent in chunks, so that nobody is told how long it is."""
+    """Return chunks, so that the length isn't known in advance."""
     yield body
 
 

@@ -1,7 +1,7 @@
-"""Which writes go along with each other, which wait, and what those that waited find then.
+"""Which concurrent writes proceed together, which wait, and what waiting writes find afterwards.
 
-The first of two writes has done all but its last statement, and so holds all that it locks, when
-the second one begins (architecture.rst D3).
+When the second write begins, the first one has executed all but its last statement, and so holds
+all its locks (architecture.rst D3).
 """
 
 import concurrent.futures
@@ -19,20 +19,20 @@ from tests.functional.placement.service import Service
 
 CHILD, OTHER_CHILD = numbered("b", 1), numbered("b", 2)
 OTHER_CONSUMER = numbered("c", 2)
-#: the generation of each provider, after its inventory was stored
+#: the generation of each provider after its inventory was stored
 GENERATION = 1
 TOTAL = 9
 
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
 def database_kind(request):
-    """Databases with several writers."""
+    """Return the kind, for databases with concurrent writers."""
     return request.param
 
 
 @pytest.fixture
 def service(database_url):
-    """LEAF, the oldest, is below MIDDLE, and that below ROOT; all have inventory."""
+    """Return a service with LEAF, the oldest provider, below MIDDLE, below ROOT."""
     service = Service(database_url)
     for uuid in (LEAF, MIDDLE, ROOT, OTHER_ROOT):
         expect(service.post("/resource_providers", {"name": uuid, "uuid": uuid}), 200)
@@ -44,7 +44,7 @@ def service(database_url):
 
 @pytest.fixture
 def other(service, database_url):
-    """Another worker's."""
+    """Return another worker's service."""
     return Service(database_url, placement_database__sync_on_startup=False)
 
 
@@ -79,7 +79,7 @@ def reshape(uuid, **totals):
 
 @contextlib.contextmanager
 def at_the_end(service, act):
-    """Act once, before the last statement of the service's next write."""
+    """Call `act` once, before the last statement of the service's next write."""
     engine, acted = service.database.engine, []
 
     def run(connection, cursor, statement, parameters, context, executemany):
@@ -96,7 +96,7 @@ def at_the_end(service, act):
 
 
 def in_turn(url, service, other, first, second):
-    """The answers of a write, and of one that waits for it; fails if that doesn't wait."""
+    """Return the responses of a write and of one that waits for it; fail if that doesn't wait."""
     with concurrent.futures.ThreadPoolExecutor() as beside:
         begun = []
 
@@ -112,7 +112,7 @@ def in_turn(url, service, other, first, second):
 
 
 def at_once(url, service, other, first, second):
-    """The answers of a write, and of one that ends while the first one holds its locks."""
+    """Return the responses of a write, and of one that ends while the first holds its locks."""
     answers = []
     with at_the_end(service, lambda: answers.append(second(other))):
         answers.insert(0, first(service))
@@ -137,7 +137,7 @@ ALONG_ON_POSTGRESQL = {
 
 
 @pytest.mark.parametrize(("first", "second", "wanted"), ALONG.values(), ids=ALONG)
-def test_writes_that_change_nothing_of_each_other_go_along(
+def test_independent_writes_do_not_wait_for_each_other(
     service, other, database_url, first, second, wanted
 ):
     assert at_once(database_url, service, other, first, second) == wanted
@@ -146,7 +146,7 @@ def test_writes_that_change_nothing_of_each_other_go_along(
 @pytest.mark.parametrize(
     ("first", "second", "wanted"), ALONG_ON_POSTGRESQL.values(), ids=ALONG_ON_POSTGRESQL
 )
-def test_a_new_child_goes_along_with_what_its_parent_has_where_locks_can_tell(
+def test_a_new_child_does_not_wait_for_writes_to_its_parent_where_locks_allow(
     service, other, database_url, database_kind, first, second, wanted
 ):
     run = at_once if database_kind == "postgresql" else in_turn
@@ -155,7 +155,7 @@ def test_a_new_child_goes_along_with_what_its_parent_has_where_locks_can_tell(
     assert (shown["parent_provider_uuid"], shown["root_provider_uuid"]) == (MIDDLE, ROOT)
 
 
-#: the first write, the one that waits for it, and their answers
+#: the first write, the one that waits for it, and their responses
 WAITING = {
     "a child, its parent's end": (create(LEAF), delete(LEAF), [200, 409]),
     "an end, a child of what is gone": (delete(LEAF), create(LEAF), [204, 400]),
@@ -178,7 +178,7 @@ WAITING = {
 
 
 @pytest.mark.parametrize(("first", "second", "wanted"), WAITING.values(), ids=WAITING)
-def test_a_write_that_another_one_bears_on_waits_and_finds_what_that_one_left(
+def test_a_write_that_depends_on_another_one_waits_and_sees_its_result(
     service, other, database_url, first, second, wanted
 ):
     assert in_turn(database_url, service, other, first, second) == wanted
@@ -191,7 +191,7 @@ CROSSING = {
 
 
 @pytest.mark.parametrize(("first", "second"), CROSSING.values(), ids=CROSSING)
-def test_a_child_created_while_its_tree_moves_is_in_the_tree_of_its_parent(
+def test_a_child_created_during_a_move_is_in_the_tree_of_its_parent(
     service, other, database_url, first, second
 ):
     assert in_turn(database_url, service, other, first, second) == [200, 200]

@@ -1,4 +1,4 @@
-"""A server that accepts connections and never answers, and one that falls silent amid its work."""
+"""A server that accepts connections without answering, and one that becomes silent while in use."""
 
 import concurrent.futures
 import contextlib
@@ -12,7 +12,7 @@ from tests.databases.silence import between
 from tests.functional.placement.cloud import NEW, ROOT, fill, holding
 from tests.functional.placement.service import Service
 
-#: seconds: of the options, instead of the usual ones, and of a test that would wait for ever
+#: seconds: short limits in the URL, and a timeout for the test
 LIMITS = "connect_timeout=2&read_timeout=1"
 PATIENCE = 3
 HANGS = 60
@@ -20,7 +20,7 @@ HANGS = 60
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind != "sqlite"])
 def database_kind(request):
-    """Databases that are servers."""
+    """Return the kind, for databases that are servers."""
     return request.param
 
 
@@ -70,7 +70,7 @@ def test_a_silent_server_is_unavailable_and_used_when_it_answers_again(
     assert answer(service, request_of).status_code in (200, 204)
 
 
-def test_connections_that_fell_silent_are_not_handed_out_again(service, listener):
+def test_silent_connections_are_not_reused(service, listener):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         opened = [service.database.engine.connect() for _ in range(4)]
         for each in opened:
@@ -84,7 +84,7 @@ def test_connections_that_fell_silent_are_not_handed_out_again(service, listener
     assert sum(service.database.retries.values()) == before
 
 
-def test_a_commit_without_an_answer_is_told_as_what_it_is(service, listener):
+def test_a_commit_without_an_answer_is_reported_as_an_unknown_outcome(service, listener):
     with contextlib.ExitStack() as silence:
 
         def fall_silent(connection):

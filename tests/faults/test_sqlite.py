@@ -1,4 +1,4 @@
-"""SQLite's own faults: its single lock held by another program, and a disk that is full."""
+"""Faults of SQLite: another program holds its single lock, or the disk is full."""
 
 import concurrent.futures
 import contextlib
@@ -12,9 +12,9 @@ import pytest
 from tests.faults.running import running
 from tests.functional.placement.cloud import NEW, ROOT, holding, stock
 
-#: bytes that may still be written when the disk is said to be full
+#: bytes that can still be written when the disk counts as full
 LEFT = 40_000
-#: seconds the lock is held: longer than a write takes, not than anybody would wait
+#: seconds for which the lock is held: longer than a write takes, shorter than a timeout
 HELD = 0.5
 
 
@@ -53,7 +53,7 @@ def test_a_write_waits_for_another_program_and_readers_do_not(service, file):
 
 @contextlib.contextmanager
 def full(service, file):
-    """No file of the workers can grow by more than what is LEFT."""
+    """Limit the growth of the workers' files to LEFT bytes."""
     files = [file, Path(f"{file}-wal")]
     size = max(file.stat().st_size for file in files if file.exists())
     pids = service.workers()
@@ -68,7 +68,7 @@ def full(service, file):
 
 
 def fill_up(service):
-    """Create providers until one is refused; that answer, and how many were created."""
+    """Create providers until a request fails; return its response, and the number of providers."""
     for number in range(1000):
         answer = service.post("/resource_providers", {"name": f"{number:0200}"})
         if answer.status != 200:
@@ -76,7 +76,7 @@ def fill_up(service):
     raise AssertionError("1000 providers found room")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_half_stored(service, file):
+def test_a_full_disk_is_reported_and_leaves_no_partial_write(service, file):
     workers = service.workers()
     with full(service, file):
         answer, created = fill_up(service)

@@ -1,7 +1,7 @@
-"""Writers that know what the database must hold after each of their requests.
+"""Writers that know what the database must have after each of their requests.
 
-Each has two consumers and two providers of its own, and all claim from one provider they share.
-What a consumer holds tells its generation, so half of a write shows.
+Each writer has two consumers and two providers of its own, and all writers allocate from one shared
+provider. A consumer's generation follows from its allocations, so a partial write is detected.
 """
 
 import copy
@@ -13,10 +13,10 @@ from typing import Any
 from tests.faults.running import NO_ANSWER, Client
 
 SHARED = "50000000-0000-4000-8000-000000000000"
-#: less than the writers ask for at times
+#: at times less than the writers request together
 SHARED_TOTAL = 30
 OWN_TOTAL = 100
-#: a consumer gives back what it holds when it holds so much of each
+#: a consumer with this amount of each class releases it
 MOST = 6
 
 Holding = dict[str, dict[str, int]]
@@ -28,13 +28,13 @@ def numbered(letter: str, writer: int, number: int) -> str:
 
 @dataclasses.dataclass
 class Part:
-    """The rows that are one writer's.
+    """The rows of one writer.
 
-    :param generations: of its consumers, which are there only while they hold something
-    :param held: what they hold
-    :param stocks: what its providers offer: `{provider: {class: total}}`
+    :param generations: of its consumers, which exist only while they have allocations
+    :param held: allocations of its consumers
+    :param stocks: inventories of its providers: `{provider: {class: total}}`
     :param provider_generations: of its providers
-    :param shared_steps: how far it has moved the generation of the shared provider
+    :param shared_steps: how often it has incremented the shared provider's generation
     """
 
     generations: dict[str, int]
@@ -45,15 +45,15 @@ class Part:
 
 
 Request = tuple[str, str, Any]
-#: what to ask and what is there afterwards if it is granted
+#: a request, and the writer's rows after its success
 Plan = tuple[Request, Part]
 
 
 class Writer:
     """Sends random writes, one after the other.
 
-    `part` is what its rows must be. When a request wasn't answered, `maybe` is what they are if it
-    was granted.
+    `part` has the expected rows. After an unanswered request, `maybe` has the rows in case that it
+    succeeded.
     """
 
     def __init__(self, number: int, source: random.Random) -> None:
@@ -67,7 +67,7 @@ class Writer:
         self._source = source
 
     def make(self, client: Client) -> None:
-        """Create its providers, the first of which offers VGPUs."""
+        """Create the writer's providers; the first one offers VGPUs."""
         for number, uuid in enumerate(self.providers):
             body = {"name": f"own {self.number} {number}", "uuid": uuid}
             assert client.post("/resource_providers", body).status == 200
@@ -76,7 +76,7 @@ class Writer:
         self.part = after
 
     def run(self, client: Client, stopped: Callable[[], bool]) -> None:
-        """Write until stopped, or until a request isn't answered."""
+        """Write until stopped, or until a request gets no response."""
         while not stopped():
             (method, path, body), after = self._plan()
             try:
@@ -88,17 +88,17 @@ class Writer:
                 self.part = after
                 self.granted += 1
             elif answer.status == 503:
-                # not done, or broken off at its very end
+                # the write failed, or its commit's result is unknown
                 self.maybe = after
                 return
             elif answer.code != "placement.undefined_code" or answer.status != 409:
-                # no room is a refusal; the writer has caused no other
+                # only a lack of capacity may be the reason; the writer causes no other error
                 self.wrong.append(f"{method} {path} {body}: {answer}")
 
     def settle(self, found: Part) -> bool:
-        """Take what is found for what is there; it must be one of what may be.
+        """Accept the rows that were found; they must be one of the possible states.
 
-        Answers whether a request that wasn't answered was granted.
+        Returns whether an unanswered request succeeded.
         """
         assert found in (self.part, self.maybe or self.part), (found, self.part, self.maybe)
         done = self.maybe is not None and found == self.maybe
@@ -123,7 +123,7 @@ class Writer:
 
     @property
     def _home(self) -> str:
-        """The provider that offers VGPUs."""
+        """Return the provider that offers VGPUs."""
         return next(p for p in self.providers if "VGPU" in self.part.stocks[p])
 
     @property
@@ -140,7 +140,7 @@ class Writer:
         }
 
     def _claim(self, consumers: list[str]) -> Plan:
-        """Have consumers hold one more than before, of two providers."""
+        """Return a write that adds one to the consumers' allocations from two providers."""
         after, wishes = copy.deepcopy(self.part), {}
         for consumer in consumers:
             generation = self.part.generations.get(consumer, 0) + 1
@@ -154,13 +154,13 @@ class Writer:
         return ("PUT", f"/allocations/{consumers[0]}", wishes[consumers[0]]), after
 
     def _release(self, consumer: str) -> Plan:
-        """DELETE, which moves no provider's generation."""
+        """Return a DELETE, which changes no provider's generation."""
         after = copy.deepcopy(self.part)
         del after.generations[consumer], after.held[consumer]
         return ("DELETE", f"/allocations/{consumer}", None), after
 
     def _give_up(self, consumer: str) -> Plan:
-        """An empty PUT, which moves them."""
+        """Return an empty PUT, which increments the providers' generations."""
         _, after = self._release(consumer)
         after.shared_steps += 1
         after.provider_generations[self._home] += 1
@@ -180,19 +180,19 @@ class Writer:
         }
 
     def _move(self) -> Plan:
-        """Reshape the VGPUs and who holds them to the other provider."""
+        """Return a reshape that moves the VGPUs and their allocations to the other provider."""
         home, away = self._home, self._away
         after, wishes = copy.deepcopy(self.part), {}
         after.stocks[home], after.stocks[away] = {}, {"VGPU": OWN_TOTAL}
         for consumer, held in self.part.held.items():
             moved = {away if uuid == home else uuid: amounts for uuid, amounts in held.items()}
-            # it still holds as much as its generation says
+            # one more than now, because the amounts don't change
             generation = self.part.generations[consumer] + 1
             moved = {uuid: dict.fromkeys(amounts, generation) for uuid, amounts in moved.items()}
             wishes[consumer] = self._wish(consumer, moved)
             after.generations[consumer], after.held[consumer] = generation, moved
         after.provider_generations[home] += 1
-        # as the three rounds of a reshape move them (rest-api.md 4.4)
+        # the three rounds of a reshape (rest-api.md 4.4)
         after.provider_generations[away] += 3 if wishes else 2
         after.shared_steps += 1 if wishes else 0
         offers = {away: self._offer(away, after.stocks[away]), home: self._offer(home, {})}

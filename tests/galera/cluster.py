@@ -1,4 +1,4 @@
-"""A Galera cluster of three servers on the loopback interface, made for a short life."""
+"""A Galera cluster of three servers on the loopback interface, for short runs."""
 
 import contextlib
 import itertools
@@ -13,19 +13,19 @@ from typing import Any
 
 from tests.databases.servers import MariaDB, ServerFailed
 
-#: where packages put Galera's library
+#: paths of Galera's library in packages
 LIBRARIES = (
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
     "/usr/lib64/galera/libgalera_smm.so",
 )
 SIZE = 3
-#: seconds that a node may take to join, which copies all data
+#: seconds in which a node must join, which copies all data
 PATIENCE = 120
 
 
 class Node(MariaDB):
-    """One server of the cluster; it has free ports of its own."""
+    """One server of the cluster, with its own free ports."""
 
     kind = "galera"
     programs = (*MariaDB.programs, "rsync")
@@ -41,27 +41,27 @@ class Node(MariaDB):
 
     @property
     def address(self) -> str:
-        """Where other nodes reach it."""
+        """The address for other nodes."""
         return f"127.0.0.1:{self._group}"
 
     def join(self, members: str) -> None:
-        """Start as a member of the cluster of those addresses; of a new one if there are none."""
+        """Start as a member of the cluster of those addresses; without any, start a new cluster."""
         self._members = members
         self._process = self.start()
 
     def apply_with(self, threads: int) -> None:
-        """Apply what other nodes commit in so many threads, also when it is started again."""
+        """Apply other nodes' commits with this number of threads, also after a restart."""
         self._appliers = threads
         self.ask(f"SET GLOBAL wsrep_slave_threads = {threads}")
 
     def kill(self) -> None:
-        """End it without a chance to say so."""
+        """Kill the server."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def recover(self) -> None:
-        """Find out where it was killed, as Debian's service does; it then gets only the rest."""
+        """Find the position at which it was killed, as Debian's service does."""
         done = self._run([*self._starting(), "--wsrep-recover"])
         found = re.findall(r"Recovered position: *(\S+)", done.stdout)
         if not found:
@@ -69,7 +69,7 @@ class Node(MariaDB):
         self._position = found[-1]
 
     def wait(self) -> None:
-        """Return when it takes part. Raises ServerFailed."""
+        """Wait until the node is synced. Raises ServerFailed."""
         end = time.monotonic() + PATIENCE
         while self.status("wsrep_local_state_comment") != "Synced":
             assert self._process is not None
@@ -78,20 +78,20 @@ class Node(MariaDB):
             time.sleep(0.1)
 
     def status(self, name: str) -> str | None:
-        """What it says of itself, None if it doesn't answer."""
+        """Return a status variable; None if the server doesn't answer."""
         try:
             return self.ask("SHOW STATUS LIKE %s", name)[0][1]
         except self._driver().Error:
             return None
 
     def ask(self, question: str, *values: Any) -> list[tuple]:
-        """The rows that answer a question, of what was committed anywhere before."""
+        """Return the rows of a query that sees all earlier commits of all nodes."""
         with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(question, values)
             return list(cursor.fetchall())
 
     def close(self) -> None:
-        """End it."""
+        """Stop the server."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 
@@ -103,7 +103,7 @@ class Node(MariaDB):
             "ist.recv_addr": f"127.0.0.1:{self._increments}",
             "gcache.size": "64M",
             "gcache.dir": self.data,
-            # a killed node is given up after seconds, not a quarter of a minute
+            # other nodes give up a killed node after seconds instead of 15
             "evs.keepalive_period": "PT0.3S",
             "evs.inactive_check_period": "PT0.3S",
             "evs.suspect_timeout": "PT2S",
@@ -135,7 +135,7 @@ class Node(MariaDB):
 
 
 class Cluster:
-    """Three nodes, by `nodes`.
+    """A cluster of three `nodes`.
 
     :param folder: an existing folder with a short name
     """
@@ -146,7 +146,7 @@ class Cluster:
         self._numbers = itertools.count(1)
 
     def start(self) -> None:
-        """Make and start all nodes, and wait until they are one cluster. Raises ServerFailed."""
+        """Create and start all nodes, and wait until they form one cluster. Raises ServerFailed."""
         if missing := Node.missing():
             raise ServerFailed(missing)
         library()
@@ -157,21 +157,21 @@ class Cluster:
         first.join("")
         first.wait()
         for node in others:
-            # what is in it comes from the first
+            # its data comes from the first node
             node.make()
             node.join(first.address)
         for node in others:
             node.wait()
 
     def rejoin(self, node: Node) -> None:
-        """Start a node that was killed, and wait until it takes part again."""
+        """Start a node that was killed, and wait until it is synced."""
         node.recover()
         node.join(",".join(other.address for other in self.nodes if other is not node))
         node.wait()
 
     @contextlib.contextmanager
     def database(self) -> Iterator[str]:
-        """The name of a new database."""
+        """Create a database and return its name."""
         name = f"test_{os.getpid()}_{next(self._numbers)}"
         self.nodes[0].ask(f"CREATE DATABASE {name}")
         try:
@@ -181,7 +181,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def appliers(self, threads: int) -> Iterator[None]:
-        """While this lasts, nodes apply in so many threads what the others commit."""
+        """Make all nodes apply others' commits with this number of threads, in this block."""
         for node in self.nodes:
             node.apply_with(threads)
         try:
@@ -191,13 +191,13 @@ class Cluster:
                 node.apply_with(1)
 
     def close(self) -> None:
-        """End all nodes."""
+        """Stop all nodes."""
         for node in self.nodes:
             node.close()
 
 
 def library() -> str:
-    """The path of Galera's library. Raises ServerFailed."""
+    """Return the path of Galera's library. Raises ServerFailed."""
     for path in LIBRARIES:
         if Path(path).is_file():
             return path
@@ -205,7 +205,7 @@ def library() -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody uses just now."""
+    """Return ports that are free now."""
     with contextlib.ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)

@@ -1,7 +1,7 @@
-"""What of this folder is collected, and the cluster its tests share.
+"""Selects the tests of this folder, and starts the cluster that they share.
 
-A cluster of three servers takes its time: it is asked for by setting BERTH_GALERA, as the tox
-environment `galera` does. Then Debian's packages mariadb-server, galera-4 and rsync must be there.
+A cluster of three servers starts slowly. So these tests run only if BERTH_GALERA is set; the tox
+environment `galera` sets it. They need Debian's packages mariadb-server, galera-4 and rsync.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ collect_ignore_glob = [] if os.environ.get("BERTH_GALERA") else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """Three nodes that work."""
-    # short, because sockets' paths must be
+    """Yield a cluster of three synced nodes."""
+    # short, because the length of a socket's path is limited
     with tempfile.TemporaryDirectory(prefix="berth-galera-") as folder:
         cluster = Cluster(Path(folder))
         try:
@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def empty_urls(cluster: Cluster) -> Iterator[list[str]]:
-    """One and the same empty database, by way of each node."""
+    """Return URLs of one empty database, one for each node."""
     with cluster.database() as name:
         yield [node.url(name) for node in cluster.nodes]
 
@@ -47,10 +47,10 @@ def empty_urls(cluster: Cluster) -> Iterator[list[str]]:
 def urls(
     request: pytest.FixtureRequest, cluster: Cluster, empty_urls: list[str]
 ) -> Iterator[list[str]]:
-    """One and the same database with our schema, by way of each node.
+    """Yield URLs of one database with our schema, one for each node.
 
-    Nodes apply what others commit in as many threads as it says; not so the schema, which MariaDB
-    may not survive (databases.rst).
+    Nodes apply commits of others with as many threads as the test's parameter says, but the schema
+    with one: MariaDB may not survive more (databases.rst).
     """
     with contextlib.closing(Database(DatabaseSettings(empty_urls[0]))) as database:
         schema_upgrade.sync(database)
@@ -60,7 +60,7 @@ def urls(
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Processes]:
-    """A process for each node, which has a service of its own."""
+    """Yield a process for each node, with a service."""
     started = Processes()
     yield started
     started.close()

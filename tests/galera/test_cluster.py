@@ -1,4 +1,4 @@
-"""Services on different nodes of a Galera cluster are one service (architecture.rst D3, D4)."""
+"""Services on different nodes of a Galera cluster act as one service (architecture.rst D3, D4)."""
 
 import collections
 import concurrent.futures
@@ -25,13 +25,13 @@ PATH = f"/resource_providers/{ROOT}"
 
 @pytest.fixture
 def root(urls):
-    """A service on the first node with one provider."""
+    """Return a service on the first node, with one provider."""
     service = Service(urls[0])
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     return service
 
 
-def test_services_that_start_at_once_make_one_schema(empty_urls, processes):
+def test_services_that_start_concurrently_create_one_schema(empty_urls, processes):
     answers = processes.run(first_answer, *empty_urls)
     assert answers == [{"resource_providers": []}] * COUNT
 
@@ -40,7 +40,7 @@ def first_answer(service, process):
     return service.get("/resource_providers").json
 
 
-def test_claims_on_all_nodes_get_all_there_is_and_no_more(root, urls, processes):
+def test_claims_on_all_nodes_get_the_whole_capacity_and_no_more(root, urls, processes):
     room = TOTAL - 10
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=room)), 200)
     claim = functools.partial(claims, clients=CLIENTS, each=EACH)
@@ -50,7 +50,7 @@ def test_claims_on_all_nodes_get_all_there_is_and_no_more(root, urls, processes)
 
 
 def paused(node):
-    """While this lasts, a node answers, but what others commit is not applied there."""
+    """Stop applying others' commits on a node in this block; the node still answers."""
     stack = contextlib.ExitStack()
     connection = stack.enter_context(contextlib.closing(node.connect()))
     cursor = stack.enter_context(connection.cursor())
@@ -60,7 +60,7 @@ def paused(node):
 
 
 def waiting(node):
-    """Whether a statement waits there for what others have committed."""
+    """Return whether a statement on the node waits for commits of other nodes."""
     statements = [row[7] or "" for row in node.ask("SHOW FULL PROCESSLIST")]
     return any(text.startswith(("SELECT", "UPDATE", "INSERT")) for text in statements)
 
@@ -75,7 +75,7 @@ def waiting(node):
         (f"{PATH}/inventories", lambda body: body["inventories"]["VCPU"]["total"]),
     ],
 )
-def test_an_answer_waits_for_what_was_committed_on_another_node(root, urls, cluster, path, read):
+def test_a_read_waits_for_commits_of_another_node(root, urls, cluster, path, read):
     expect(root.put(f"{PATH}/inventories", stock(0, VCPU=5)), 200)
     other, node = Service(urls[1]), cluster.nodes[1]
     assert read(other.get(path).json) == 5
@@ -86,7 +86,7 @@ def test_an_answer_waits_for_what_was_committed_on_another_node(root, urls, clus
     assert read(answer.result().json) == 6
 
 
-def test_a_write_waits_for_what_was_committed_on_another_node(root, urls, cluster):
+def test_a_write_waits_for_commits_of_another_node(root, urls, cluster):
     other, node = Service(urls[1]), cluster.nodes[1]
     with concurrent.futures.ThreadPoolExecutor() as pool, paused(node):
         expect(root.put(f"{PATH}/inventories", stock(0, VCPU=5)), 200)
@@ -102,7 +102,7 @@ def wait_until(done):
         time.sleep(0.05)
 
 
-def test_every_node_s_searches_see_each_write_at_once(root, urls):
+def test_searches_on_every_node_see_each_write_at_once(root, urls):
     services = [root, *map(Service, urls[1:])]
     for turn in range(ROUNDS):
         writer = services[turn % len(services)]
@@ -113,7 +113,7 @@ def test_every_node_s_searches_see_each_write_at_once(root, urls):
         assert seen == [turn + 1] * len(services)
 
 
-def test_a_conflict_with_another_node_that_shows_at_the_commit_is_run_again(root, urls):
+def test_a_write_is_repeated_if_its_commit_conflicts_with_another_node(root, urls):
     tries = []
 
     def operation(connection):

@@ -1,4 +1,4 @@
-"""A node of the cluster is killed and comes back while all write (architecture.rst D3)."""
+"""A node of the cluster is killed and restarted under load (architecture.rst D3)."""
 
 import collections
 import concurrent.futures
@@ -13,19 +13,19 @@ from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.galera.cluster import PATIENCE
 
-#: what each service writes before something happens to the cluster
+#: writes of each service before the next event
 SHARE = 15
 LOST = COUNT - 1
 PATH = f"/resource_providers/{ROOT}"
 
 
 def consumers(process):
-    """The consumers that one process claims for."""
+    """Return the consumers that one process writes."""
     return (numbered("c", number * COUNT + process) for number in itertools.count(1))
 
 
 def claim_until(service, process, stop):
-    """Claim for one consumer after the other; what was answered, by consumer."""
+    """Allocate for one consumer after the other; return the responses by consumer."""
     found = {}
     for consumer in consumers(process):
         if stop.exists():
@@ -33,7 +33,7 @@ def claim_until(service, process, stop):
         answer = service.put(f"/allocations/{consumer}", holding({ROOT: {"VCPU": 1}}))
         found[consumer] = answer.status_code
         if answer.status_code >= 500:
-            # as a client would that isn't in a hurry
+            # pause as a client without hurry
             time.sleep(0.1)
     raise AssertionError("unreachable: there are consumers without end")
 
@@ -49,7 +49,7 @@ class Watch:
         self.used()
 
     def used(self):
-        """What is used of the provider, by each service's searches."""
+        """Return the provider's usage as each service's searches show it."""
         return [_used(service) for service in self._services]
 
 
@@ -60,7 +60,7 @@ def _used(service):
 
 @pytest.fixture
 def root(urls):
-    """A service on the first node with one provider."""
+    """Return a service on the first node, with one provider."""
     service = Service(urls[0])
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     expect(service.put(f"{PATH}/inventories", stock(0, VCPU=100_000)), 200)
@@ -68,7 +68,7 @@ def root(urls):
 
 
 def wait_for_more(watch, node, database, processes=range(COUNT)):
-    """Return when each of these processes has written its share from now on."""
+    """Wait until each of these processes has made SHARE further writes."""
 
     def counts():
         rows = node.ask(f"SELECT consumer_id FROM {database}.allocations")
@@ -83,7 +83,9 @@ def wait_for_more(watch, node, database, processes=range(COUNT)):
         time.sleep(0.1)
 
 
-def test_a_node_killed_and_back_under_load_loses_nothing(root, urls, cluster, processes, tmp_path):
+def test_no_write_is_lost_when_a_node_is_killed_and_restarted_under_load(
+    root, urls, cluster, processes, tmp_path
+):
     stop, database = tmp_path / "stop", urls[0].partition("localhost/")[2].partition("?")[0]
     survivor, lost = cluster.nodes[0], cluster.nodes[LOST]
     watch, everywhere = Watch(urls[:LOST]), Watch(urls)
@@ -101,7 +103,7 @@ def test_a_node_killed_and_back_under_load_loses_nothing(root, urls, cluster, pr
 
     for process, found in enumerate(answers):
         refused = {status for status in found.values() if status != 204}
-        # the service of the node that was lost may say so; no other may be disturbed
+        # only the service of the lost node may return 503
         assert refused <= ({503} if process == LOST else set())
     acknowledged = {c for found in answers for c, status in found.items() if status == 204}
     unknown = {c for found in answers for c, status in found.items() if status != 204}

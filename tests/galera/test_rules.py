@@ -1,4 +1,4 @@
-"""Rules that span rows hold across nodes, whose row locks are their own (architecture.rst D3)."""
+"""Rules that span rows hold across nodes, which don't share row locks (architecture.rst D3)."""
 
 import concurrent.futures
 
@@ -12,13 +12,13 @@ ROUNDS = 15
 
 @pytest.fixture
 def services(urls):
-    """A service on each node."""
+    """Return a service on each node."""
     return [Service(url) for url in urls]
 
 
 @pytest.fixture
 def race(services):
-    """Sends two requests at once by way of two nodes; the statuses."""
+    """Return a function that sends concurrent requests to two nodes and returns the statuses."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
 
         def race(*requests):
@@ -73,7 +73,7 @@ def test_a_trait_in_use_is_not_deleted(services, race):
         assert (deleted, used) in [(204, 400), (409, 200)]
 
 
-def test_a_provider_that_somebody_holds_is_not_deleted(services, race):
+def test_a_provider_with_allocations_is_not_deleted(services, race):
     for turn in range(ROUNDS):
         uuid = provider(services[0], turn)
         expect(services[0].put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=1)), 200)

@@ -61,7 +61,7 @@ def test_answers_without_a_body_have_none(served):
     )
 
 
-def test_odd_paths_arrive_as_they_were_sent(served):
+def test_unusual_paths_arrive_unchanged(served):
     statuses = [
         served.request("GET", path).status_code
         for path in ("/traits/a%2Fb", "/traits/%C3%A9", "//traits", "/traits?name=in:é")
