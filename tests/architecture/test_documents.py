@@ -1,5 +1,6 @@
 """The pages of doc/ hold together: links lead somewhere, named files exist, words are used."""
 
+import configparser
 import pathlib
 import re
 from collections.abc import Iterator
@@ -62,6 +63,33 @@ def test_files_that_pages_name_exist() -> None:
         if not (ROOT / name).exists() and name not in tests
     }
     assert astray == set()
+
+
+def _commands(program: str) -> list[list[str]]:
+    """Return the arguments of each command of the contributing page that runs this program."""
+    text = (DOC / "contributing.rst").read_text(encoding="utf-8")
+    found = re.findall(rf"\b{program} ((?:[\w./-]+ ?)+)", text)
+    return [arguments.split() for arguments in found]
+
+
+def test_the_paths_of_pytests_commands_exist_and_k_selects_something() -> None:
+    commands = [words for words in _commands("pytest") if any("/" in word for word in words)]
+    assert len(commands) > 10
+    for words in commands:
+        paths = [ROOT / word for word in words if word.startswith("tests/")]
+        assert [path for path in paths if not path.exists()] == []
+        if "-k" in words:
+            selected = words[words.index("-k") + 1]
+            named = any(selected in path.name for path in paths[0].rglob("*"))
+            assert named or selected in paths[0].read_text(encoding="utf-8")
+
+
+def test_toxs_environments_exist() -> None:
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    named = {words[words.index("-e") + 1] for words in _commands("tox") if "-e" in words}
+    assert named >= {"lint", "quick", "reference", "adoption", "galera"}
+    assert {name for name in named if f"testenv:{name}" not in tox} == set()
 
 
 def test_every_page_is_in_the_index() -> None:
