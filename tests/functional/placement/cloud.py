@@ -1,4 +1,4 @@
-"""A small cloud to try things on, and the bodies of requests about it."""
+"""A small cloud for tests, and bodies of requests about it."""
 
 ROOT = "a0000000-0000-4000-8000-000000000001"
 CHILD = "a0000000-0000-4000-8000-000000000002"
@@ -10,12 +10,12 @@ NEW = "c0000000-0000-4000-8000-0000000000ff"
 
 
 def numbered(letter, number):
-    """A uuid for the number-th thing of a kind."""
+    """Return a uuid for the number-th object of a kind."""
     return f"{letter}0000000-0000-4000-8000-{number:012d}"
 
 
 def holding(allocations, generation=None, project="p", user="u", kind="INSTANCE"):
-    """What a consumer is to hold: `{provider: {class: amount}}`."""
+    """Return the body for a consumer; `allocations` is `{provider: {class: amount}}`."""
     return {
         "allocations": {uuid: {"resources": given} for uuid, given in allocations.items()},
         "project_id": project,
@@ -26,7 +26,7 @@ def holding(allocations, generation=None, project="p", user="u", kind="INSTANCE"
 
 
 def stock(generation, **totals):
-    """Inventories of a provider: `class=total`."""
+    """Return the body for a provider's inventories, given as `class=total`."""
     return {
         "resource_provider_generation": generation,
         "inventories": {name: {"total": total} for name, total in totals.items()},
@@ -34,11 +34,11 @@ def stock(generation, **totals):
 
 
 def fill(service):
-    """Make the cloud.
+    """Create the cloud.
 
-    ROOT (generation 5) has VCPU 8, DISK_GB 100 and CUSTOM_A 4, the trait CUSTOM_T and an
-    aggregate; its CHILD (generation 2) has VGPU 2; EMPTY (generation 0) has nothing. HOLDER holds
-    4 VCPU and 10 DISK_GB of ROOT, OTHER_HOLDER 1 VGPU of CHILD, both at generation 1.
+    ROOT (generation 5) has VCPU 8, DISK_GB 100 and CUSTOM_A 4, the trait CUSTOM_T and an aggregate;
+    its CHILD (generation 2) has VGPU 2; EMPTY (generation 0) has nothing. HOLDER has allocations of
+    4 VCPU and 10 DISK_GB from ROOT, OTHER_HOLDER of 1 VGPU from CHILD, both at generation 1.
     """
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     child = {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT}
@@ -62,6 +62,6 @@ def fill(service):
 
 
 def expect(response, status):
-    """The response, if it has the status."""
+    """Return the response if it has the status; fail otherwise."""
     assert response.status_code == status, response.text
     return response

@@ -9,7 +9,7 @@ from tests.functional.placement.service import Service
 
 @pytest.fixture
 def new_service(new_database):
-    """Makes services, each with an empty database."""
+    """Return a function that makes services, each with an empty database."""
 
     def new(**options):
         return Service(new_database(), **options)
@@ -19,20 +19,20 @@ def new_service(new_database):
 
 @pytest.fixture
 def service(new_service):
-    """A service with an empty database."""
+    """Return a service with an empty database."""
     return new_service()
 
 
 @pytest.fixture
 def filled(service):
-    """A service with the cloud of `cloud.fill`."""
+    """Return a service with the cloud of `cloud.fill`."""
     cloud.fill(service)
     return service
 
 
 @pytest.fixture
 def own_logging():
-    """Commands set logging up for their process, which here goes on."""
+    """Restore logging, which commands set up for their whole process."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -41,7 +41,7 @@ def own_logging():
 
 @pytest.fixture
 def no_sockets(monkeypatch):
-    """Whoever makes a socket, looks up a name or connects fails."""
+    """Fail if the code creates a socket, looks up a name or connects."""
 
     def refuse(*args, **kwargs):
         raise AssertionError("a socket was wanted")

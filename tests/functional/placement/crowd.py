@@ -1,4 +1,4 @@
-"""Many clients at once, and a word for what each is answered."""
+"""Many concurrent clients, and a short form of their responses."""
 
 import collections
 import threading
@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.functional.placement.cloud import ROOT, holding, numbered
 
-#: the outcome of a claim that finds no room
+#: the outcome of a request without enough capacity
 FULL = (409, "placement.undefined_code", "Conflict")
 
 
 def at_once(job: Callable[[int], Iterable[Hashable]], count: int) -> collections.Counter:
-    """Run `job(number)` in threads that begin together; how often each outcome came about."""
+    """Run `job(number)` in threads that start together; return how often each outcome came."""
     outcomes: collections.Counter = collections.Counter()
     ready, lock = threading.Barrier(count), threading.Lock()
 
@@ -31,7 +31,7 @@ def at_once(job: Callable[[int], Iterable[Hashable]], count: int) -> collections
 
 
 def outcome(response: Any) -> Hashable:
-    """An answer's status; that of a refusal with its code and title."""
+    """Return a response's status; for an error, with its code and title."""
     if response.status_code < 400:
         return response.status_code
     error = response.json["errors"][0]
@@ -39,9 +39,9 @@ def outcome(response: Any) -> Hashable:
 
 
 def claims(service: Any, process: int, clients: int, each: int) -> collections.Counter:
-    """Clients claim of ROOT for consumers of their own, in projects that nobody has seen yet.
+    """Allocate from ROOT in many clients, for new consumers in new projects.
 
-    A job for `Processes`, whose number keeps the consumers apart.
+    A job for `Processes`; the process's number separates the consumers.
     """
 
     def client(number: int) -> Iterable[Hashable]:

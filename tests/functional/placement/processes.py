@@ -1,4 +1,4 @@
-"""Several processes at work on one database at once."""
+"""Several processes that use one database concurrently."""
 
 import concurrent.futures
 import multiprocessing
@@ -6,16 +6,16 @@ import multiprocessing
 from tests.functional.placement.service import Service
 
 COUNT = 3
-#: seconds to wait for the others to be ready
+#: seconds to wait until the other processes are ready
 READY = 60
 
 _of_process = {}
 
 
 class Processes:
-    """COUNT processes that run a job at the same time, each with a service of its own.
+    """COUNT processes that run a job concurrently, each with its own service.
 
-    A job is a function of a module: `job(service, number)`, number being 0 … COUNT-1.
+    A job is a function of a module: `job(service, number)`, with number 0 … COUNT-1.
     """
 
     def __init__(self):
@@ -26,7 +26,7 @@ class Processes:
         )
 
     def run(self, job, *urls):
-        """What the jobs answer, by number; with several URLs, the services share them out."""
+        """Return the jobs' results, by number; several URLs are distributed among the services."""
         jobs = [
             self._pool.submit(_run, job, urls[number % len(urls)], number)
             for number in range(COUNT)
@@ -44,12 +44,12 @@ def _start(barrier):
 
 
 def _run(job, url, number):
-    # nobody comes past this before everybody is here, so each process takes one job
+    # a barrier: every process waits here for all others, so each process takes one job
     _of_process["all"].wait(READY)
     try:
         service = Service(url)
     except Exception:
-        # the others shall not wait for us
+        # release the other processes from the barrier
         _of_process["all"].abort()
         raise
     _of_process["all"].wait(READY)

@@ -1,4 +1,4 @@
-"""A placement service on a database of its own, spoken to without a socket."""
+"""A placement service with its own database, called without a socket."""
 
 import contextlib
 
@@ -13,10 +13,10 @@ from placement.storage.engine import DatabaseSettings
 
 
 class Service:
-    """The application with its `database`, of which `url` is the URL.
+    """The application with its `database`, whose URL is `url`.
 
-    `get`, `put`, `post` and `delete` send a request of an administrator that may also reshape and
-    give the response.
+    `get`, `put`, `post` and `delete` send a request as an administrator who may also reshape, and
+    return the response.
     """
 
     def __init__(self, url, **options):
@@ -33,7 +33,7 @@ class Service:
         self.client = Client(self.app)
 
     def unjudged(self):
-        """Itself, but a 500, 503 or 507 no longer fails the test."""
+        """Return the service; a 500, 503 or 507 no longer fails the test."""
         self.client = Client(self.app.application)
         return self
 
@@ -58,7 +58,7 @@ class Service:
         return self.request("DELETE", path, **options)
 
     def tables(self):
-        """Every row of every table, by table."""
+        """Return all rows of all tables, by table."""
         with self._connection() as connection:
             names = sa.inspect(connection).get_table_names()
             quote = connection.dialect.identifier_preparer.quote
@@ -71,7 +71,7 @@ class Service:
             }
 
     def ask(self, question, **values):
-        """The rows that answer a question in SQL; its values are written `:name`."""
+        """Return the rows of a query, whose parameters are written `:name`."""
         with self._connection() as connection:
             return [tuple(row) for row in connection.execute(sa.text(question), values)]
 
@@ -83,7 +83,7 @@ class Service:
             yield connection
 
     def sizes(self):
-        """How many rows each table has."""
+        """Return the number of rows of each table."""
         return {name: len(rows) for name, rows in self.tables().items()}
 
 
@@ -92,7 +92,7 @@ COMMIT = "COMMIT"
 
 @contextlib.contextmanager
 def statements():
-    """Collect the SQL statements that are run meanwhile, and COMMIT for each transaction's end."""
+    """Collect the SQL statements of this block, with COMMIT for the end of each transaction."""
     found = []
 
     def note(connection, cursor, statement, parameters, context, executemany):

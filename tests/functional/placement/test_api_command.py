@@ -1,4 +1,4 @@
-"""placement-api: serving, and refusing to (architecture.rst D8)."""
+"""placement-api: when it serves, and when it refuses to (architecture.rst D8)."""
 
 import contextlib
 import os
@@ -28,14 +28,14 @@ def command(*arguments):
 
 @pytest.fixture
 def environ(tmp_path):
-    """An environment without any configuration."""
+    """Return an environment without any configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     return kept | {"HOME": str(tmp_path), "PYTHONPATH": os.getcwd()}
 
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capsys, own_logging):
-    """Runs the command, which doesn't come to serving; gives its exit code and what it said."""
+    """Return a function that runs the command, which must fail; it returns exit code and output."""
     for name in [name for name in os.environ if name.startswith("OS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -60,7 +60,7 @@ def free_port():
 
 
 class Serving:
-    """A running service: its URL, what it said until it served, and its process."""
+    """A running service: its URL, its output at the start, and its process."""
 
     def __init__(self, process, url, said):
         self.process = process
@@ -71,7 +71,7 @@ class Serving:
         return requests.request(method, self.url + path, headers=HEADERS, timeout=60, **options)
 
     def stop(self):
-        """End it as service managers do; answers the exit code and the rest of what it said."""
+        """Stop it as a service manager does; return the exit code and the rest of the output."""
         self.process.send_signal(signal.SIGTERM)
         rest, _ = self.process.communicate(timeout=60)
         return self.process.returncode, rest
@@ -79,7 +79,7 @@ class Serving:
 
 @pytest.fixture
 def serve(tmp_path, environ):
-    """Starts the command and waits until it listens."""
+    """Return a function that starts the command and waits until it listens."""
     started = []
 
     def start(*arguments, **more):
@@ -114,7 +114,7 @@ def read_until(process, words):
     return said
 
 
-def test_without_configuration_this_machine_is_served_from_the_working_directory(serve, tmp_path):
+def test_without_configuration_it_serves_this_machine_from_the_working_directory(serve, tmp_path):
     service = serve()
 
     lines = [line for line in service.said.splitlines() if "placement-api" in line]
@@ -131,7 +131,7 @@ def test_without_configuration_the_administrator_may_reshape(serve):
     assert answer.status_code == 400
 
 
-def test_a_service_that_is_told_to_stop_leaves_one_file_with_everything(serve, tmp_path):
+def test_a_stopped_service_leaves_one_file_with_all_data(serve, tmp_path):
     service = serve()
     assert service.request("PUT", "/traits/CUSTOM_KEPT").status_code == 201
     code, _ = service.stop()
@@ -187,7 +187,7 @@ def test_a_socket_file_can_be_served(serve, tmp_path):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "*"])
-def test_everybody_is_not_made_administrator_by_accident(refused, tmp_path, host):
+def test_noauth2_is_not_served_on_a_public_address(refused, tmp_path, host):
     code, said = refused("--host", host)
     assert (code, said) == (
         1,
@@ -198,7 +198,7 @@ def test_everybody_is_not_made_administrator_by_accident(refused, tmp_path, host
     assert list(tmp_path.glob("placement.db*")) == []
 
 
-def test_a_service_of_everybody_has_to_be_asked_for(serve):
+def test_noauth2_is_served_on_a_public_address_with_the_option(serve):
     service = serve("--host", "0.0.0.0", "--allow-noauth2-anywhere")
     assert service.request("GET", "/").status_code == 200
 
@@ -213,13 +213,13 @@ def test_a_service_of_everybody_has_to_be_asked_for(serve):
         "sqlite:////nowhere/at/all/placement.db",
     ],
 )
-def test_an_unusable_database_is_told_in_one_line(refused, url):
+def test_an_unusable_database_is_reported_in_one_line(refused, url):
     code, said = refused(OS_PLACEMENT_DATABASE__CONNECTION=url, OS_API__AUTH_STRATEGY="noauth2")
     assert (code, said.count("\n"), SECRET in said) == (1, 1, False)
     assert said.startswith("placement-api: ")
 
 
-def test_a_database_that_differs_is_told_with_its_differences(refused, tmp_path):
+def test_a_database_with_another_schema_is_reported_with_the_differences(refused, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "placement.db")) as connection:
         connection.execute("CREATE TABLE users (id INTEGER PRIMARY KEY)")
     code, said = refused()
@@ -241,7 +241,7 @@ def test_configuration_without_a_database_names_the_option(refused):
     )
 
 
-def test_a_file_that_is_not_there_is_named(refused):
+def test_a_missing_file_is_named(refused):
     code, said = refused("--config-file", "nowhere.conf")
     assert (code, said.count("\n"), "nowhere.conf" in said) == (1, 1, True)
 
@@ -251,7 +251,7 @@ def test_bad_arguments_are_usage_errors(refused):
     assert (code, said.startswith("usage: placement-api")) == (2, True)
 
 
-def test_a_port_that_is_taken_ends_it(tmp_path, environ):
+def test_a_port_in_use_ends_it(tmp_path, environ):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = str(listener.getsockname()[1])
         ended = subprocess.run(

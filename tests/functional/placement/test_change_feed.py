@@ -1,4 +1,4 @@
-"""Every write says in its own transaction which providers it changed, and how.
+"""Every write records in its transaction which providers it changed, and how.
 
 See architecture.rst D4.
 """
@@ -23,7 +23,7 @@ CREATED = numbered("a", 9)
 
 
 def news(service, after):
-    """`{provider uuid: kinds}` of the rows appended since; what names no provider is under None."""
+    """Return `{provider uuid: kinds}` of rows appended since; rows without provider under None."""
     names = dict(service.ask("SELECT id, uuid FROM resource_providers"))
     rows = service.ask(
         "SELECT resource_provider_id, kind FROM berth_provider_changes "
@@ -187,7 +187,7 @@ def newest(service):
         ),
     ],
 )
-def test_a_write_says_what_it_changed(filled, request_, changed):
+def test_a_write_records_its_changes(filled, request_, changed):
     before = newest(filled)
     method, path, body, *version = request_
 
@@ -197,7 +197,7 @@ def test_a_write_says_what_it_changed(filled, request_, changed):
     assert news(filled, before) == changed
 
 
-def test_a_deletion_is_said_once(filled):
+def test_a_deletion_is_recorded_once(filled):
     before = newest(filled)
     filled.delete(f"/resource_providers/{EMPTY}")
     rows = filled.ask(

@@ -1,4 +1,4 @@
-"""Writers at the same time: in several processes and in several threads (architecture.rst D3)."""
+"""Concurrent writers, in several processes and in several threads (architecture.rst D3)."""
 
 import collections
 import threading
@@ -35,7 +35,7 @@ def service(database_url):
 
 
 def in_threads(service, job):
-    """Run `job(service, number)` in COUNT threads at once; what they answer, by number."""
+    """Run `job(service, number)` in COUNT threads; return the results by number."""
     answers, ready = {}, threading.Barrier(COUNT)
 
     def run(number):
@@ -52,7 +52,7 @@ def in_threads(service, job):
 
 @pytest.fixture(params=["processes", "threads"])
 def everybody(request, service):
-    """Runs a job in several processes, and in several threads, on the database of `service`."""
+    """Return a function that runs a job in several processes, or in threads."""
     if request.param == "threads":
         return lambda job: in_threads(service, job)
     started = request.getfixturevalue("processes")
@@ -77,7 +77,7 @@ def nothing(service, number):
     return service.get("/resource_classes").status_code
 
 
-def test_processes_that_start_at_once_make_one_database(processes, new_database):
+def test_processes_that_start_together_create_one_database(processes, new_database):
     assert processes.run(nothing, new_database(empty=True)) == [200] * COUNT
 
 
@@ -85,7 +85,7 @@ def test_processes_that_start_at_once_make_one_database(processes, new_database)
 
 
 def take_one_each(service, number):
-    """Put many consumers on ROOT, one VCPU each."""
+    """Allocate one VCPU of ROOT for each of many consumers."""
     return collections.Counter(
         code(
             service.put(
@@ -96,7 +96,7 @@ def take_one_each(service, number):
     )
 
 
-def test_capacity_is_given_out_exactly_once(service, everybody):
+def test_capacity_is_allocated_exactly_once(service, everybody):
     total = COUNT * ROUNDS - 10
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     expect(service.put(f"/resource_providers/{ROOT}/inventories", stock(0, VCPU=total)), 200)
@@ -112,7 +112,7 @@ def test_capacity_is_given_out_exactly_once(service, everybody):
 
 
 def take_as_the_same(service, number):
-    """Claim new consumers that the others claim, too."""
+    """Create consumers that the other writers create, too."""
     answers = []
     for n in range(ROUNDS):
         wanted = holding({ROOT: {"VCPU": 1 + number}}, project=f"p{number}")
@@ -120,7 +120,7 @@ def take_as_the_same(service, number):
     return answers
 
 
-def test_of_those_who_claim_a_new_consumer_one_wins(service, everybody):
+def test_one_of_several_writers_creates_a_new_consumer(service, everybody):
     fill(service)
     expect(service.put(f"/resource_providers/{ROOT}/inventories/VCPU", one(5, 1000)), 200)
 
@@ -143,7 +143,7 @@ def one(generation, total):
 
 
 def grow_together(service, number):
-    """Add a VCPU to what one consumer holds, ROUNDS times, each time from what is there."""
+    """Add a VCPU to one consumer, ROUNDS times, each time based on a read."""
     won = 0
     while won < ROUNDS:
         now = service.get(f"/allocations/{NEW}").json
@@ -168,7 +168,7 @@ def test_no_update_of_a_consumer_is_lost(service, everybody):
 
 
 def grow_inventory_together(service, number):
-    """Add one to an inventory, ROUNDS times; answers the generations seen."""
+    """Add one to an inventory, ROUNDS times; return the generations seen."""
     seen, won = [], 0
     path = f"/resource_providers/{ROOT}/inventories/VCPU"
     while won < ROUNDS:
@@ -198,7 +198,7 @@ def test_no_update_of_an_inventory_is_lost(service, everybody):
 
 
 def create_the_same(service, number):
-    """Create the same things as the others; answers the codes of each kind."""
+    """Create the same objects as the other writers; return the statuses of each kind."""
     answers = collections.defaultdict(list)
     for n in range(ROUNDS):
         body = {"name": f"provider {n}", "uuid": numbered("d", number * 1000 + n)}
@@ -215,7 +215,7 @@ def create_the_same(service, number):
     return dict(answers)
 
 
-def test_what_is_created_twice_is_created_once(service, everybody):
+def test_an_object_that_several_writers_create_is_created_once(service, everybody):
     answers = everybody(create_the_same)
 
     taken = (409, "placement.duplicate_name")
@@ -240,7 +240,7 @@ def test_what_is_created_twice_is_created_once(service, everybody):
 
 
 def bear_and_delete(service, number):
-    """One deletes providers, the others give them children."""
+    """Delete providers in one writer, create children of them in the others."""
     answers = []
     for n in range(ROUNDS):
         parent = numbered("d", n)
@@ -277,7 +277,7 @@ def test_a_parent_is_deleted_or_gets_children_but_not_both(service, everybody):
 
 
 def move_and_bear(service, number):
-    """One moves a tree to and fro, the others add to it."""
+    """Move a tree to and fro in one writer, add children to it in the others."""
     for n in range(ROUNDS):
         if number == 0:
             root = {"name": "child", "parent_provider_uuid": ROOT if n % 2 else EMPTY}
@@ -287,7 +287,7 @@ def move_and_bear(service, number):
             expect(service.post("/resource_providers", child), 200)
 
 
-def test_who_joins_a_tree_that_moves_moves_along(service, everybody):
+def test_a_child_created_during_a_move_moves_with_its_tree(service, everybody):
     fill(service)
     everybody(move_and_bear)
     torn = service.ask(
@@ -302,7 +302,7 @@ def test_who_joins_a_tree_that_moves_moves_along(service, everybody):
 
 
 def swap(service, number):
-    """Swap what pairs of consumers hold, in opposite orders, until ROUNDS swaps went through."""
+    """Swap allocations of pairs of consumers, in opposite orders, until ROUNDS swaps succeeded."""
     first, second = numbered("c", 1), numbered("c", 2)
     order = [first, second] if number % 2 else [second, first]
     won = 0
@@ -338,7 +338,7 @@ def test_consumers_that_swap_in_opposite_orders_lose_nothing(service, everybody)
 
 
 def reshape_and_claim(service, number):
-    """One moves VCPU with all that is held of it between ROOT and CHILD; others claim VCPU."""
+    """Move VCPU with its allocations in one writer; allocate VCPU in the others."""
     return _reshape_to_and_fro(service) if number == 0 else _claim(service, number)
 
 
@@ -379,7 +379,7 @@ def _claim(service, number):
     answers = collections.Counter()
     for n in range(ROUNDS):
         consumer = numbered("c", number * 1000 + n)
-        # where VCPU is may have changed by the time it is asked for
+        # VCPU may have moved before the request, so try both
         for provider in (ROOT, CHILD):
             answer = code(service.put(f"/allocations/{consumer}", holding({provider: {"VCPU": 2}})))
             answers[answer] += 1
@@ -388,7 +388,7 @@ def _claim(service, number):
     return answers
 
 
-def test_a_reshape_moves_all_that_is_claimed_meanwhile(service, everybody):
+def test_a_reshape_moves_concurrent_allocations_too(service, everybody):
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     child = {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT}
     expect(service.post("/resource_providers", child), 200)
@@ -414,7 +414,7 @@ def test_a_reshape_moves_all_that_is_claimed_meanwhile(service, everybody):
 
 
 def use_and_delete(service, number):
-    """One deletes traits and classes, the others give them to providers."""
+    """Delete traits and classes in one writer, assign them to providers in the others."""
     answers = collections.Counter()
     path = f"/resource_providers/{numbered('d', number)}"
     for n in range(ROUNDS):

@@ -24,7 +24,7 @@ NEWEST = f"placement {microversions.name(microversions.NEWEST)}"
 
 
 def configuration(url, **options):
-    """All defaults, this database and these options, which are named `group__option`."""
+    """Return a configuration with defaults, this database, and options named `group__option`."""
     overrides = {
         ("placement_database", "connection"): url,
         ("placement_database", "sync_on_startup"): True,
@@ -70,7 +70,7 @@ def test_it_opens_no_socket(no_sockets, conf):
     assert statuses == [200, 201, 200, 201, 204]
 
 
-def test_proxies_of_the_environment_are_not_asked(no_sockets, conf, monkeypatch):
+def test_proxies_of_the_environment_are_not_used(no_sockets, conf, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with PlacementDirect(conf) as client:
         assert client.get("/").status_code == 200
@@ -82,7 +82,7 @@ def test_links_begin_with_the_mount_point(client):
     assert provider["links"][0]["href"] == f"/placement/resource_providers/{provider['uuid']}"
 
 
-def test_locations_are_of_a_host_of_its_own(client):
+def test_locations_have_a_host_name_of_their_own(client):
     key = str(uuid.uuid4())
     answer = client.post("/resource_providers", json={"name": "a", "uuid": key})
     base = client.get_endpoint()
@@ -95,7 +95,7 @@ def version_of(answer):
     return answer.headers["openstack-api-version"]
 
 
-def test_requests_are_of_the_oldest_version(client):
+def test_requests_have_the_oldest_version(client):
     assert version_of(client.get("/resource_providers")) == "placement 1.0"
 
 
@@ -103,7 +103,7 @@ def test_a_call_may_name_its_version(client):
     assert version_of(client.get("/traits", microversion="1.30")) == "placement 1.30"
 
 
-def test_requests_are_of_the_newest_version_if_that_is_wanted(conf):
+def test_requests_have_the_newest_version_if_requested(conf):
     with PlacementDirect(conf, latest_microversion=True) as client:
         assert version_of(client.get("/traits")) == NEWEST
 
@@ -116,7 +116,7 @@ def test_requests_are_of_the_newest_version_if_that_is_wanted(conf):
         {"headers": {"openstack-api-version": "placement 1.30"}},
     ],
 )
-def test_a_call_s_version_wins_over_the_newest(conf, call):
+def test_a_call_s_version_overrides_the_newest(conf, call):
     with PlacementDirect(conf, latest_microversion=True) as client:
         assert version_of(client.get("/traits", **call)) == "placement 1.30"
 
@@ -127,12 +127,12 @@ def test_the_caller_may_reshape(client):
     assert (answer.status_code, "inventories" in answer.text) == (400, True)
 
 
-def test_a_call_may_ask_as_somebody_else(client):
+def test_a_call_may_use_another_identity(client):
     answer = client.get("/resource_providers", headers={"x-auth-token": "x", "x-roles": ""})
     assert answer.status_code == 403
 
 
-def test_the_configured_authentication_is_set_aside(path):
+def test_the_configured_authentication_is_not_used(path):
     conf = configuration(f"sqlite:///{path}", api__auth_strategy="keystone")
     with PlacementDirect(conf) as client:
         assert client.get("/resource_providers").status_code == 200
@@ -160,14 +160,14 @@ def test_it_can_read_the_files_of_the_service(tmp_path, path):
         assert client.get("/resource_providers").status_code == 200
 
 
-def test_the_service_begins_with_the_first_request(conf, path):
+def test_the_service_starts_at_the_first_request(conf, path):
     with PlacementDirect(conf) as client:
         before = path.exists()
         client.get("/")
         assert (before, path.exists()) == (False, True)
 
 
-def test_a_database_that_can_not_be_used_is_the_first_request_s_error(tmp_path):
+def test_an_unusable_database_is_an_error_of_the_first_request(tmp_path):
     conf = configuration(f"sqlite:///{tmp_path}/nowhere/placement.db")
     with PlacementDirect(conf) as client:
         for _ in range(2):
@@ -175,7 +175,7 @@ def test_a_database_that_can_not_be_used_is_the_first_request_s_error(tmp_path):
                 client.get("/")
 
 
-def test_two_know_nothing_of_each_other(new_database):
+def test_two_services_are_independent(new_database):
     with (
         PlacementDirect(configuration(new_database())) as one,
         PlacementDirect(configuration(new_database())) as other,
@@ -190,7 +190,7 @@ def test_two_know_nothing_of_each_other(new_database):
     assert found == [["of one"], ["of the other"]]
 
 
-def test_the_outer_serves_on_when_the_inner_has_ended(conf, tmp_path):
+def test_the_outer_service_still_works_after_the_inner_one_is_closed(conf, tmp_path):
     with PlacementDirect(conf) as outer:
         with PlacementDirect(configuration(f"sqlite:///{tmp_path}/inner.db")) as inner:
             inner.get("/")
@@ -198,7 +198,7 @@ def test_the_outer_serves_on_when_the_inner_has_ended(conf, tmp_path):
 
 
 def patchable():
-    """What an implementation that patches would have to change."""
+    """Return what an implementation that patches modules would have to change."""
     modules = (http.client, urllib3.connection, urllib3.connectionpool, requests.sessions, socket)
     classes = (
         http.client.HTTPConnection,
@@ -225,7 +225,7 @@ def test_nothing_is_patched(conf):
     assert meanwhile == before
 
 
-def test_other_requests_of_the_process_go_where_they_always_went(client):
+def test_other_requests_of_the_process_are_not_intercepted(client):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as nobody_answers:
         port = nobody_answers.getsockname()[1]
     with pytest.raises(requests.ConnectionError):
@@ -233,20 +233,20 @@ def test_other_requests_of_the_process_go_where_they_always_went(client):
     assert client.get("/resource_providers").status_code == 200
 
 
-def test_after_its_end_nothing_is_answered(conf):
+def test_after_its_close_requests_fail(conf):
     with PlacementDirect(conf) as client:
         client.get("/")
     with pytest.raises(ksa_exc.ConnectFailure, match="This PlacementDirect is closed"):
         client.get("/")
 
 
-def test_at_its_end_the_database_is_one_file(conf, path, tmp_path):
+def test_at_its_close_the_database_is_one_file(conf, path, tmp_path):
     with PlacementDirect(conf) as client:
         client.post("/resource_providers", json={"name": "a"})
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_after_its_end_nothing_asks_the_database_any_more(path, caplog):
+def test_after_its_close_nothing_uses_the_database(path, caplog):
     conf = configuration(f"sqlite:///{path}", berth__snapshot_audit_interval=0.02)
     with PlacementDirect(conf, latest_microversion=True) as client:
         client.get("/allocation_candidates?resources=VCPU:1")
@@ -263,7 +263,7 @@ def is_audit(thread):
     return thread.name == "snapshot-audit"
 
 
-def test_it_ends_with_an_exception_too_and_lets_it_pass(conf, path, tmp_path):
+def test_an_exception_closes_it_too_and_propagates(conf, path, tmp_path):
     def fail(client):
         client.post("/resource_providers", json={"name": "a"})
         raise KeyError
@@ -281,7 +281,7 @@ def test_it_can_be_opened_again(conf):
         assert client.get("/traits/CUSTOM_KEPT", microversion="1.6").status_code == 204
 
 
-def test_unused_it_ends_as_well(conf, path):
+def test_it_can_be_closed_unused(conf, path):
     with PlacementDirect(conf):
         pass
     assert not path.exists()
@@ -297,7 +297,7 @@ def test_threads_share_it(client):
     assert (statuses, len(found)) == ([201] * 24, 24)
 
 
-def test_a_client_that_must_not_write_can_keep_it_from_storing_standard_names(new_database):
+def test_storing_standard_names_can_be_turned_off(new_database):
     url = new_database(empty=True)
     with PlacementDirect(configuration(url), store_standard_names=False) as client:
         found = client.get("/traits", microversion="1.6").json()["traits"]

@@ -17,7 +17,7 @@ NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
 @pytest.fixture
 def file(tmp_path):
-    """A configuration file with options of both sides."""
+    """Return a configuration file with options of both sides."""
     path = tmp_path / "both.conf"
     path.write_text(
         "[placement_database]\n"
@@ -31,7 +31,7 @@ def file(tmp_path):
 
 
 def parsed(file, register=()):
-    """A configuration that was read from the file, with these options registered before."""
+    """Return a configuration read from the file, with these options registered before."""
     conf = cfg.ConfigOpts()
     for each in register:
         each(conf)
@@ -60,7 +60,7 @@ def test_some_may_be_registered(file):
     assert status(parsed(file, [some])) == 200
 
 
-def test_an_option_that_is_registered_otherwise_stays_as_it_is(file):
+def test_an_option_that_is_registered_differently_stays_unchanged(file):
     def otherwise(conf):
         conf.register_opt(cfg.StrOpt("connection", help="Mine."), group="placement_database")
         conf.register_opt(
@@ -75,7 +75,7 @@ def test_an_option_that_is_registered_otherwise_stays_as_it_is(file):
     assert "X-Auth-Token" in conf.cors.allow_headers
 
 
-def test_a_configuration_that_was_never_parsed_will_do(tmp_path):
+def test_an_unparsed_configuration_is_accepted(tmp_path):
     conf = cfg.ConfigOpts()
     placement.conf.register_opts(conf)
     conf.set_override("connection", f"sqlite:///{tmp_path}/p.db", group="placement_database")
@@ -130,7 +130,7 @@ def test_the_compute_side_finds_placement_in_it(file, register):
     assert (adapter.service_type, adapter.region_name) == ("placement", "one")
 
 
-def test_what_the_compute_side_has_parsed_will_do(file):
+def test_a_configuration_parsed_by_the_compute_side_is_accepted(file):
     conf = compute.config.load(files=[str(file)], environ={})
     assert status(conf) == 200
     assert conf.state_path == "/var/lib/berth"
@@ -149,8 +149,8 @@ with PlacementDirect(cfg.CONF) as client:
 """
 
 
-def test_the_global_configuration_will_do(file):
-    # in a process of its own: other tests must not find its options registered
+def test_the_global_configuration_is_accepted(file):
+    # in a separate process, so that other tests don't find its options registered
     done = subprocess.run(
         [sys.executable, "-c", GLOBAL, file], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The report client over a service in its own process, on every database (compute.md §7.5)."""
+"""The report client with a service in its own process, on every database (compute.md §7.5)."""
 
 import copy
 import uuid
@@ -18,7 +18,7 @@ INSTANCE = str(uuid.uuid4())
 
 @pytest.fixture
 def direct(new_database):
-    """The service, in this process."""
+    """Return the service in this process."""
     overrides = {
         ("placement_database", "connection"): new_database(),
         ("placement_database", "sync_on_startup"): True,
@@ -41,7 +41,7 @@ def context():
 
 @pytest.fixture
 def node(client, context):
-    """A node with processors and memory, of which an instance holds some."""
+    """Return a node with processors and memory, some of which an instance has allocated."""
     tree = client.get_provider_tree_and_ensure_root(context, NODE, name="node")
     tree.update_inventory(NODE, {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 4096}})
     tree.update_traits(NODE, ["CUSTOM_FAST"])

@@ -1,7 +1,7 @@
-"""A disk without room: told as that, and nothing half stored.
+"""A full disk is reported, and leaves no partial write.
 
-On SQLite: servers have disks of their own (`tests/unit/placement/storage/test_outages.py` has what
-they say).
+On SQLite only: servers have their own disks. Their errors are in
+`tests/unit/placement/storage/test_outages.py`.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from tests.functional.placement.cloud import NEW, ROOT, holding
 
 @contextlib.contextmanager
 def full(service):
-    """No page can be added to the SQLite file."""
+    """Prevent the SQLite file from growing in this block."""
 
     def bound(connection, record):
         connection.execute("PRAGMA max_page_count = 1")
@@ -32,18 +32,18 @@ def full(service):
 
 @pytest.fixture
 def database_kind():
-    """SQLite alone."""
+    """Return SQLite only."""
     return "sqlite"
 
 
 @pytest.fixture
 def filled(filled):
-    """The filled service, free to have no room."""
+    """Return the filled service, whose responses may be 507."""
     return filled.unjudged()
 
 
 def fill_up(service):
-    """Create providers until one is refused; give that answer and the tables from before it."""
+    """Create providers until one fails; return its response and the tables from before it."""
     for number in range(1000):
         before = service.tables()
         answer = service.post("/resource_providers", {"name": f"{number:0200}"})
@@ -52,7 +52,7 @@ def fill_up(service):
     raise AssertionError("1000 providers found room")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(filled):
+def test_a_full_disk_is_reported_and_leaves_no_partial_write(filled):
     with full(filled):
         answer, before = fill_up(filled)
         after = filled.tables()
@@ -61,14 +61,14 @@ def test_a_full_disk_is_told_and_leaves_nothing(filled):
     assert "The database has no space left. Nothing was changed." in answer.text
 
 
-def test_on_a_full_disk_reading_goes_on(filled):
+def test_reads_work_on_a_full_disk(filled):
     with full(filled):
         fill_up(filled)
         assert filled.get(f"/resource_providers/{ROOT}").status_code == 200
         assert filled.get("/allocation_candidates?resources=VCPU:1").status_code == 200
 
 
-def test_when_there_is_room_again_writing_goes_on(filled):
+def test_writes_work_again_once_there_is_space(filled):
     with full(filled):
         fill_up(filled)
     assert filled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}})).status_code == 204

@@ -1,4 +1,4 @@
-"""What is answered when others keep getting in the way; how often is tried (rest-api.md 4.2)."""
+"""Responses when other writers always interfere, and the number of tries (rest-api.md 4.2)."""
 
 import itertools
 
@@ -66,7 +66,7 @@ def no_pauses(monkeypatch):
         ),
     ],
 )
-def test_a_race_that_is_always_lost_is_a_conflict_in_the_words_of_the_endpoint(
+def test_a_race_that_is_always_lost_is_a_conflict_with_the_endpoint_s_message(
     filled, method, path, body, text
 ):
     with trouble(engine.TRIES, LOCKED, LAST_STATEMENT):
@@ -77,7 +77,7 @@ def test_a_race_that_is_always_lost_is_a_conflict_in_the_words_of_the_endpoint(
     assert error["detail"].endswith(f"\n\n {text}  ")
 
 
-def test_deleting_all_inventories_has_words_of_its_own_for_a_lost_race(filled):
+def test_deleting_all_inventories_has_its_own_message_for_a_lost_race(filled):
     filled.delete(f"/allocations/{HOLDER}")
     with trouble(engine.TRIES, LOCKED, LAST_STATEMENT):
         answer = filled.delete(f"{PATH}/inventories")
@@ -97,7 +97,7 @@ REQUESTS = [
 
 @pytest.fixture
 def trying(new_service, filled):
-    """Makes a service on the filled database that tries so many times."""
+    """Return a function that makes a service on the filled database with so many tries."""
 
     def make(times):
         return type(filled)(filled.url, placement__allocation_conflict_retry_count=times)
@@ -120,7 +120,7 @@ def test_allocations_can_be_tried_more_often_than_other_writes(trying, method, p
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_without_a_single_try_allocations_are_refused(trying, method, path, body):
+def test_with_no_tries_allocations_are_rejected(trying, method, path, body):
     service = trying(0)
     before = service.tables()
     answer = service.request(method, path, body)
@@ -129,7 +129,7 @@ def test_without_a_single_try_allocations_are_refused(trying, method, path, body
     assert OTHERS in answer.json["errors"][0]["detail"]
 
 
-def test_the_option_says_nothing_of_other_writes(trying):
+def test_the_option_does_not_apply_to_other_writes(trying):
     body = {"total": 9, "resource_provider_generation": 5}
     with trouble(1, LOCKED, LAST_STATEMENT):
         answer = trying(0).put(f"{PATH}/inventories/VCPU", body)
@@ -138,7 +138,7 @@ def test_the_option_says_nothing_of_other_writes(trying):
 
 
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_consumers_that_come_between_two_statements_again_and_again_are_a_conflict(
+def test_consumers_created_between_two_statements_of_every_try_are_a_conflict(
     filled, monkeypatch, method, path, body
 ):
     one_more = itertools.count(10**6)
@@ -152,9 +152,9 @@ def test_consumers_that_come_between_two_statements_again_and_again_are_a_confli
     assert (answer.status_code, filled.tables()) == (409, before)
 
 
-def test_a_tree_that_changes_again_and_again_before_it_is_locked_is_a_conflict(filled, monkeypatch):
+def test_a_tree_that_changes_before_the_lock_of_every_try_is_a_conflict(filled, monkeypatch):
     new = itertools.count(10**6)
-    # each time another one is below the provider
+    # each time another provider is below the moved one
     monkeypatch.setattr(
         providers,
         "of_trees",

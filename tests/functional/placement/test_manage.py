@@ -23,7 +23,7 @@ def path(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys, own_logging):
-    """Runs a command and gives its exit code, its output and its errors."""
+    """Return a function that runs a command and returns exit code, output and errors."""
 
     def run(*arguments):
         try:
@@ -52,7 +52,7 @@ def test_without_arguments_help_is_shown_and_the_code_is_1(run):
     assert (code, out.startswith("usage: placement-manage"), "--version" in out) == (1, True, True)
 
 
-def test_db_alone_shows_help_and_the_code_is_0(run):
+def test_db_without_a_command_shows_help_and_the_code_is_0(run):
     code, out, _ = run("db")
     assert (code, out.startswith("usage: placement-manage db")) == (0, True)
 
@@ -80,7 +80,7 @@ def test_logging_options_are_those_of_all_commands(synced, run, monkeypatch, tmp
     assert run(*options, "db", "version")[:2] == (0, f"{REFERENCE_HEAD}\n")
 
 
-def test_a_command_that_works_says_nothing_on_the_side(synced, run):
+def test_a_successful_command_prints_only_its_result(synced, run):
     assert run("db", "version") == (0, f"{REFERENCE_HEAD}\n", "")
     assert run("db", "sync") == (0, "", "")
 
@@ -95,7 +95,7 @@ def test_bad_arguments_are_usage_errors(run, arguments):
     assert (code, out, "usage:" in err) == (2, "", True)
 
 
-def test_the_version_of_the_program_can_be_asked(run):
+def test_an_option_prints_the_version_of_the_program(run):
     code, out, _ = run("--version")
     assert (code, out) == (0, f"{VERSION}\n")
 
@@ -104,7 +104,7 @@ def test_an_empty_database_has_no_version(path, run):
     assert run("db", "version")[:2] == (0, "None\n")
 
 
-def test_sync_says_nothing(path, run):
+def test_sync_prints_nothing(path, run):
     assert run("db", "sync")[:2] == (0, "")
 
 
@@ -112,7 +112,7 @@ def test_a_synced_database_is_at_the_reference_s_head(synced, run):
     assert run("db", "version")[:2] == (0, f"{REFERENCE_HEAD}\n")
 
 
-def test_sync_takes_no_version(path, run):
+def test_sync_accepts_no_version(path, run):
     assert run("db", "sync", "head")[0] == 2
 
 
@@ -131,7 +131,7 @@ def test_an_unknown_revision_is_not_stamped(synced, run):
     assert run("db", "version")[:2] == (0, f"{REFERENCE_HEAD}\n")
 
 
-def test_a_database_that_differs_is_refused_with_a_list(synced, run):
+def test_a_database_with_another_schema_is_rejected_with_a_list(synced, run):
     execute(
         synced,
         f"DROP TABLE {schema_upgrade.VERSION_TABLE}",
@@ -156,7 +156,7 @@ def test_a_database_that_differs_is_refused_with_a_list(synced, run):
         f"sqlite:////nowhere/{'x' * 10}/placement.db",
     ],
 )
-def test_a_database_that_can_not_be_used_is_told_in_one_line(run, monkeypatch, url):
+def test_an_unusable_database_is_reported_in_one_line(run, monkeypatch, url):
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
     code, out, err = run("db", "sync")
     assert (code, out) == (1, "")
@@ -182,7 +182,7 @@ def test_the_configuration_file_can_be_named(run, tmp_path):
 
 
 def old_data(path, roots=0, consumers=0):
-    """Providers without a root, and allocations of consumers without a row, as old data has."""
+    """Create providers without a root, and allocations of consumers without a row."""
     providers = [
         f"INSERT INTO resource_providers (uuid, name, generation) VALUES ('{n}', '{n}', 0)"
         for n in range(roots)
@@ -197,7 +197,7 @@ def old_data(path, roots=0, consumers=0):
 
 
 def rows(out):
-    """The table of the output, as (migration, found, completed)."""
+    """Return the table in the output, as (migration, found, completed)."""
     cells = [line.strip("|").split("|") for line in out.splitlines() if line.startswith("|")]
     return [tuple(cell.strip() for cell in row) for row in cells[1:]]
 
@@ -267,7 +267,7 @@ def test_a_limit_must_be_a_positive_number(synced, run, count):
     assert (code, out) == (127, "Must supply a positive value for max_count\n")
 
 
-def test_a_migration_that_fails_is_told_and_the_others_run(synced, run):
+def test_a_failing_migration_is_reported_and_the_others_run(synced, run):
     old_data(synced, roots=1)
     execute(synced, "DROP TABLE allocations")
     code, out, _ = run("db", "online_data_migrations")
@@ -277,7 +277,7 @@ def test_a_migration_that_fails_is_told_and_the_others_run(synced, run):
     assert out.endswith("Some migrations failed unexpectedly. Check log for details.\n")
 
 
-def test_a_limited_run_that_did_something_and_failed_says_there_is_more(synced, run):
+def test_a_limited_run_with_progress_and_a_failure_exits_as_unfinished(synced, run):
     old_data(synced, roots=1)
     execute(synced, "DROP TABLE allocations")
     assert run("db", "online_data_migrations", "--max-count", "5")[0] == 1

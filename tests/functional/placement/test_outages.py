@@ -1,4 +1,4 @@
-"""While the database is away, full or overrun: an honest answer, and nothing half done."""
+"""While the database is unreachable, full or busy, responses say so, and no write is partial."""
 
 import contextlib
 import sqlite3
@@ -13,7 +13,7 @@ from placement.storage import engine
 from tests.functional.placement.cloud import NEW, ROOT, holding
 from tests.functional.placement.test_trouble import LAST_STATEMENT, trouble
 
-#: what drivers say when nobody answers
+#: messages of drivers when the server can't be reached
 REFUSED = {
     "sqlite": sqlite3.OperationalError("unable to open database file"),
     "postgresql": psycopg.OperationalError("connection failed: Connection refused"),
@@ -30,13 +30,13 @@ def no_pauses(monkeypatch):
 
 @pytest.fixture
 def filled(filled):
-    """The filled service, free to be unavailable."""
+    """Return the filled service, whose responses may be 503."""
     return filled.unjudged()
 
 
 @pytest.fixture
 def away(filled, database_kind):
-    """While it lasts, connections are gone and no new one can be made."""
+    """Close all connections and prevent new ones, in this block."""
 
     @contextlib.contextmanager
     def away():
@@ -65,7 +65,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
-def test_while_the_database_is_away_the_service_is_unavailable(filled, away, request_of):
+def test_while_the_database_is_down_the_service_is_unavailable(filled, away, request_of):
     with away():
         answer = request_of(filled)
     (error,) = answer.json["errors"]
@@ -79,12 +79,12 @@ def test_while_the_database_is_away_the_service_is_unavailable(filled, away, req
     }
 
 
-def test_the_versions_are_shown_all_the_while(filled, away):
+def test_while_the_database_is_down_the_versions_are_shown(filled, away):
     with away():
         assert filled.get("/").status_code == 200
 
 
-def test_when_it_is_back_the_service_works_as_ever(filled, away):
+def test_when_the_database_is_up_again_the_service_works(filled, away):
     before = filled.get(f"/resource_providers/{ROOT}").json
     with away():
         assert claim(filled).status_code == 503
@@ -92,7 +92,7 @@ def test_when_it_is_back_the_service_works_as_ever(filled, away):
     assert (after, claim(filled).status_code) == (before, 204)
 
 
-def test_a_connection_that_breaks_all_the_time_leaves_nothing(filled):
+def test_a_connection_that_always_breaks_changes_nothing(filled):
     before = filled.tables()
     with trouble(engine.TRIES, LOST, LAST_STATEMENT):
         answer = claim(filled)
@@ -104,7 +104,7 @@ def test_a_connection_that_breaks_once_is_not_noticed(filled):
         assert claim(filled).status_code == 204
 
 
-def test_a_connection_that_breaks_amid_a_commit_is_told_as_what_it_is(filled):
+def test_a_connection_that_breaks_during_a_commit_is_an_unknown_outcome(filled):
     def break_off(connection):
         raise LOST
 
@@ -131,19 +131,19 @@ SMALL_POOL = {
 
 @pytest.fixture
 def narrow(new_service):
-    """A service with a single connection to its database."""
+    """Return a service with a single connection to its database."""
     return new_service(**SMALL_POOL).unjudged()
 
 
 @pytest.mark.parametrize("method", ["get", "put"])
-def test_without_a_free_connection_nobody_waits_longer_than_configured(narrow, method):
+def test_without_a_free_connection_no_request_waits_longer_than_configured(narrow, method):
     with narrow.database.engine.connect():
         answer = getattr(narrow, method)("/traits/CUSTOM_A")
     assert answer.status_code == 503
     assert "The database is not available." in answer.json["errors"][0]["detail"]
 
 
-def test_a_connection_that_gets_free_is_used(narrow):
+def test_a_connection_that_becomes_free_is_used(narrow):
     with narrow.database.engine.connect():
         narrow.put("/traits/CUSTOM_A")
     assert narrow.put("/traits/CUSTOM_A").status_code == 201

@@ -1,4 +1,4 @@
-"""A refused request changes nothing, in any table (rest-api.md 4.7)."""
+"""A rejected request changes no row of any table (rest-api.md 4.7)."""
 
 import pytest
 
@@ -256,14 +256,14 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def unchanging(module_database_url):
-    """One service for all: what is refused changes nothing, so the next finds it as it was."""
+    """Return one service for all tests: rejected requests change nothing."""
     made = Service(module_database_url)
     fill(made)
     return made
 
 
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED.keys())
-def test_a_refused_request_changes_nothing(unchanging, request_):
+def test_a_rejected_request_changes_nothing(unchanging, request_):
     status, method, path, body = request_
     before = unchanging.tables()
 

@@ -1,4 +1,4 @@
-"""What is logged of a request: the reference's line, its cost, and no secret (rest-api.md 1.9)."""
+"""The log of a request: the reference's line, the cost, and no secret (rest-api.md 1.9)."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from oslo_log import formatters
 from tests.functional.placement.cloud import NEW, ROOT, fill, holding
 from tests.functional.placement.service import statements
 
-#: the whole message, as parsers of the reference's logs take it apart
+#: the whole line, as tools for the reference's logs parse it
 LINE = re.compile(r'^(\S+) "([A-Z]+) (\S*)" status: (\d{3}) len: (\d+|-) microversion: (1\.\d+|-)$')
 CALLER = {"REMOTE_ADDR": "192.0.2.7"}
 CLAIM = (f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
@@ -18,7 +18,7 @@ CLAIM = (f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
 
 @pytest.fixture
 def records(caplog):
-    """The records of a logger, by its name."""
+    """Return a function that gives the records of a logger."""
 
     def records(name="placement.requestlog"):
         return [record for record in caplog.records if record.name == name]
@@ -28,7 +28,7 @@ def records(caplog):
     return records
 
 
-def test_a_request_has_one_line_of_the_reference_s_form(filled, records):
+def test_a_request_has_one_line_in_the_reference_s_form(filled, records):
     filled.get(f"/resource_providers/{ROOT}?a=b", environ_overrides=CALLER)
     (record,) = records()
     fields = LINE.match(record.getMessage()).groups()
@@ -48,7 +48,7 @@ def test_a_request_has_one_line_of_the_reference_s_form(filled, records):
         ("/traits/MISC_SHARES_VIA_AGGREGATE", "1.6", "status: 204 len: - microversion: 1.6"),
     ],
 )
-def test_the_line_tells_what_was_answered(filled, records, path, version, tail):
+def test_the_line_describes_the_response(filled, records, path, version, tail):
     filled.get(path, version=version)
     (record,) = records()
     assert re.search(f'"GET {path}" {tail}$', record.getMessage())
@@ -59,7 +59,7 @@ def test_the_mount_point_is_logged(filled, records):
     assert '"GET /placement/traits"' in records()[0].getMessage()
 
 
-def test_who_is_not_let_in_is_logged_as_well(filled, records):
+def test_unauthenticated_requests_are_logged_too(filled, records):
     filled.client.get("/traits")
     (record,) = records()
     assert "status: 401" in record.getMessage()
@@ -96,12 +96,12 @@ def test_json_logs_show_the_cost(filled, records):
     assert LINE.match(line["message"])
 
 
-def test_the_cost_has_no_line_of_its_own_unless_asked(filled, records):
+def test_the_cost_has_no_separate_line_by_default(filled, records):
     filled.get("/traits")
     assert records("placement.requestcost") == []
 
 
-def test_the_cost_can_have_a_line_of_its_own(new_service, records):
+def test_the_cost_can_have_a_separate_line(new_service, records):
     service = new_service(berth__log_request_cost=True)
     answer = service.get("/resource_classes/VCPU")
     (record,) = records("placement.requestcost")
@@ -112,7 +112,7 @@ def test_the_cost_can_have_a_line_of_its_own(new_service, records):
     )
 
 
-def test_a_crash_is_logged_with_what_it_cost(filled, records, monkeypatch):
+def test_an_unexpected_error_is_logged_with_its_cost(filled, records, monkeypatch):
     service = filled.unjudged()
     monkeypatch.setattr(service.database, "_run", lambda *given: 1 / 0)
     service.get(f"/resource_providers/{ROOT}/inventories")
@@ -124,7 +124,7 @@ def test_a_crash_is_logged_with_what_it_cost(filled, records, monkeypatch):
 
 
 def conversation(service):
-    """Some of everything; the answers without what differs each time."""
+    """Send requests of many kinds; return the responses without variable parts."""
     requests = [
         ("GET", "/", None),
         ("GET", f"/resource_providers/{ROOT}", None),
@@ -143,7 +143,7 @@ def conversation(service):
     return told
 
 
-def test_debugging_changes_no_answer_and_no_statement(filled, new_service, caplog):
+def test_debugging_changes_no_response_and_no_statement(filled, new_service, caplog):
     other = new_service()
     fill(other)
     with caplog.at_level(logging.INFO), statements() as quiet:
@@ -161,7 +161,7 @@ def test_debugging_logs_the_beginning_of_a_request(filled, caplog):
     assert second.levelname == "INFO"
 
 
-def test_debugging_logs_a_few_lines_a_request(filled, caplog):
+def test_debugging_logs_few_lines_per_request(filled, caplog):
     filled.put(*CLAIM)
     caplog.clear()
     with caplog.at_level(logging.DEBUG):

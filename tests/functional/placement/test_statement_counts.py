@@ -21,7 +21,7 @@ def provider(service, uuid=ROOT, parent=None):
 
 
 def providers(service, count, total=100):
-    """So many providers with inventory of VCPU, at generation 1."""
+    """Create so many providers with an inventory of VCPU, at generation 1."""
     uuids = [numbered("d", number) for number in range(count)]
     for uuid in uuids:
         provider(service, uuid)
@@ -48,7 +48,7 @@ def consumers(count):
 
 
 def chain(service, count):
-    """A chain of providers below ROOT."""
+    """Create a chain of providers below ROOT."""
     provider(service)
     above = ROOT
     for number in range(count):
@@ -57,7 +57,7 @@ def chain(service, count):
         above = uuid
 
 
-# Each case prepares the service for `count` rows and gives the request to look at.
+# Each case prepares the service for `count` rows and returns the request to measure.
 
 
 def replaced_inventories(service, count):
@@ -134,7 +134,7 @@ def deleted_allocations(service, count):
 
 
 def new_consumers(service, count):
-    """Many new consumers, each with a project, a user and a type of its own."""
+    """Write many new consumers, each with its own project, user and type."""
     uuids = providers(service, count)
     bodies = {
         consumer: holding({uuid: {"VCPU": 1}}, project=f"p{n}", user=f"u{n}", kind=f"TYPE_{n}")
@@ -144,7 +144,7 @@ def new_consumers(service, count):
 
 
 def replaced_consumers(service, count):
-    """Many consumers change hands, half of them give up all they hold."""
+    """Write many consumers with new owners; half of them lose all allocations."""
     method, path, bodies = new_consumers(service, count)
     expect(service.request(method, path, bodies), 204)
     changed = {
@@ -157,7 +157,7 @@ def replaced_consumers(service, count):
 
 
 def reshaped(service, count):
-    """VCPU moves from each provider to a child of it, with what a consumer holds of it."""
+    """Move VCPU from each provider to its child, with the allocations."""
     parents = providers(service, count)
     children = [numbered("e", number) for number in range(count)]
     holders = consumers(count)
@@ -281,7 +281,7 @@ def ran(service, request_):
 
 
 @pytest.mark.parametrize("case", WRITES + READS, ids=lambda case: case.__name__)
-def test_more_rows_take_no_more_statements(case, new_service):
+def test_more_rows_need_no_more_statements(case, new_service):
     few, many = new_service(), new_service()
     for_few = ran(few, case(few, FEW))
     for_many = ran(many, case(many, MANY))
@@ -289,15 +289,15 @@ def test_more_rows_take_no_more_statements(case, new_service):
 
 
 @pytest.mark.parametrize("case", WRITES, ids=lambda case: case.__name__)
-def test_a_write_is_one_transaction_and_nothing_is_read_after_it(case, service):
+def test_a_write_is_one_transaction_without_a_read_after_it(case, service):
     found = ran(service, case(service, FEW))
     assert found.index(COMMIT) == len(found) - 1
 
 
-def test_a_boot_takes_eleven_statements(service, database_kind):
-    """One class of statements each: what is there, what may be, what is new, what moved.
+def test_a_boot_needs_eleven_statements(service, database_kind):
+    """One statement for each purpose: read stored rows, insert new rows, update changed ones.
 
-    MariaDB's UPDATE says nothing of the row it changes, so the lane of the feed is asked for first.
+    MariaDB's UPDATE doesn't return the changed row, so the feed's lane is read first.
     """
     request_ = new_allocations(service, 1)
     expect(service.put("/allocations/" + numbered("c", 99), {**request_[2]}), 204)
@@ -306,7 +306,7 @@ def test_a_boot_takes_eleven_statements(service, database_kind):
     )
 
 
-#: tables that grow with the cloud
+#: tables that grow with the size of the cloud
 GROWING = ("resource_providers", "inventories", "allocations", "consumers")
 
 
@@ -320,7 +320,7 @@ ABOUT_SOME = [case for case in (*WRITES, *READS, renamed_provider) if case is no
 
 
 @pytest.mark.parametrize("case", ABOUT_SOME, ids=lambda case: case.__name__)
-def test_what_concerns_some_rows_reads_no_table_from_end_to_end(case, tmp_path):
+def test_a_request_about_some_rows_scans_no_table(case, tmp_path):
     url = f"sqlite:///{tmp_path}/placement.db"
     service = Service(url)
     found = ran(service, case(service, FEW))

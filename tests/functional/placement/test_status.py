@@ -28,7 +28,7 @@ def synced(path):
 
 @pytest.fixture
 def check(capsys):
-    """Runs the checks and gives the exit code, and results and details by title."""
+    """Return a function that runs the checks; it returns exit code, and results by title."""
 
     def check(*arguments):
         capsys.readouterr()
@@ -99,7 +99,7 @@ def test_a_policy_file_in_json_is_a_failure(synced, check, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "arguments", [["upgrade", "--json", "check"], ["upgrade", "check", "--json"]]
 )
-def test_json_changes_nothing(synced, check, arguments):
+def test_the_json_option_has_no_effect(synced, check, arguments):
     assert check(*arguments) == check()
 
 

@@ -1,4 +1,4 @@
-"""Trouble that no caller is to blame for (rest-api.md 1.12, architecture.rst D3)."""
+"""Errors that aren't the caller's fault (rest-api.md 1.12, architecture.rst D3)."""
 
 import contextlib
 import re
@@ -23,7 +23,7 @@ from tests.functional.placement.cloud import NEW, ROOT, fill, holding
 
 
 class Canceled(Exception):
-    """A driver's error, with the attributes drivers give theirs."""
+    """A driver's error, with the attributes of drivers' errors."""
 
     def __init__(self, *arguments, **attributes):
         super().__init__(*arguments)
@@ -32,7 +32,7 @@ class Canceled(Exception):
 
 @contextlib.contextmanager
 def trouble(times, error, words):
-    """Let so many statements with these words fail."""
+    """Make so many statements that contain these words fail."""
     left = iter([error] * times)
 
     def fail(connection, cursor, statement, parameters, context, executemany):
@@ -54,7 +54,7 @@ LAST_STATEMENT = "INSERT INTO berth_provider_changes"
 
 @pytest.fixture
 def troubled(filled):
-    """The filled service, its answers unjudged: everywhere else a 500 fails the test."""
+    """Return the filled service, whose responses may be 500."""
     return filled.unjudged()
 
 
@@ -63,7 +63,7 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr(engine, "LONGEST_PAUSE", 0)
 
 
-def test_a_lock_that_goes_away_is_not_noticed(filled):
+def test_a_client_does_not_notice_a_short_lock(filled):
     with trouble(engine.TRIES - 1, LOCKED, LAST_STATEMENT):
         answer = filled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
     assert answer.status_code == 204
@@ -71,7 +71,7 @@ def test_a_lock_that_goes_away_is_not_noticed(filled):
     assert (now["consumer_generation"], now["allocations"][ROOT]["generation"]) == (1, 6)
 
 
-def test_a_lock_that_stays_is_a_conflict_and_leaves_nothing(filled):
+def test_a_lock_that_stays_is_a_conflict_and_changes_nothing(filled):
     before = filled.tables()
     with trouble(engine.TRIES, LOCKED, LAST_STATEMENT):
         answer = filled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
@@ -144,7 +144,7 @@ def test_no_error_of_the_database_shows_a_statement_or_its_values(
     assert "fault.py" in caplog.text
 
 
-def test_a_table_that_is_gone_shows_no_statement_either(troubled, caplog):
+def test_the_error_of_a_missing_table_shows_no_statement_either(troubled, caplog):
     with troubled.database.engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE resource_provider_traits"))
     answer = troubled.get(f"/resource_providers/{ROOT}/traits")
@@ -162,9 +162,7 @@ CANCELED = {
 
 @pytest.mark.parametrize("origin", CANCELED.values(), ids=CANCELED)
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
-def test_a_statement_that_the_database_stops_again_and_again_is_unavailable(
-    troubled, origin, request_of
-):
+def test_a_statement_that_the_database_always_cancels_is_unavailable(troubled, origin, request_of):
     before = troubled.tables()
     error = OperationalError("SELECT s3cr3t FROM hidden", {}, origin)
     with trouble(100, error, "FROM resource_providers"):
@@ -173,27 +171,27 @@ def test_a_statement_that_the_database_stops_again_and_again_is_unavailable(
     assert "The database is not available. Nothing was changed." in answer.text
 
 
-def test_a_statement_that_the_database_stops_once_is_not_noticed(filled):
+def test_a_client_does_not_notice_a_statement_that_is_cancelled_once(filled):
     error = OperationalError("SELECT 1", {}, CANCELED["postgresql"])
     with trouble(1, error, LAST_STATEMENT):
         answer = filled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
     assert answer.status_code == 204
 
 
-def test_an_unexpected_error_in_a_write_leaves_nothing(troubled):
+def test_an_unexpected_error_in_a_write_changes_nothing(troubled):
     before = troubled.tables()
     with trouble(1, UNEXPECTED, LAST_STATEMENT):
         answer = troubled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
     assert (answer.status_code, troubled.tables()) == (500, before)
 
 
-def test_the_next_request_is_served_as_ever(troubled):
+def test_the_next_request_succeeds(troubled):
     with trouble(1, UNEXPECTED, LAST_STATEMENT):
         troubled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
     assert troubled.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}})).status_code == 204
 
 
-def test_two_services_with_two_databases_do_not_know_each_other(new_service):
+def test_two_services_with_two_databases_are_independent(new_service):
     first, second = new_service(), new_service()
     fill(first)
     assert second.get("/resource_providers").json == {"resource_providers": []}

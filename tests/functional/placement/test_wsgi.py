@@ -1,4 +1,4 @@
-"""The application that servers load, in a process of its own (rest-api.md 7.1, 7.2)."""
+"""The application that WSGI servers load, in a separate process (rest-api.md 7.1, 7.2)."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ print(Client(application).get("/").status_code)
 
 @pytest.fixture
 def ask_for_versions(tmp_path):
-    """Loads the application with so many more variables and gives what `GET /` printed."""
+    """Return a function that loads the application in a process and sends `GET /`."""
 
     def ask(**variables):
         environ = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
@@ -53,7 +53,7 @@ def test_options_are_not_logged_if_so_configured_or_above_debug(ask_for_versions
     assert "allocation_conflict_retry_count" not in ask_for_versions(**options).stderr
 
 
-def test_requests_are_profiled_into_the_folder_that_the_environment_names(
+def test_profiles_of_requests_are_written_to_the_folder_in_the_environment(
     ask_for_versions, tmp_path
 ):
     profiles = tmp_path / "profiles"

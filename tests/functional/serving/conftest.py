@@ -1,4 +1,4 @@
-"""A place to start servers in, and servers that end with the test."""
+"""A folder to start servers in, and servers that end with the test."""
 
 import contextlib
 import gc
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def configuration(folder):
-    """An environment that configures a SQLite file and no authentication, and nothing else."""
+    """Return an environment that configures a SQLite file and `noauth2`, and nothing else."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     scripts = sysconfig.get_path("scripts")
     return kept | {
@@ -31,7 +31,7 @@ def configuration(folder):
 
 @contextlib.contextmanager
 def starting(folder):
-    """A function that starts servers in the folder; they are gone when this ends."""
+    """Yield a function that starts servers in the folder; stop them at the end."""
     started = []
 
     def start(command, url, verify=True, ready=None, **more):
@@ -50,9 +50,9 @@ def starting(folder):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a server and waits until it answers under the URL, or until it is `ready()`.
+    """Return a function that starts a server and waits until it answers or `ready()` is true.
 
-    `more` are variables of its environment, None for those it shall not have.
+    `more` are variables of its environment; None removes a variable.
     """
     with starting(tmp_path) as start:
         yield start
@@ -60,14 +60,14 @@ def start(tmp_path):
 
 @pytest.fixture(scope="module")
 def start_for_module(tmp_path_factory):
-    """As `start`, but the servers serve all tests of the module."""
+    """Return a function like `start`, whose servers run for all tests of the module."""
     with starting(tmp_path_factory.mktemp("servers")) as start:
         yield start
 
 
 @pytest.fixture
 def own_process():
-    """The entry points set logging and the garbage collector up for a process that only serves."""
+    """Restore logging and garbage collection, which entry points change for the process."""
     root = logging.getLogger()
     handlers, level, thresholds = root.handlers[:], root.level, gc.get_threshold()
     yield

@@ -1,4 +1,4 @@
-"""The files that the deployment page shows."""
+"""Read the files and commands on the deployment page."""
 
 import textwrap
 from pathlib import Path
@@ -7,14 +7,14 @@ PAGE = Path(__file__).parents[3] / "doc" / "deployment.rst"
 
 
 def file_shown(path):
-    """The content of the file that the page shows under this path."""
+    """Return the content that the page shows for the file at this path."""
     _, found, rest = PAGE.read_text().partition(f"``{path}``::\n")
     assert found, f"the page shows no {path}"
     return _block(rest)
 
 
 def command_shown(start):
-    """The arguments of the command that begins like this, continued lines joined."""
+    """Return the arguments of the command that begins with `start`, with continued lines joined."""
     (line,) = [
         line
         for line in PAGE.read_text().replace("\\\n", " ").splitlines()

@@ -1,4 +1,4 @@
-"""Servers as processes of their own: started, asked, told to reload or to stop."""
+"""Servers in separate processes: start them, send requests, reload and stop them."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ import pytest
 import requests
 
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
-#: seconds until a server must have done what it was told
+#: seconds in which a server must start, reload or stop
 PATIENCE = 60
 
 
 def needed(program, package):
-    """The program's path. Without it the test is skipped and says so; in CI it fails."""
+    """Return the program's path. Without the program, skip the test; in CI, fail."""
     found = shutil.which(program, path=f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
     if found is None:
         reason = f"NOT TESTED WITH {program.upper()}: install {package}"
@@ -36,7 +36,7 @@ def free_port(host="127.0.0.1"):
 
 
 def wait_until(happened, why):
-    """The first true value of `happened()`; it fails after PATIENCE, telling `why()`."""
+    """Return the first true value of `happened()`; after PATIENCE seconds, fail with `why()`."""
     end = time.monotonic() + PATIENCE
     while True:
         value = happened()
@@ -49,7 +49,7 @@ def wait_until(happened, why):
 class Server:
     """A running server.
 
-    :param url: where it answers, `http://host:port` and what it is mounted at
+    :param url: `http://host:port` and the mount point
     """
 
     def __init__(self, command, folder, environ, url, verify=True):
@@ -65,7 +65,7 @@ class Server:
         return self.log.read_text(errors="replace")
 
     def wait_until(self, ready):
-        """Wait for `ready()`, by default for an answer; fails when it ends first."""
+        """Wait for `ready()`, by default for a response; fail if the server ends first."""
 
         def running():
             assert self.process.poll() is None, self.said()
@@ -87,18 +87,18 @@ class Server:
         )
 
     def workers(self):
-        """The process ids of its children."""
+        """Return the process ids of the server's children."""
         pid = self.process.pid
         return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
     def stop(self, how=signal.SIGTERM):
-        """End it; answers the exit code."""
+        """Stop the server; return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(PATIENCE)
 
     def kill(self):
-        """End it and its workers, whatever they do."""
+        """Kill the server and its workers."""
         if self.process.poll() is None:
             workers = self.workers()
             self.process.kill()
@@ -109,7 +109,7 @@ class Server:
 
 
 class SlowClient:
-    """Creates a provider, but keeps the end of the request back."""
+    """A client that creates a provider, but delays the end of the request."""
 
     def __init__(self, host, port, name):
         body = b'{"name": "%s"}' % name.encode()
@@ -123,7 +123,7 @@ class SlowClient:
         self._rest = body[-1:]
 
     def finish(self):
-        """Send the rest; answers the first line of the answer."""
+        """Send the rest of the request; return the first line of the response."""
         self._socket.sendall(self._rest)
         answer = read_all(self._socket)
         self._socket.close()

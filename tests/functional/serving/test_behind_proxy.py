@@ -1,4 +1,4 @@
-"""Behind a proxy where TLS ends, with the deployment page's configuration of nginx."""
+"""The service behind a proxy that terminates TLS: nginx as on the deployment page."""
 
 import getpass
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from tests.functional.serving.page import file_shown
 from tests.functional.serving.programs import ADMIN, free_port, needed
 
-#: what a server block is in, for a process without rights
+#: the configuration around a server block, for a process without root's rights
 FRAME = """
 user {user};
 pid {folder}/nginx.pid;
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def certificate(folder):
-    """A certificate of localhost and its key, as `(certificate, key)`."""
+    """Return a certificate for localhost and its key, as `(certificate, key)`."""
     paths = folder / "placement.crt", folder / "placement.key"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     files = ["-out", str(paths[0]), "-keyout", str(paths[1])]
@@ -45,7 +45,7 @@ def certificate(folder):
 
 @pytest.fixture(scope="module")
 def service(start_for_module):
-    """The service that stands behind the proxy; it logs what it is asked."""
+    """Return the service behind the proxy; it logs all requests."""
     port = free_port()
     command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
     server = start_for_module(
@@ -59,7 +59,7 @@ def service(start_for_module):
 
 @pytest.fixture(scope="module")
 def proxied(start_for_module, service, certificate, folder):
-    """The service as it looks from outside."""
+    """Return the service as clients of the proxy reach it."""
     port = free_port()
     server = file_shown("/etc/nginx/sites-enabled/placement")
     for shown, ours in {
@@ -86,23 +86,23 @@ def test_it_is_served_below_the_prefix(proxied):
     assert (answer.status_code, "resource_providers" in answer.json()) == (200, True)
 
 
-def test_locations_are_those_of_the_outside(proxied):
+def test_locations_have_the_proxy_s_address(proxied):
     answer = proxied.request("PUT", "/resource_classes/CUSTOM_A")
     assert answer.headers["location"] == f"{proxied.url}/resource_classes/CUSTOM_A"
 
 
-def test_links_are_those_of_the_outside(proxied):
+def test_links_have_the_proxy_s_prefix(proxied):
     proxied.request("PUT", "/resource_classes/CUSTOM_B")
     (link, *_) = proxied.request("GET", "/resource_classes/CUSTOM_B").json()["links"]
     assert link["href"] == "/placement/resource_classes/CUSTOM_B"
 
 
-def test_the_log_names_the_client_s_path(proxied, service):
+def test_the_log_has_the_client_s_path(proxied, service):
     proxied.request("GET", "/traits?name=startswith:HW")
     assert '"GET /placement/traits?name=startswith:HW" status: 200' in service.said()
 
 
-def test_the_client_can_not_pretend_to_be_elsewhere(proxied):
+def test_the_client_can_not_forge_the_proxy_s_headers(proxied):
     pretended = {
         "forwarded": "proto=http;host=evil.example;prefix=/evil",
         "x-forwarded-host": "evil.example",
@@ -116,7 +116,7 @@ def test_the_client_can_not_pretend_to_be_elsewhere(proxied):
 def test_a_reshape_of_a_large_host_fits(proxied):
     body = {"inventories": {}, "allocations": {}, "padding": "x" * 2_000_000}
     answer = proxied.request("POST", "/reshaper", json=body, headers=ADMIN | {"x-roles": "service"})
-    # refused by the service and not, for its size, by the proxy
+    # the service rejects the body; the proxy didn't reject its size
     assert (answer.status_code, "errors" in answer.json()) == (400, True)
 
 

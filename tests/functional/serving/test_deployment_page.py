@@ -1,4 +1,4 @@
-"""What the deployment page tells to write, written and tried."""
+"""The deployment page's files and commands work."""
 
 import configparser
 import subprocess
@@ -17,7 +17,7 @@ CONFIGURATION = "/etc/placement/placement.conf"
 
 @pytest.fixture
 def unit():
-    """The page's unit."""
+    """Return the page's systemd unit."""
     read = configparser.ConfigParser(interpolation=None)
     read.optionxform = str
     read.read_string(file_shown(UNIT))
@@ -26,7 +26,7 @@ def unit():
 
 @pytest.fixture
 def configured(tmp_path):
-    """A folder with the page's configuration file."""
+    """Return a folder with the page's configuration file."""
     folder = tmp_path / "etc"
     folder.mkdir()
     (folder / "placement.conf").write_text(file_shown(CONFIGURATION))
@@ -41,16 +41,16 @@ def keystone():
 
 
 def where_installed(command):
-    """The command with the path of the environment that runs the tests."""
+    """Return the command with paths of the environment that runs the tests."""
     program, *arguments = command.split()
     name = program.removeprefix("/opt/berth/bin/")
     return [needed(name, "berth"), *arguments]
 
 
-def test_systemd_finds_no_fault_with_the_unit(unit, tmp_path):
+def test_systemd_accepts_the_unit(unit, tmp_path):
     verify = needed("systemd-analyze", "systemd")
     command = unit["Service"]["ExecStart"]
-    # accounts and files of the page's host aren't there
+    # the accounts and files of the page's host don't exist here
     ours = {"ExecStart": " ".join(where_installed(command)), "User": "root", "Group": "root"}
     unit["Service"].update(ours)
     path = tmp_path / "placement-api.service"
@@ -70,7 +70,7 @@ def test_the_unit_s_command_serves_the_page_s_configuration(
     variables = dict([unit["Service"]["Environment"].split("=", 1)])
     assert variables == {"OS_PLACEMENT_CONFIG_DIR": "/etc/placement"}
     command = where_installed(unit["Service"]["ExecStart"].replace("8778", str(port)))
-    # the page's addresses are examples: these are ours
+    # replaces the page's example addresses
     addresses = {
         f"OS_KEYSTONE_AUTHTOKEN__{name.upper()}": value
         for name, value in keystone.options().items()

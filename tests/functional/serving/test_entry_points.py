@@ -1,4 +1,4 @@
-"""What other programs load the service, its options and its rules by (rest-api.md 7.5)."""
+"""Entry points by which other programs load the service, options and rules (rest-api.md 7.5)."""
 
 import importlib.metadata
 import inspect
@@ -31,10 +31,10 @@ def conf(tmp_path):
 
 
 @pytest.mark.parametrize("more", [{}, {"project_name": "anything"}])
-def test_loadapp_makes_the_service_of_a_configuration(conf, more):
+def test_loadapp_returns_the_service_of_a_configuration(conf, more):
     client = Client(loadapp(conf, **more))
     assert client.get("/traits/CUSTOM_A", headers=HEADERS).status_code == 404
-    # the standard names are there before the first request
+    # the standard names exist before the first request
     assert len(client.get("/resource_classes", headers=HEADERS).json["resource_classes"]) > 10
 
 
@@ -42,7 +42,7 @@ def test_loadapp_s_arguments_have_the_reference_s_names():
     assert list(inspect.signature(loadapp).parameters) == ["config", "project_name"]
 
 
-def test_two_loaded_apps_know_nothing_of_each_other(tmp_path):
+def test_two_loaded_apps_are_independent(tmp_path):
     clients = []
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
@@ -94,7 +94,7 @@ def test_entry_points_are_those_of_the_reference(group, name):
 
 
 def output(tmp_path, command, *arguments):
-    """What an oslo command says."""
+    """Return the output of a command of an oslo library."""
     ran = subprocess.run(
         [needed(command, "oslo.config and oslo.policy"), *arguments],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""placement-api with keystone that is slow, and with tokens cached in memcached."""
+"""placement-api with a slow keystone, and with tokens cached in memcached."""
 
 import concurrent.futures
 import subprocess
@@ -12,13 +12,13 @@ from tests.functional.serving.conftest import configuration
 from tests.functional.serving.programs import PATIENCE, free_port, needed, wait_until
 
 THREADS = 4
-#: that may wait for keystone
+#: maximum number of requests that may wait for keystone
 VALIDATIONS = 2
 COMMAND = [sys.executable, "-m", "placement.cli.serve", "--threads", str(THREADS)]
 
 
 def variables(options):
-    """The environment that says [keystone_authtoken]."""
+    """Return the environment variables for options of [keystone_authtoken]."""
     found = {f"OS_KEYSTONE_AUTHTOKEN__{name.upper()}": value for name, value in options.items()}
     return found | {"OS_API__AUTH_STRATEGY": "keystone"}
 
@@ -32,7 +32,7 @@ def keystone():
 
 @pytest.fixture
 def serve(start, keystone):
-    """Starts the service with more options of [keystone_authtoken]."""
+    """Return a function that starts the service with further options of [keystone_authtoken]."""
 
     def serve(**options):
         port = free_port()
@@ -46,14 +46,14 @@ def ask(server, given):
     return server.request("GET", "/resource_providers", headers={"x-auth-token": given}).status_code
 
 
-def test_a_keystone_that_says_nothing_stops_only_those_who_need_it(serve, keystone):
-    # it is waited for longer than the test lasts
+def test_a_silent_keystone_delays_only_requests_that_need_it(serve, keystone):
+    # a timeout longer than the test
     server = serve(http_connect_timeout="600")
     assert ask(server, "known") == 200
     with concurrent.futures.ThreadPoolExecutor(4 * THREADS) as clients:
         stuck = [clients.submit(ask, server, f"stuck{n}") for n in range(4 * THREADS)]
         try:
-            # all but those that wait are refused
+            # all but the waiting requests are rejected
             wait_until(lambda: sum(one.done() for one in stuck) == len(stuck) - VALIDATIONS, str)
             assert {one.result() for one in stuck if one.done()} == {503}
             assert ask(server, "known") == 200
@@ -66,7 +66,7 @@ def test_a_keystone_that_says_nothing_stops_only_those_who_need_it(serve, keysto
 
 @pytest.fixture
 def memcached():
-    """A memcached of the test's own, as `(process, address)`."""
+    """Yield a memcached for this test, as `(process, address)`."""
     port = free_port()
     command = [needed("memcached", "memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -76,12 +76,12 @@ def memcached():
             process.kill()
 
 
-def test_tokens_are_cached_in_memcached_as_long_as_it_is_there(serve, keystone, memcached):
+def test_tokens_are_cached_in_memcached_while_it_runs(serve, keystone, memcached):
     process, address = memcached
     options = {"memcached_servers": address}
     first, second = serve(**options), serve(**options)
     assert [ask(server, "known") for server in (first, second, first)] == [200] * 3
-    # what one was told the other knows
+    # one worker validated the token, the other one found it in the cache
     assert keystone.asked == ["known"]
     process.kill()
     process.wait()
@@ -90,7 +90,7 @@ def test_tokens_are_cached_in_memcached_as_long_as_it_is_there(serve, keystone, 
     assert ask(first, "unknown") == 401
 
 
-#: hides a module from the process that runs it first
+#: makes a module unavailable in the process that runs this code first
 HIDING = "import sys; sys.modules[{module!r}] = None"
 
 
@@ -109,7 +109,7 @@ HIDING = "import sys; sys.modules[{module!r}] = None"
         ("keystonemiddleware", {}, "needs berth[keystone]"),
     ],
 )
-def test_what_can_not_work_is_refused_at_the_start(tmp_path, keystone, module, options, said):
+def test_unusable_options_are_rejected_at_the_start(tmp_path, keystone, module, options, said):
     (tmp_path / "sitecustomize.py").write_text(HIDING.format(module=module))
     environ = configuration(tmp_path) | variables(keystone.options() | options)
     environ["PYTHONPATH"] = f"{tmp_path}:{environ['PYTHONPATH']}"

@@ -1,4 +1,4 @@
-"""Logs of placement-api: a line for each message, in the file that has the name."""
+"""Logs of placement-api: one line for each message, also after a rotation of the file."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ REQUEST_ID = "req-00000000-0000-4000-8000-000000000001"
 
 @pytest.fixture(scope="module")
 def logging_service(start_for_module, tmp_path_factory):
-    """The service, and the file it logs to."""
+    """Return the service, and its log file."""
     log = tmp_path_factory.mktemp("logs") / "placement.log"
     port = free_port()
     command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port), "--debug"]
@@ -26,7 +26,7 @@ FORGED = '192.0.2.66 "GET /forged" status: 200'
 
 
 @pytest.mark.parametrize("end", ["%0A", "%0D", "%0D%0A", "%85", "%C2%85", "%0B", "%0C", "%1E"])
-def test_a_path_writes_no_line_of_its_own(logging_service, end):
+def test_a_path_can_not_forge_a_line_of_the_log(logging_service, end):
     server, log = logging_service
     path = f"/traits/CUSTOM_A{end}{FORGED}"
     server.request("GET", path)
@@ -36,14 +36,14 @@ def test_a_path_writes_no_line_of_its_own(logging_service, end):
     assert any(f'"GET /traits/CUSTOM_A{end}192.0.2.66%20%22GET' in line for line in lines)
 
 
-def test_a_quote_in_a_path_does_not_end_what_was_asked(logging_service):
+def test_a_quote_in_a_path_can_not_forge_a_field_of_the_log(logging_service):
     server, log = logging_service
     server.request("GET", "/traits/a%22%20status:%20200")
     assert '"GET /traits/a%22%20status:%20200" status: 404' in log.read_text()
 
 
 @pytest.mark.parametrize("name", ["x-openstack-request-id", "x-auth-token", "user-agent"])
-def test_a_header_writes_no_line_of_its_own(logging_service, name):
+def test_a_header_can_not_forge_a_line_of_the_log(logging_service, name):
     server, log = logging_service
     before = len(log.read_text().splitlines())
     headers = {name.encode(): b"a\x85" + FORGED.encode() for name in [name]}
@@ -52,7 +52,7 @@ def test_a_header_writes_no_line_of_its_own(logging_service, name):
     assert [line for line in lines if line.startswith(FORGED)] == []
 
 
-def test_the_caller_s_own_request_id_is_logged_if_it_is_one(logging_service):
+def test_the_caller_s_request_id_is_logged_if_it_is_valid(logging_service):
     server, log = logging_service
     for number, given in enumerate((REQUEST_ID, "req-forged")):
         headers = ADMIN | {"x-openstack-request-id": given}
@@ -61,7 +61,7 @@ def test_the_caller_s_own_request_id_is_logged_if_it_is_one(logging_service):
     assert (REQUEST_ID in text, "req-forged" in text) == (True, False)
 
 
-def test_after_a_rotation_nobody_holds_the_old_file(logging_service):
+def test_after_a_rotation_no_process_has_the_old_file_open(logging_service):
     server, log = logging_service
     old = log.with_suffix(".old")
     log.rename(old)
@@ -73,11 +73,11 @@ def test_after_a_rotation_nobody_holds_the_old_file(logging_service):
 
 
 def open_files(server):
-    """The paths that the server's processes have open."""
+    """Return the paths of the files that the server's processes have open."""
     found = set()
     for pid in (str(server.process.pid), *server.workers()):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
-            # The service closes files while they are listed.
+            # the service may close files during the listing
             with contextlib.suppress(FileNotFoundError):
                 found.add(os.readlink(entry))
     return found

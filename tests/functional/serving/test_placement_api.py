@@ -1,4 +1,4 @@
-"""placement-api: its options, reloading and stopping (architecture.rst D8)."""
+"""placement-api: its options, reload and stop (architecture.rst D8)."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ CREATED = "HTTP/1.1 200 OK"
 
 @pytest.fixture
 def api(start):
-    """Starts placement-api on a free port with more arguments."""
+    """Return a function that starts placement-api on a free port with further arguments."""
 
     def api(*arguments, host="127.0.0.1", **environ):
         port = free_port(host)
@@ -30,7 +30,7 @@ def api(start):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "::1"])
-def test_it_serves_on_the_host_it_is_told(api, host):
+def test_it_serves_on_the_given_host(api, host):
     server = api(host=host)
     assert server.request("GET", "/resource_providers").status_code == 200
 
@@ -41,19 +41,19 @@ def test_it_serves_on_no_other_host(api):
         requests.get(f"http://127.0.0.3:{server.port}/", timeout=PATIENCE)
 
 
-def test_it_has_as_many_workers_as_it_is_told(api):
+def test_it_has_the_given_number_of_workers(api):
     server = api("--workers", "3")
     wait_until(lambda: len(server.workers()) == 3, server.said)
 
 
-def test_a_worker_s_threads_answer_while_one_waits_for_its_client(api):
+def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(api):
     server = api("--workers", "1", "--threads", "2")
     slow = SlowClient(server.host, server.port, "slow")
     assert server.request("GET", "/resource_providers").json() == {"resource_providers": []}
     assert slow.finish() == CREATED
 
 
-def test_a_socket_file_serves_whole_conversations(start, tmp_path):
+def test_several_requests_on_one_connection_of_a_socket_file_are_answered(start, tmp_path):
     path = tmp_path / "placement.sock"
     server = start([*COMMAND, "--unix-socket", str(path)], str(path), ready=path.exists)
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as client:
@@ -69,7 +69,7 @@ def test_a_socket_file_serves_whole_conversations(start, tmp_path):
     assert (server.stop(), path.exists()) == (0, False)
 
 
-def test_told_to_stop_it_finishes_what_it_has_begun(api):
+def test_at_a_stop_it_finishes_requests_in_progress(api):
     server = api()
     slow = SlowClient(server.host, server.port, "slow")
     wait_for_threads(server)
@@ -78,7 +78,7 @@ def test_told_to_stop_it_finishes_what_it_has_begun(api):
     assert (slow.finish(), server.process.wait(PATIENCE)) == (CREATED, 0)
 
 
-def test_told_to_reload_it_finishes_what_it_has_begun(api):
+def test_at_a_reload_it_finishes_requests_in_progress(api):
     server = api()
     slow = SlowClient(server.host, server.port, "slow")
     wait_for_threads(server)
@@ -90,7 +90,7 @@ def test_told_to_reload_it_finishes_what_it_has_begun(api):
     assert names == ["slow"]
 
 
-def test_while_it_reloads_every_request_is_answered(api):
+def test_during_a_reload_every_request_is_answered(api):
     server = api("--workers", "2")
     before = wait_until(lambda: len(server.workers()) == 2 and server.workers(), server.said)
     server.process.send_signal(signal.SIGHUP)
@@ -129,19 +129,19 @@ def test_reloading_reads_the_configuration_again(api, tmp_path):
     assert may_reshape(server)
 
 
-def test_a_file_that_can_not_be_read_leaves_the_old_configuration(api, tmp_path):
+def test_an_unreadable_file_leaves_the_old_configuration_in_force(api, tmp_path):
     server = api("--config-file", configured(tmp_path, roles="admin,service"))
     configured(tmp_path, roles="admin", more=["this is no option"])
     reload(server)
     assert may_reshape(server)
 
 
-def test_authentication_can_not_be_reloaded_away_on_a_public_address(start, tmp_path):
+def test_a_reload_can_not_remove_authentication_on_a_public_address(start, tmp_path):
     conf = tmp_path / "placement.conf"
     conf.write_text("[api]\nauth_strategy = keystone\n" + KEYSTONE)
     port = free_port()
     arguments = ["--host", "0.0.0.0", "--port", str(port), "--config-file", str(conf)]
-    # the environment would win over the file
+    # not set in the environment, which overrides the file
     server = start([*COMMAND, *arguments], f"http://127.0.0.1:{port}", OS_API__AUTH_STRATEGY=None)
     conf.write_text("[api]\nauth_strategy = noauth2\n")
     server.process.send_signal(signal.SIGHUP)
@@ -160,7 +160,7 @@ password = x
 
 
 def wait_for_threads(server):
-    """Another request is answered, so the slow one before it has been accepted."""
+    """Send another request; its response shows that the slow one before it was accepted."""
     assert server.request("GET", "/resource_providers").status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""A worker that starts while the database is away serves, and says so, until it is there."""
+"""A worker that starts without its database returns 503 until the database can be reached."""
 
 import concurrent.futures
 import contextlib
@@ -17,7 +17,7 @@ HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where the database will be; until it is there, no database can be opened."""
+    """Return the future folder of the database; no database can be opened before it exists."""
     return tmp_path / "later"
 
 
@@ -28,7 +28,7 @@ def url(folder):
 
 @pytest.fixture
 def started(url):
-    """Starts a service; a client of it."""
+    """Start a service; return a client for it."""
 
     def started(sync):
         overrides = {
@@ -37,7 +37,7 @@ def started(url):
             ("api", "auth_strategy"): "noauth2",
         }
         conf = config.load(files=[], environ=False, overrides=overrides)
-        # a 503 is what is wanted: it isn't judged
+        # a 503 is expected here, so the responses aren't checked
         return Client(create_app(conf, wait=False).application)
 
     return started
@@ -47,7 +47,7 @@ def statuses(client):
     return [client.get(path, headers=HEADERS).status_code for path in ("/", "/traits")]
 
 
-def test_it_is_unavailable_at_first_and_then_as_if_the_database_had_been_there(started, folder):
+def test_it_is_unavailable_until_the_database_exists(started, folder):
     client = started(sync=True)
     away = [statuses(client), statuses(client)]
     folder.mkdir()
@@ -56,7 +56,7 @@ def test_it_is_unavailable_at_first_and_then_as_if_the_database_had_been_there(s
     assert (away, created, len(classes) > 10) == ([[200, 503]] * 2, 201, True)
 
 
-def test_a_database_that_is_not_the_service_s_is_not_used_until_it_is(started, folder, url, caplog):
+def test_a_database_without_schema_is_not_used_until_it_is_synced(started, folder, url, caplog):
     client = started(sync=False)
     folder.mkdir()
     refused = statuses(client)
@@ -73,7 +73,7 @@ def database():
         yield database
 
 
-def test_what_is_to_be_done_first_is_done_once_and_may_ask_itself(database):
+def test_the_preparation_runs_once_and_may_use_the_database(database):
     done = []
 
     def prepare():
@@ -85,7 +85,7 @@ def test_what_is_to_be_done_first_is_done_once_and_may_ask_itself(database):
     assert answers == [["read", "written"]] * 2
 
 
-def test_what_fails_is_tried_again_by_the_next(database):
+def test_a_failed_preparation_is_repeated_by_the_next_transaction(database):
     failures = [ValueError("first"), ValueError("second")]
 
     def prepare():
@@ -99,7 +99,7 @@ def test_what_fails_is_tried_again_by_the_next(database):
     assert database.read(lambda connection: "answer") == "answer"
 
 
-def test_others_wait_until_it_is_done(database):
+def test_other_transactions_wait_for_the_preparation(database):
     begun, go_on, order = threading.Event(), threading.Event(), []
 
     def prepare():

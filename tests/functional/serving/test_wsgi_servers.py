@@ -1,4 +1,4 @@
-"""The application under the servers that deployers use, as the deployment page says."""
+"""The application under the servers that deployers use, with the deployment page's commands."""
 
 import signal
 import sys
@@ -29,7 +29,7 @@ SERVERS = {
 
 @pytest.fixture(scope="module", params=SERVERS)
 def served(request, start_for_module, tmp_path_factory):
-    """The service under the server, started with the page's command."""
+    """Return the service under the server, started with the page's command."""
     port = free_port()
     command = SERVERS[request.param]() + with_port(command_shown(request.param)[1:], port)
     database = f"sqlite:///{tmp_path_factory.mktemp('database')}/placement.db"
@@ -51,7 +51,7 @@ def test_workers_share_the_database(served):
     assert (written, read) == ([201] * 8, [204] * 8)
 
 
-def test_answers_without_a_body_have_none(served):
+def test_a_204_has_no_body(served):
     served.request("PUT", "/traits/CUSTOM_GONE")
     answer = served.request("DELETE", "/traits/CUSTOM_GONE")
     assert (answer.status_code, answer.content, "content-type" in answer.headers) == (
@@ -92,7 +92,7 @@ def test_gunicorn_mounts_it_below_a_prefix(start):
     assert created.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
 
 
-def test_uwsgi_stops_when_told(start):
+def test_uwsgi_stops_at_a_signal(start):
     port = free_port()
     command = [uwsgi(), "--need-app", "--master", "--die-on-term"]
     command += ["--http-socket", f"127.0.0.1:{port}", "--module", "placement.wsgi.api:application"]
