@@ -13,6 +13,7 @@ import jsonschema
 
 from compute.config.yaml_file import parse_yaml, read_text
 from compute.exceptions import ProviderConfigException
+from compute.provider_tree.inventory_record import LARGEST
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-
 
 def _amount(lowest: int) -> dict[str, Any]:
     """What placement takes: anything else would fail each update of the node."""
-    return {"type": "integer", "minimum": lowest, "maximum": 2147483647}
+    return {"type": "integer", "minimum": lowest, "maximum": LARGEST}
 
 
 _RATIO = {"type": "number", "minimum": 0, "maximum": 3.40282e38}

@@ -4,25 +4,42 @@ A driver reports what a host has: it edits the `ProviderTree` it is handed and, 
 a reshape, the allocations it is handed. It never calls Placement. compute.md §6.1–6.3.
 """
 
-import importlib
 import logging
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
-from stevedore.named import NamedExtensionManager
 
+from compute import config
+from compute.service.driver_callbacks import VirtAPI
+from compute.service.drivers import (
+    NAMESPACE,
+    Driver,
+    DriverLoadError,
+    available_drivers,
+    driver_class,
+    load_driver,
+)
 from virt.capabilities import capability_traits
-from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
 
-LOG = logging.getLogger(__name__)
+__all__ = [
+    "NAMESPACE",
+    "ComputeDriver",
+    "Driver",
+    "DriverLoadError",
+    "VirtAPI",
+    "available_drivers",
+    "driver_class",
+    "load_compute_driver",
+    "load_driver",
+]
 
-NAMESPACE = "virt.drivers"
+LOG = logging.getLogger(__name__)
 
 # Resource class → (option that always wins, option for a class reported for the first time).
 _RATIO_OPTIONS = {
@@ -32,14 +49,14 @@ _RATIO_OPTIONS = {
 }
 
 
-class DriverLoadError(Exception):
-    """The compute driver named in the configuration can't be used; the text says why."""
-
-
 class ComputeDriver:
     """A hypervisor, seen from the compute service. Subclasses override what they support.
 
     `capabilities` says what the hypervisor can do, by the names of virt/capabilities.py.
+
+    `virtapi` has the calls back into the service. `self.conf` is the configuration. `load_driver`
+    sets it before `__init__` begins, so subclasses may have nova's signature, `Driver(virtapi)`.
+    A driver that is made without the loader and without `conf` gets the default of each option.
     """
 
     capabilities: Mapping[str, bool] = {}
@@ -51,9 +68,12 @@ class ComputeDriver:
     #: The tracker must write allocations again at every periodic run (compute.md §4.10).
     requires_allocation_refresh = False
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None) -> None:
         self.virtapi = virtapi
-        self.conf = conf
+        if conf is not None:
+            self.conf = conf
+        elif not hasattr(self, "conf"):
+            self.conf = config.load(files=[], environ={})
 
     def init_host(self, host: str) -> None:
         """Prepare for work as the compute service `host`; called once, before anything else."""
@@ -179,107 +199,21 @@ class ComputeDriver:
         raise NotImplementedError
 
 
-def driver_class(name: str | None) -> type[ComputeDriver]:
-    """Find the driver called `name`, as load_driver does, without making one.
+def load_compute_driver(
+    virtapi: VirtAPI, compute_driver: str | None = None, conf: cfg.ConfigOpts | None = None
+) -> ComputeDriver:
+    """Load the driver as load_driver does; without a name, the one that the configuration names.
 
-    Raises DriverLoadError.
+    Log a failure and end the process with exit code 1.
+
+    :param conf: None: the configuration that `berth-compute` would read
     """
-    if not name:
-        raise DriverLoadError(
-            "No compute driver is configured: set compute_driver to one of "
-            f"{_listed(available_drivers())}."
-        )
-    found = _find_driver(name)
-    if not (isinstance(found, type) and issubclass(found, ComputeDriver)):
-        raise DriverLoadError(
-            f"Compute driver {name!r} is not a subclass of {ComputeDriver.__module__}."
-            f"{ComputeDriver.__qualname__}."
-        )
-    return found
-
-
-def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> ComputeDriver:
-    """Find the driver called `name` and make one.
-
-    `name` is an entry point of group `virt.drivers` (`host`), a class below our own `virt` package
-    (`fake.SmallFakeDriver`), or any importable class (`vendor.driver.TheirDriver`), tried in this
-    order. Raises DriverLoadError; compute.md §6.3.
-    """
-    found = driver_class(name)
+    if conf is None:
+        conf = config.load()
     try:
-        return found(virtapi, conf)
-    except Exception as error:
-        raise DriverLoadError(f"Compute driver {name!r} can't be started: {error}") from error
-
-
-def load_compute_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> ComputeDriver:
-    """As load_driver, with `compute_driver` standing in for an empty name; logs and exits 1."""
-    try:
-        driver = load_driver(virtapi, name or conf.compute_driver, conf)
+        driver = load_driver(virtapi, compute_driver or conf.compute_driver, conf)
     except DriverLoadError as error:
         LOG.error("%s", error)
         sys.exit(1)
     LOG.info("Loaded compute driver %s", type(driver).__name__)
     return driver
-
-
-def available_drivers() -> list[str]:
-    """Return the names installed in the entry point group `virt.drivers`, sorted."""
-    return sorted(_entry_points(()).entry_points_names())
-
-
-def _entry_points(names: Iterable[str]) -> NamedExtensionManager:
-    """Look at the drivers' entry points, importing only those in `names`."""
-    return NamedExtensionManager(
-        NAMESPACE,
-        names=list(names),
-        on_load_failure_callback=_refuse_broken_entry_point,
-        on_missing_entrypoints_callback=_tolerate_missing,
-    )
-
-
-def _tolerate_missing(_names: Any) -> None:
-    """Say nothing: the name may still be that of a class."""
-
-
-def _refuse_broken_entry_point(_manager: Any, entry_point: Any, error: BaseException) -> None:
-    raise DriverLoadError(
-        f"Compute driver {entry_point.name!r} ({entry_point.value}) can't be imported: {error}"
-    ) from error
-
-
-def _find_driver(name: str) -> Any:
-    extensions = _entry_points([name])
-    if name in extensions:
-        return extensions[name].plugin
-    for path in (f"virt.{name}", name):
-        found = _import_dotted(path)
-        if found is not None:
-            return found
-    raise DriverLoadError(
-        f"Unknown compute driver {name!r}: not one of {_listed(available_drivers())}, "
-        "nor a class that can be imported."
-    )
-
-
-def _import_dotted(path: str) -> Any:
-    """Return what `path` names, or None if there is no such module or attribute.
-
-    A module that is there but fails to import is an error of its own, not an unknown name.
-    """
-    module_path, _, attribute = path.rpartition(".")
-    if not (module_path and attribute and all(part.isidentifier() for part in path.split("."))):
-        return None
-    try:
-        module = importlib.import_module(module_path)
-    except ModuleNotFoundError as error:
-        if error.name and (module_path + ".").startswith(error.name + "."):
-            return None
-        raise DriverLoadError(f"Compute driver {path!r} can't be imported: {error}") from error
-    except Exception as error:
-        raise DriverLoadError(f"Compute driver {path!r} can't be imported: {error}") from error
-    return getattr(module, attribute, None)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) or "(none installed)"

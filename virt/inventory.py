@@ -6,6 +6,8 @@ from typing import Any
 
 import os_resource_classes
 
+from compute.provider_tree.cells import HUGEPAGES
+
 #: A class, or a trait, that isn't a standard one.
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 
@@ -28,10 +30,6 @@ def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict
         "step_size": 1,
         "allocation_ratio": allocation_ratio,
     }
-
-
-#: Beginning of the classes of huge pages: `CUSTOM_HUGEPAGES_2MB`, `CUSTOM_HUGEPAGES_1GB`.
-HUGEPAGES = "CUSTOM_HUGEPAGES_"
 
 
 def hugepages_class(size_kb: int) -> str:

@@ -18,10 +18,10 @@ from compute.cli.console import say, set_up_logging, why
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
+from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
 from compute.service.virtapi import ComputeVirtAPI
-from virt.driver import DriverLoadError, load_driver
 
 LOG = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from compute.maintenance.journal import (
 )
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
+from compute.service.drivers import DriverLoadError, driver_class
 from compute.service.signals import finished_first
-from virt.driver import DriverLoadError, driver_class
 
 FAILED = 1
 FOUND = 3

@@ -33,8 +33,8 @@ from compute.records.compute_node import ComputeNode
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.resource_tracker.patience import Patience
+from compute.service.drivers import Driver, DriverLoadError, load_driver
 from compute.service.signals import Interruption
-from virt.driver import ComputeDriver, DriverLoadError, load_driver
 
 FAILED = 1
 NO_NODE = 2
@@ -131,7 +131,7 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         return _show(asked, conf, nodes, reports, RecordedConsumers(cell))
 
 
-def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
+def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> Driver:
     virtapi = CommandVirtAPI(conf.host, NodeIdentity.from_config(conf), cell)
     try:
         driver = load_driver(virtapi, conf.compute_driver, conf)
@@ -148,7 +148,7 @@ def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> ComputeDriver:
 
 
 def _nodes(
-    conf: cfg.ConfigOpts, driver: ComputeDriver, cell: CellDatabase, wanted: list[str]
+    conf: cfg.ConfigOpts, driver: Driver, cell: CellDatabase, wanted: list[str]
 ) -> list[ComputeNode]:
     try:
         return nodes_of(conf.host, driver, cell, wanted)

@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from compute.cli.console import Terminal
-from compute.maintenance.picture import Amounts, ProviderPicture, capacity
+from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.provider_tree.inventory_record import capacity
 
 BAR_WIDTH = 10
 #: (least share in use, colour of the bar)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import pathlib
 import socket
@@ -75,18 +76,41 @@ def _wait_until_it_answers(url: str, process: subprocess.Popen, log_file: pathli
     raise DemoFailed(f"placement-api does not answer at {url}:\n{log_file.read_text()}")
 
 
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What the host driver finds on a machine.
+
+    `sysfs` and `procfs` are the directories that it reads; `memory_mb` has one entry for each NUMA
+    node.
+    """
+
+    sysfs: str
+    procfs: str
+    memory_mb: list[int]
+
+
+def machine(sample: str | None = None) -> Machine:
+    """Ask the host driver's program for this machine, or for a sample that comes with the driver.
+
+    Raises DemoFailed if the program fails.
+    """
+    chosen = ("--sample", sample) if sample else ()
+    found = json.loads(_run("virt.host", *chosen, called="python -m virt.host"))
+    memory = [node["memory_mb"] for node in found["numa_nodes"]]
+    return Machine(found["sysfs_root"], found["procfs_root"], memory)
+
+
 def run_agent(config_file: pathlib.Path) -> str:
-    """One start of `berth-compute`; answers what it logged. Raises DemoFailed if it fails."""
-    command = [
-        sys.executable,
-        "-m",
-        "compute.cli.agent",
-        "--once",
-        "--config-file",
-        str(config_file),
-    ]
+    """Start `berth-compute` once and return what it logged. Raises DemoFailed if it fails."""
+    return _run(
+        "compute.cli.agent", "--once", "--config-file", str(config_file), called="berth-compute"
+    )
+
+
+def _run(module: str, *arguments: str, called: str) -> str:
+    """Run a program of ours and return its output. Raises DemoFailed, which names it `called`."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", module, *arguments],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -95,5 +119,5 @@ def run_agent(config_file: pathlib.Path) -> str:
         check=False,
     )
     if done.returncode:
-        raise DemoFailed(f"berth-compute ended with {done.returncode}:\n{done.stdout}")
+        raise DemoFailed(f"{called} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout

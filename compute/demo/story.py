@@ -10,9 +10,14 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from compute.demo.picture import Amounts, Picture, PlacementAPI
-from compute.demo.programs import DemoFailed, Service, placement_service, run_agent
-from virt.host.facts import KernelFacts
-from virt.host.samples import two_socket
+from compute.demo.programs import (
+    DemoFailed,
+    Machine,
+    Service,
+    machine,
+    placement_service,
+    run_agent,
+)
 
 #: what moves to the NUMA nodes, and what stays
 MOVING = ("VCPU", "MEMORY_MB")
@@ -20,29 +25,22 @@ STAYING = ("DISK_GB",)
 
 
 class Host:
-    """A compute host of the demonstration: an agent with a state of its own.
+    """A compute host of the demonstration: a machine, and an agent with a state of its own."""
 
-    :param roots: where its sysfs and procfs are; None: this machine's own
-    """
-
-    def __init__(
-        self,
-        name: str,
-        folder: pathlib.Path,
-        url: str,
-        roots: tuple[str, str] | None = None,
-    ) -> None:
+    def __init__(self, name: str, folder: pathlib.Path, url: str, machine: Machine) -> None:
         self.name = name
-        self.nodes = KernelFacts(*roots).numa_nodes() if roots else KernelFacts().numa_nodes()
+        self.machine = machine
         self._folder = folder / name
         self._folder.mkdir(exist_ok=True)
         self._url = url
-        self._roots = roots
 
     def flavor(self) -> Amounts:
-        """What an instance takes; with several nodes so much memory that no two fit on one."""
-        memory = min(node.memory_mb for node in self.nodes if node.memory_mb)
-        share = memory // 4 if len(self.nodes) == 1 else memory * 3 // 4
+        """Return what an instance takes.
+
+        With several NUMA nodes that is so much memory that no two instances fit on one node.
+        """
+        memory = min(amount for amount in self.machine.memory_mb if amount)
+        share = memory // 4 if len(self.machine.memory_mb) == 1 else memory * 3 // 4
         return {"VCPU": 1, "MEMORY_MB": share, "DISK_GB": 1}
 
     def start(self, numa: bool) -> None:
@@ -58,10 +56,9 @@ class Host:
             "token = admin",
             "[berth]",
             f"numa_in_placement = {str(numa).lower()}",
+            f"sysfs_root = {self.machine.sysfs}",
+            f"procfs_root = {self.machine.procfs}",
         ]
-        if self._roots:
-            sysfs, procfs = self._roots
-            lines += [f"sysfs_root = {sysfs}", f"procfs_root = {procfs}"]
         config_file = self._folder / "berth-compute.conf"
         config_file.write_text("\n".join(lines) + "\n")
         run_agent(config_file)
@@ -147,7 +144,7 @@ def _check(before: Picture, after: Picture, instances: dict[str, Amounts]) -> No
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demonstration. Answers 0, or 1 when something is not as it should be."""
+    """Run the demonstration. Return 0, or 1 when something is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m compute.demo", description=__doc__)
     parser.add_argument("--keep", metavar="DIR", help="work in this directory and keep it")
     arguments = parser.parse_args(argv)
@@ -170,12 +167,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> None:
-    machine = Host("this-machine", folder, service.url)
-    tell(console, service, machine)
-    if len(machine.nodes) > 1:
+    own = Host("this-machine", folder, service.url, machine())
+    tell(console, service, own)
+    if len(own.machine.memory_mb) > 1:
         return
     console.print(
         "This machine has one NUMA node. The same again on a sample of another machine's sysfs: "
         "two sockets.\n"
     )
-    tell(console, service, Host("two-sockets", folder, service.url, two_socket()))
+    tell(console, service, Host("two-sockets", folder, service.url, machine("two-socket")))

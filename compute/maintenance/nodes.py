@@ -10,7 +10,7 @@ from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.migration import ENDED
 from compute.records.node_identity import NodeIdentity
-from virt.virtapi import NoopVirtAPI
+from compute.service.driver_callbacks import NoopVirtAPI
 
 
 class NoSuchNode(exceptions.NovaException):

@@ -13,19 +13,12 @@ import os_traits
 
 from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderTree
+from compute.provider_tree.inventory_record import capacity
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
 
 #: class → amount
 Amounts = Mapping[str, int]
-#: what placement fills in where a record is silent
-DEFAULTS: Mapping[str, Any] = {
-    "reserved": 0,
-    "min_unit": 1,
-    "max_unit": 2147483647,
-    "step_size": 1,
-    "allocation_ratio": 1.0,
-}
 
 
 @dataclass(frozen=True)
@@ -49,14 +42,6 @@ class ProviderPicture:
     def capacity(self, resource_class: str) -> int:
         """How much of the class may be used in all; 0 of a class it doesn't have."""
         return capacity(self.inventories.get(resource_class))
-
-
-def capacity(record: Mapping[str, Any] | None) -> int:
-    """How much may be used of an inventory record in all."""
-    if record is None:
-        return 0
-    record = {**DEFAULTS, **record}
-    return int((record["total"] - record["reserved"]) * record["allocation_ratio"])
 
 
 def picture_of(

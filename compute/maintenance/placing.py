@@ -7,9 +7,9 @@ from typing import Any
 
 from compute import exceptions
 from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.provider_tree.cells import cell_name, stays_together
+from compute.provider_tree.relocation import Target, relocate
 from compute.records.instance import Instance
-from virt.reshape.numa import cell_name, stays_together
-from virt.reshape.relocate import Target, relocate
 
 #: provider uuid → `{"resources": {class: amount}}`
 Places = dict[str, dict[str, Any]]

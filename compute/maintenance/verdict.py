@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compute.maintenance.picture import DEFAULTS, Amounts, ProviderPicture
+from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.provider_tree.inventory_record import completed
 
 
 def used_after(
@@ -66,7 +67,7 @@ def _refused_amounts(provider: ProviderPicture, consumer: str, held: Amounts) ->
     for name, amount in sorted(held.items()):
         if name not in provider.inventories:
             continue  # told by _overfull
-        record = {**DEFAULTS, **provider.inventories[name]}
+        record = completed(provider.inventories[name])
         if not record["min_unit"] <= amount <= record["max_unit"]:
             found.append(
                 f"{provider.name} gives {record['min_unit']} to {record['max_unit']} {name} to "

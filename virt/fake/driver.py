@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.names import child_name
 from virt.driver import ComputeDriver
 from virt.inventory import Inventory, record
-from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class FakeDriver(ComputeDriver):
     memory_mb = 800000
     local_gb = 600000
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None) -> None:
         super().__init__(virtapi, conf)
         self._nodes: dict[str, None] = {}
         self._instances: dict[str, Any] = {}
@@ -216,7 +216,7 @@ class EphEncryptionDriverPLAIN(MediumFakeDriver):
 class PowerUpdateFakeDriver(SmallFakeDriver):
     """Is told when the power of a guest was switched by others, and believes it."""
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None) -> None:
         super().__init__(virtapi, conf)
         self._power: dict[str, str] = {}
 
@@ -271,7 +271,7 @@ class FakeMultiNodeDriver(NodesNamedByUUID, MediumFakeDriver):
     def __init__(
         self,
         virtapi: VirtAPI,
-        conf: cfg.ConfigOpts,
+        conf: cfg.ConfigOpts | None = None,
         nodes: Iterable[str] = ("fake-node-1", "fake-node-2"),
     ) -> None:
         super().__init__(virtapi, conf)

@@ -22,7 +22,7 @@ class FakeRescheduleDriver(MediumFakeDriver):
     """Starts no guest at its first try. Hosts that share `refused` let the second of them do it."""
 
     def __init__(
-        self, virtapi: VirtAPI, conf: cfg.ConfigOpts, refused: set[str] | None = None
+        self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None, refused: set[str] | None = None
     ) -> None:
         super().__init__(virtapi, conf)
         self._refused = set() if refused is None else refused

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
 from virt.fake.driver import FakeDriver, NodesNamedByUUID
 from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.reshape import numa
-from virt.reshape.records import Allocations
 from virt.sriov import PhysicalFunction
 from virt.virtapi import VirtAPI
 
@@ -82,13 +82,13 @@ class FakeLargeScaleDriver(NodesNamedByUUID, FakeDriver):
     def __init__(
         self,
         virtapi: VirtAPI,
-        conf: cfg.ConfigOpts,
+        conf: cfg.ConfigOpts | None = None,
         nodes: int | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(virtapi, conf)
-        self._count: int = conf.berth.fake_nodes if nodes is None else nodes
-        self._seed: int = conf.berth.fake_seed if seed is None else seed
+        self._count: int = self.conf.berth.fake_nodes if nodes is None else nodes
+        self._seed: int = self.conf.berth.fake_seed if seed is None else seed
         self._shape = cache(lambda number: shape_of(self._seed, number))
         self._number: dict[str, int] = {}
 

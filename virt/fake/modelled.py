@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from compute.provider_tree.cells import cell_name
 from compute.provider_tree.names import child_name
 from virt.inventory import Inventory, cell_inventories
 from virt.ownership import Ownership
@@ -27,7 +28,7 @@ def cells_and_cards(
     :param now: name → inventory of the node's providers in the tree
     :param reserved: what the whole host keeps of each class
     """
-    names = {cell: numa.cell_name(nodename, cell) for cell in cells}
+    names = {cell: cell_name(nodename, cell) for cell in cells}
     inventories = cell_inventories(
         list(cells.values()),
         reserved,

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.cells import CELL_CLASSES, cell_name
 from compute.provider_tree.names import child_name
 from virt.fake.driver import MediumFakeDriver
 from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.inventory import Inventory, record
 from virt.ownership import Ownership
 from virt.reshape import numa
-from virt.reshape.records import Allocations
 from virt.reshape.resource_class import rename_classes
 from virt.reshape.shared_storage import move_disk
 from virt.reshape.vgpu import VGPU, update_pgpus
@@ -38,7 +39,7 @@ class FakeReshapeVGPUDriver(MediumFakeDriver):
     def __init__(
         self,
         virtapi: VirtAPI,
-        conf: cfg.ConfigOpts,
+        conf: cfg.ConfigOpts | None = None,
         nested: bool = True,
         pgpus: Mapping[str, int] | None = None,
         mdevs: Mapping[str, Mapping[str, int]] | None = None,
@@ -84,7 +85,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
     def __init__(
         self,
         virtapi: VirtAPI,
-        conf: cfg.ConfigOpts,
+        conf: cfg.ConfigOpts | None = None,
         modelled: bool = True,
         cells: Mapping[int, Mapping[str, int]] | None = None,
         physical_functions: Sequence[PhysicalFunction] = (),
@@ -121,7 +122,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
             self._ownership(nodename),
             allocations,
             lambda consumer: self._known_places(nodename, consumer),
-            (*numa.CELL_CLASSES, SRIOV_NET_VF),
+            (*CELL_CLASSES, SRIOV_NET_VF),
         )
 
     def _children(self, nodename: str, now: Mapping[str, Inventory]) -> list[numa.Provider]:
@@ -142,7 +143,7 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
         if places is None:
             return None
         return {
-            numa.cell_name(nodename, place)
+            cell_name(nodename, place)
             if isinstance(place, int)
             else child_name(nodename, place): amounts
             for place, amounts in places.items()
@@ -156,7 +157,9 @@ class FakeRCRenameDriver(MediumFakeDriver):
     new_class = "FPGA"
     devices = 4
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, renamed: bool = True) -> None:
+    def __init__(
+        self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None, renamed: bool = True
+    ) -> None:
         super().__init__(virtapi, conf)
         self.renamed = renamed
 
@@ -185,7 +188,9 @@ class FakeSharedStorageDriver(MediumFakeDriver):
     pool_name = "ssp"
     pool_gb = 500
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, shared: bool = True) -> None:
+    def __init__(
+        self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None, shared: bool = True
+    ) -> None:
         super().__init__(virtapi, conf)
         self.shared = shared
         self.pool_uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, self.pool_name))

@@ -21,11 +21,18 @@ class HostDriver(NodeDriver):
     manages_instances = False
 
     def __init__(
-        self, virtapi: VirtAPI, conf: cfg.ConfigOpts, host_info: HostInfo | None = None
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts | None = None,
+        host_info: HostInfo | None = None,
     ) -> None:
-        kernel = KernelFacts(conf.berth.sysfs_root, conf.berth.procfs_root)
-        super().__init__(virtapi, conf, host_info or LinuxHostInfo(kernel, conf.instances_path))
+        super().__init__(virtapi, conf, host_info)
         self._nodes: list[str] = []
+
+    def default_host_info(self) -> HostInfo:
+        """Return what reads the kernel's files below the configured roots."""
+        kernel = KernelFacts(self.conf.berth.sysfs_root, self.conf.berth.procfs_root)
+        return LinuxHostInfo(kernel, self.conf.instances_path)
 
     def init_host(self, host: str) -> None:
         """Take the host's name for the node, and see that machine and options make sense."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.ironic.bare_metal_api import BareMetalAPI
 from virt.ironic.former_classes import give_whole_machine, has_former_classes
 from virt.ironic.inventory_file import InventoryFile
 from virt.ironic.node import Node, NodeSource, custom_class, inventory
 from virt.ironic.reported_traits import ReportedTraits
-from virt.reshape.records import Allocations
 from virt.virtapi import VirtAPI
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class IronicDriver(ComputeDriver):
     rebalances_nodes = True
 
     def __init__(
-        self, virtapi: VirtAPI, conf: cfg.ConfigOpts, source: NodeSource | None = None
+        self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None, source: NodeSource | None = None
     ) -> None:
         super().__init__(virtapi, conf)
-        self._source = source or _configured_source(conf)
-        self._host: str = conf.host
+        self._source = source or _configured_source(self.conf)
+        self._host: str = self.conf.host
         self._lock = threading.Lock()
         self._known: dict[str, Node] | None = None
-        self._reported = ReportedTraits(Path(conf.state_path) / _TRAITS)
+        self._reported = ReportedTraits(Path(self.conf.state_path) / _TRAITS)
 
     def init_host(self, host: str) -> None:
         """Look at the machines. A source that can't be asked yet is waited for later.

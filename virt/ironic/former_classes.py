@@ -8,7 +8,7 @@ instance shall hold. Formerly a tracker wrote these allocations anew at every ru
 from typing import TYPE_CHECKING
 
 from compute import exceptions
-from virt.reshape.records import Allocations, give, held, take
+from compute.provider_tree.allocation_records import Allocations, give, held, take
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree

@@ -44,17 +44,18 @@ class LibvirtDriver(NodeDriver):
     }
 
     def __init__(
-        self, virtapi: VirtAPI, conf: cfg.ConfigOpts, host_info: HostInfo | None = None
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts | None = None,
+        host_info: HostInfo | None = None,
     ) -> None:
-        super().__init__(
-            virtapi,
-            conf,
-            host_info
-            or LibvirtHostInfo(
-                Hypervisor(conf.libvirt.connection_uri), conf.instances_path, conf.berth.sysfs_root
-            ),
-        )
+        super().__init__(virtapi, conf, host_info)
         self._node: str | None = None
+
+    def default_host_info(self) -> HostInfo:
+        """Return what asks libvirt at the configured URI, and sysfs for the rest."""
+        hypervisor = Hypervisor(self.conf.libvirt.connection_uri)
+        return LibvirtHostInfo(hypervisor, self.conf.instances_path, self.conf.berth.sysfs_root)
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
         """Return the one node, whose name stays what it was at the first time.

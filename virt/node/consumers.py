@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from compute.provider_tree.allocation_records import Allocations, held
 from virt.inventory import Inventory
 from virt.node.facts import Guest, HostFacts, HostInfo
 from virt.node.guest_places import card_places, cell_places, device_counts
-from virt.reshape.records import Allocations, held
 from virt.sriov import SRIOV_NET_VF
 from virt.virtapi import VirtAPI
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.node import pmem
 from virt.node.consumers import Consumers
@@ -17,7 +18,6 @@ from virt.node.facts import HostFacts, HostFactsError, HostInfo
 from virt.node.gpus import checked_classes
 from virt.node.update import NodeUpdate
 from virt.pci_device import offered, parse_device_specs
-from virt.reshape.records import Allocations
 from virt.reshape.resource_class import check_renames
 from virt.virtapi import VirtAPI
 
@@ -33,9 +33,21 @@ class NodeDriver(ComputeDriver):
     VirtDriverNotReady.
     """
 
-    def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts, host_info: HostInfo) -> None:
+    def __init__(
+        self,
+        virtapi: VirtAPI,
+        conf: cfg.ConfigOpts | None = None,
+        host_info: HostInfo | None = None,
+    ) -> None:
         super().__init__(virtapi, conf)
-        self._host_info = host_info
+        self._host_info = host_info or self.default_host_info()
+
+    def default_host_info(self) -> HostInfo:
+        """Return the source of the facts for a driver that is made without one.
+
+        `self.conf` is there already. A subclass that passes no `host_info` on must override this.
+        """
+        raise NotImplementedError
 
     def init_host(self, host: str) -> None:
         """Refuse options that contradict each other."""

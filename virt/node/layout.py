@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.cells import cell_name
 from virt.inventory import Inventory, cell_inventories, hugepages_class, record
 from virt.node.cpu_sets import CpuSets
 from virt.node.facts import HostFacts
@@ -89,7 +90,7 @@ def flat(node: Node) -> Layout:
 def modelled(node: Node) -> Layout:
     """Put processors and memory on cells, of which those without any are left out."""
     facts, cpus = node.facts, node.cpus
-    names = [numa.cell_name(node.name, cell.id) for cell in facts.cells]
+    names = [cell_name(node.name, cell.id) for cell in facts.cells]
     totals = [
         {
             "MEMORY_MB": cell.memory_mb,
@@ -127,7 +128,7 @@ def described(node: Node) -> Layout:
             **{hugepages_class(size): count for size, count in cell.hugepages.items()},
         }
         if inventory := _inventory(totals, {}, {}):
-            cells.append(numa.Provider(numa.cell_name(node.name, cell.id), node.name, inventory))
+            cells.append(numa.Provider(cell_name(node.name, cell.id), node.name, inventory))
     return Layout(root, cells)
 
 
@@ -147,7 +148,7 @@ def card_parents(
     One whose cell isn't known, or isn't modelled, is below the root.
     """
     modelled_cells = {cell.name for cell in cells}
-    names = {one.name: numa.cell_name(nodename, one.numa_node or 0) for one in functions}
+    names = {one.name: cell_name(nodename, one.numa_node or 0) for one in functions}
     return {
         one.name: names[one.name]
         if one.numa_node is not None and names[one.name] in modelled_cells

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.cells import CELL_CLASSES, cell_name
 from virt.inventory import Inventory
 from virt.node import layout, pmem
 from virt.node.consumers import Consumers, KnownPlaces
@@ -18,7 +20,6 @@ from virt.node.gpus import gpus
 from virt.ownership import Ownership
 from virt.pci_device import parse_device_specs
 from virt.reshape import memory_encryption, numa, pcpu, shared_storage, vgpu
-from virt.reshape.records import Allocations
 from virt.reshape.removal import remove_provider
 from virt.reshape.resource_class import rename_classes
 from virt.sriov import SRIOV_NET_VF, CardProviders, physical_functions
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-_MOVING = (*numa.CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
+_MOVING = (*CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
 
 
 @dataclass
@@ -179,8 +180,7 @@ class NodeUpdate:
             cell_names={
                 cell.id: name
                 for cell in self.facts.cells
-                if (name := numa.cell_name(self.nodename, cell.id))
-                in {one.name for one in wanted.cells}
+                if (name := cell_name(self.nodename, cell.id)) in {one.name for one in wanted.cells}
                 # Where cells only describe the root, guests are on the root.
                 and self.conf.berth.numa_classes == "standard"
             },

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
 from compute.provider_tree.names import child_name
+from compute.provider_tree.stock import Stock
 from virt.inventory import record
 from virt.ownership import Ownership, ensure_child, own_child
-from virt.reshape.capacity import Stock
-from virt.reshape.records import Allocations, give, held, holdings, take
 from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compute import exceptions
-from compute.provider_tree.names import child_name
-from virt.inventory import HUGEPAGES, Inventory
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.cells import CELL_CLASSES, stays_together
+from compute.provider_tree.relocation import KnownPlaces, Target, nobody_knows, relocate
+from virt.inventory import Inventory
 from virt.ownership import Ownership, ensure_child, suffix_like
-from virt.reshape.records import Allocations
-from virt.reshape.relocate import KnownPlaces, Target, nobody_knows, relocate
 from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-#: Classes every cell has.
-CELL_CLASSES = ("VCPU", "MEMORY_MB")
-
 #: The kind of the cells' names, for an Ownership.
 is_cell = suffix_like(r"numa\d+")
-
-# Classes a guest should find on one cell.
-_TOGETHER = (*CELL_CLASSES, "PCPU")
 
 
 @dataclass(frozen=True)
@@ -46,16 +40,6 @@ class Provider:
     inventory: Inventory
     traits: Collection[str] = field(default=())
     trait_family: str | None = None
-
-
-def stays_together(resource_class: str) -> bool:
-    """Say whether a guest should find the class on one cell with the others of which that holds."""
-    return resource_class in _TOGETHER or resource_class.startswith(HUGEPAGES)
-
-
-def cell_name(nodename: str, cell_id: int) -> str:
-    """Return the name of a NUMA cell's provider."""
-    return child_name(nodename, f"numa{cell_id}")
 
 
 def of_cells(nodename: str, names: Collection[str] = ()) -> Ownership:

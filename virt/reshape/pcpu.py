@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from compute import exceptions
-from virt.reshape.capacity import Stock
-from virt.reshape.records import Allocations, give, held, take
+from compute.provider_tree.allocation_records import Allocations, give, held, take
+from compute.provider_tree.stock import Stock
 
 VCPU = "VCPU"
 PCPU = "PCPU"

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from virt.reshape.records import Allocations
+from compute.provider_tree.allocation_records import Allocations
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree

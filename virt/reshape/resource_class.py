@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations, give, held, take
 from virt.inventory import is_resource_class
 from virt.ownership import Ownership
-from virt.reshape.records import Allocations, give, held, take
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from compute import exceptions
-from virt.reshape.records import Allocations
-from virt.reshape.relocate import Target, relocate
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.relocation import Target, relocate
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderData, ProviderTree

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations, give, held, holdings, take
 from compute.provider_tree.names import child_name, child_suffix
 from virt.ownership import Ownership, ensure_child, own_child, suffix_like
-from virt.reshape.records import Allocations, give, held, holdings, take
 from virt.reshape.removal import remove_provider
 
 if TYPE_CHECKING:

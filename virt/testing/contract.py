@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
-from virt.reshape.records import Allocations
 from virt.testing import holdings, picture
 from virt.testing.interruption import Interrupted, InterruptibleTree
 from virt.testing.scenario import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compute.provider_tree import ProviderTree
-from virt.reshape.capacity import Stock
-from virt.reshape.records import Allocations, give, holdings
+from compute.provider_tree.allocation_records import Allocations, give, holdings
+from compute.provider_tree.stock import Stock
 from virt.testing.scenario import (
     OTHER_HOST,
     Holdings,

@@ -8,9 +8,9 @@ from typing import Any
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
 from virt.inventory import record
-from virt.reshape.records import Allocations
 
 #: Makes a driver, as a start of the compute service does.
 NewDriver = Callable[[], ComputeDriver]

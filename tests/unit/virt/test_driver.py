@@ -1,6 +1,9 @@
+import logging
+
 import pytest
 
-from virt.driver import ComputeDriver
+from virt.driver import ComputeDriver, load_compute_driver
+from virt.fake import SmallFakeDriver
 
 
 @pytest.fixture
@@ -92,3 +95,39 @@ def test_what_a_driver_does_not_support_is_not_implemented(driver_with, method, 
 
 def test_cleaning_up_needs_no_implementation(driver_with):
     assert driver_with().cleanup_host("host1") is None
+
+
+def test_loading_for_a_service_falls_back_on_the_configured_driver(virtapi, make_conf):
+    conf = make_conf(compute_driver="fake.SmallFakeDriver")
+
+    assert type(load_compute_driver(virtapi, None, conf)) is SmallFakeDriver
+
+
+def test_loading_for_a_service_logs_the_reason_and_exits_with_1(virtapi, conf, caplog):
+    with caplog.at_level(logging.ERROR), pytest.raises(SystemExit) as caught:
+        load_compute_driver(virtapi, "nosuch", conf)
+
+    assert (caught.value.code, "Unknown compute driver 'nosuch'" in caplog.text) == (1, True)
+
+
+def test_a_service_that_knows_nova_names_the_driver_by_keyword(virtapi, conf):
+    driver = load_compute_driver(virtapi, compute_driver="fake.SmallFakeDriver", conf=conf)
+
+    assert (type(driver), driver.conf) == (SmallFakeDriver, conf)
+
+
+def test_without_a_configuration_the_one_of_the_service_is_read(virtapi, monkeypatch):
+    monkeypatch.setenv("OS_DEFAULT__COMPUTE_DRIVER", "fake.SmallFakeDriver")
+    monkeypatch.setenv("OS_DEFAULT__RESERVED_HOST_CPUS", "3")
+
+    driver = load_compute_driver(virtapi)
+
+    assert (type(driver), driver.conf.reserved_host_cpus) == (SmallFakeDriver, 3)
+
+
+def test_a_driver_made_without_a_configuration_has_the_defaults(virtapi, monkeypatch):
+    monkeypatch.setenv("OS_DEFAULT__RESERVED_HOST_CPUS", "3")
+
+    driver = ComputeDriver(virtapi)
+
+    assert (driver.virtapi, driver.conf.reserved_host_cpus) == (virtapi, 0)

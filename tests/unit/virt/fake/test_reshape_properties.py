@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compute import config, exceptions
+from compute.provider_tree.stock import Stock
 from tests.unit.virt.consumers import uuid
 from virt import fake
-from virt.reshape.capacity import Stock
 from virt.sriov import PhysicalFunction
 from virt.testing import ReshapeScenario, holdings
 from virt.virtapi import NoopVirtAPI

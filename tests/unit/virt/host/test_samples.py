@@ -1,3 +1,6 @@
+import json
+
+from virt.host.__main__ import main
 from virt.host.facts import KernelFacts, Memory
 from virt.host.samples import two_socket
 from virt.node.facts import NumaNode
@@ -18,3 +21,23 @@ def test_the_sample_machines_processors_are_known():
 
     assert (facts.processor().vendor, facts.hyperthreading()) == ("GenuineIntel", True)
     assert "avx512f" in facts.processor().features
+
+
+def test_the_program_shows_the_nodes_of_a_sample_and_where_its_files_are(capsys):
+    code = main(["--sample", "two-socket"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (shown["sysfs_root"], shown["procfs_root"]) == two_socket()
+    assert [(node["id"], len(node["cpus"]), node["memory_mb"]) for node in shown["numa_nodes"]] == [
+        (0, 16, 32768),
+        (1, 16, 32768),
+    ]
+
+
+def test_the_program_shows_this_machine(capsys):
+    code = main([])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert (code, shown["sysfs_root"], shown["procfs_root"]) == (0, "/sys", "/proc")
+    assert shown["numa_nodes"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from compute import config, exceptions
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.stock import Stock
 from tests.unit.virt.conftest import ROOT_UUID as ROOT
 from tests.unit.virt.consumers import body, resources, totals, used, uuid
 from tests.unit.virt.node.hosts import (
@@ -27,7 +28,6 @@ from virt.inventory import record
 from virt.libvirt import LibvirtDriver
 from virt.node.cpu_sets import configured_cpus
 from virt.node.facts import NumaNode
-from virt.reshape.capacity import Stock
 from virt.virtapi import NoopVirtAPI
 
 ELSEWHERE, POOL, AGGREGATE = uuid(900), uuid(901), uuid(902)

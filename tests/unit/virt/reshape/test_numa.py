@@ -6,15 +6,16 @@ from hypothesis import strategies as st
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.cells import cell_name
+from compute.provider_tree.stock import Stock
 from tests.unit.virt.consumers import body, resources, totals, used, uuid
 from virt.inventory import record
 from virt.reshape import numa
-from virt.reshape.capacity import Stock
 
 NODE = "host1"
 ROOT = uuid(1000)
 IS_OURS = numa.of_cells(NODE)
-CELL_NAMES = [numa.cell_name(NODE, cell) for cell in (0, 1)]
+CELL_NAMES = [cell_name(NODE, cell) for cell in (0, 1)]
 
 
 def inventory(vcpus, memory_mb, **overrides):
@@ -355,7 +356,7 @@ def modelled(inventories, guests):
     tree = flat_tree()
     allocations = {uuid(n): body({ROOT: held}) for n, held in enumerate(guests)}
     cells = [
-        numa.Provider(numa.cell_name(NODE, number), NODE, inventory)
+        numa.Provider(cell_name(NODE, number), NODE, inventory)
         for number, inventory in enumerate(inventories)
     ]
     try:

@@ -1,6 +1,7 @@
 """Drivers that break the contract in one way each; the healthy ones they derive from keep it."""
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import give, take
 from virt.fake import (
     FakeBadReshapeDriver,
     FakeMultiNodeDriver,
@@ -10,7 +11,6 @@ from virt.fake import (
     MediumFakeDriverWithNestedCustomResources,
 )
 from virt.inventory import record
-from virt.reshape.records import give, take
 from virt.testing.scenario import OPERATORS_AGGREGATE
 
 __all__ = ["FakeBadReshapeDriver", "FakeReshapeFailDriver"]

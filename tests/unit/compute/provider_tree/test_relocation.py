@@ -3,9 +3,9 @@ import copy
 import pytest
 
 from compute import exceptions
+from compute.provider_tree.relocation import Target, relocate
 from tests.unit.virt.consumers import body, resources, uuid
 from virt.inventory import record
-from virt.reshape.relocate import Target, relocate
 
 ROOT, CELL0, CELL1, ELSEWHERE = "root", "cell0", "cell1", "another-host"
 CPU_AND_MEMORY = ("VCPU", "MEMORY_MB")

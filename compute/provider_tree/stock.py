@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Placement's own default for a record without max_unit.
-_NO_MAX_UNIT = 2**31 - 1
+from compute.provider_tree.inventory_record import capacity, completed
 
 
 @dataclass
@@ -21,13 +20,13 @@ class Stock:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], used: int = 0) -> "Stock":
-        """Make one from an inventory record, with Placement's defaults for absent fields."""
-        usable = record["total"] - record.get("reserved", 0)
+        """Make a stock from an inventory record; fields left out have placement's defaults."""
+        full = completed(record)
         return cls(
-            capacity=int(usable * record.get("allocation_ratio", 1.0)),
-            min_unit=record.get("min_unit", 1),
-            max_unit=record.get("max_unit", _NO_MAX_UNIT),
-            step_size=record.get("step_size", 1),
+            capacity=capacity(record),
+            min_unit=full["min_unit"],
+            max_unit=full["max_unit"],
+            step_size=full["step_size"],
             used=used,
         )
 

@@ -1,20 +1,24 @@
+"""Drivers are found by name, and made with nova's signature or with ours (compute.md §6.3)."""
+
 import configparser
-import logging
 import pathlib
 from importlib.metadata import EntryPoint
 
 import pytest
 from stevedore import ExtensionManager
 
-from virt import fake
-from virt.driver import (
+from compute import config
+from compute.service.driver_callbacks import NoopVirtAPI
+from compute.service.drivers import (
     NAMESPACE,
-    ComputeDriver,
+    Driver,
     DriverLoadError,
     available_drivers,
-    load_compute_driver,
+    driver_class,
     load_driver,
 )
+from virt import fake
+from virt.driver import ComputeDriver
 from virt.fake import SmallFakeDriver
 from virt.host.driver import HostDriver
 
@@ -22,6 +26,89 @@ from virt.host.driver import HostDriver
 class StubbornDriver(ComputeDriver):
     def __init__(self, virtapi, conf):
         raise ValueError("the flux capacitor is missing")
+
+
+class NovasSignature(ComputeDriver):
+    def __init__(self, virtapi):
+        super().__init__(virtapi)
+        self.seen = self.conf.host
+
+
+class NovasSignatureWithMore(ComputeDriver):
+    def __init__(self, virtapi, read_only=False):
+        self.read_only = read_only
+        self.seen = self.conf.host
+        super().__init__(virtapi)
+
+
+class Both(ComputeDriver):
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf)
+        self.seen = conf.host
+
+
+class BothByAnotherName(ComputeDriver):
+    def __init__(self, virtapi, settings):
+        super().__init__(virtapi, settings)
+        self.seen = settings.host
+
+
+class BothOptional(ComputeDriver):
+    def __init__(self, virtapi, conf=None, machines=3):
+        super().__init__(virtapi, conf)
+        self.seen = self.conf.host
+
+
+class Anything(ComputeDriver):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen = self.conf.host
+
+
+class NoInitOfItsOwn(ComputeDriver):
+    @property
+    def seen(self):
+        return self.conf.host
+
+
+class Standalone:
+    """A driver that inherits nothing."""
+
+    manages_instances = rebalances_nodes = requires_allocation_refresh = False
+
+    def __init__(self, virtapi):
+        self.virtapi = virtapi
+        self.seen = self.conf.host
+
+    def _nothing(self, *args, **kwargs):
+        """Do nothing."""
+
+    init_host = get_available_nodes = get_nodenames_by_uuid = node_is_available = _nothing
+    is_node_deleted = get_available_resource = update_provider_tree = get_inventory = _nothing
+    get_traits = capabilities_as_traits = list_instance_uuids = set_host_enabled = _nothing
+
+
+SIGNATURES = [
+    NovasSignature,
+    NovasSignatureWithMore,
+    Both,
+    BothByAnotherName,
+    BothOptional,
+    Anything,
+    NoInitOfItsOwn,
+    Standalone,
+]
+
+
+@pytest.fixture
+def conf(tmp_path):
+    overrides = {(None, "state_path"): str(tmp_path), (None, "host"): "the host of this test"}
+    return config.load(files=[], environ={}, overrides=overrides)
+
+
+@pytest.fixture
+def virtapi():
+    return NoopVirtAPI()
 
 
 @pytest.fixture
@@ -41,7 +128,7 @@ def broken_entry_point(monkeypatch):
 
 def test_every_driver_we_ship_is_an_entry_point():
     setup = configparser.ConfigParser()
-    setup.read(pathlib.Path(__file__).parents[3] / "setup.cfg")
+    setup.read(pathlib.Path(__file__).parents[4] / "setup.cfg")
     entries = dict(
         line.split(" = ") for line in setup["options.entry_points"][NAMESPACE].strip().splitlines()
     )
@@ -60,7 +147,7 @@ def test_every_fake_driver_is_found_by_its_name(virtapi, conf, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "driver_class"),
+    ("name", "expected"),
     [
         ("host", HostDriver),
         ("fake.SmallFakeDriver", SmallFakeDriver),
@@ -70,9 +157,9 @@ def test_every_fake_driver_is_found_by_its_name(virtapi, conf, name):
     ],
 )
 def test_a_driver_is_found_by_entry_point_by_name_in_virt_and_by_full_path(
-    virtapi, conf, name, driver_class
+    virtapi, conf, name, expected
 ):
-    assert type(load_driver(virtapi, name, conf)) is driver_class
+    assert type(load_driver(virtapi, name, conf)) is expected
 
 
 def test_the_driver_gets_the_virtapi_and_the_configuration(virtapi, conf):
@@ -136,14 +223,33 @@ def test_a_driver_that_refuses_to_start_is_named_with_its_reason(virtapi, conf):
         load_driver(virtapi, f"{__name__}.StubbornDriver", conf)
 
 
-def test_loading_for_a_service_falls_back_on_the_configured_driver(virtapi, make_conf):
-    conf = make_conf(compute_driver="fake.SmallFakeDriver")
+@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda one: one.__name__)
+def test_a_driver_of_either_signature_has_its_configuration_from_the_start(
+    virtapi, conf, signature
+):
+    driver = load_driver(virtapi, f"{__name__}.{signature.__name__}", conf)
 
-    assert type(load_compute_driver(virtapi, None, conf)) is SmallFakeDriver
+    assert (driver.virtapi, driver.conf, driver.seen) == (virtapi, conf, "the host of this test")
 
 
-def test_loading_for_a_service_logs_the_reason_and_exits_with_1(virtapi, conf, caplog):
-    with caplog.at_level(logging.ERROR), pytest.raises(SystemExit) as caught:
-        load_compute_driver(virtapi, "nosuch", conf)
+def test_an_argument_of_novas_drivers_keeps_its_default(virtapi, conf):
+    driver = load_driver(virtapi, f"{__name__}.NovasSignatureWithMore", conf)
 
-    assert (caught.value.code, "Unknown compute driver 'nosuch'" in caplog.text) == (1, True)
+    assert driver.read_only is False
+
+
+@pytest.mark.parametrize("name", fake.__all__)
+def test_every_fake_driver_can_be_made_as_novas_are(virtapi, name):
+    driver = getattr(fake, name)(virtapi)
+
+    assert driver.conf.reserved_host_memory_mb == 512
+
+
+def test_every_driver_offers_what_the_compute_service_calls(virtapi, conf):
+    drivers = [load_driver(virtapi, name, conf) for name in available_drivers()]
+
+    assert [one for one in drivers if not isinstance(one, Driver)] == []
+
+
+def test_a_class_is_found_without_making_a_driver(conf):
+    assert driver_class(f"{__name__}.StubbornDriver") is StubbornDriver

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from virt.reshape.capacity import Stock, spread
+from compute.provider_tree.stock import Stock, spread
 
 SMALL_STOCKS = st.lists(
     st.builds(

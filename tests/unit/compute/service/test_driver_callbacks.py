@@ -1,4 +1,4 @@
-from virt.virtapi import NoopVirtAPI
+from compute.service.driver_callbacks import NoopVirtAPI
 
 
 def test_the_noop_virtapi_runs_the_body_at_once():

@@ -1,0 +1,36 @@
+"""Inventory records: the fields that placement fills in, and the capacity that follows.
+
+An inventory is a dict of resource class → record. A record has `total` and may have the fields of
+`DEFAULTS`; placement fills in those that are left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: The largest number that placement stores in a field of an inventory or of an allocation.
+LARGEST = 2**31 - 1
+
+#: Field → the value that placement gives the field of a record without it.
+DEFAULTS: Mapping[str, Any] = {
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": LARGEST,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+
+
+def completed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a record with all fields, those left out with placement's defaults."""
+    return {**DEFAULTS, **record}
+
+
+def capacity(record: Mapping[str, Any] | None) -> int:
+    """Return how much of a record all consumers may hold together; 0 without a record.
+
+    The number is `(total - reserved) * allocation_ratio`, rounded down, as placement counts.
+    """
+    if record is None:
+        return 0
+    full = completed(record)
+    return int((full["total"] - full["reserved"]) * full["allocation_ratio"])

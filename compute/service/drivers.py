@@ -1,0 +1,208 @@
+"""Compute drivers: what the compute service calls, and how a driver is found by its name.
+
+Nothing here imports a driver. `[DEFAULT]compute_driver` names one, and the name is looked up in the
+entry points `virt.drivers`, below the package `virt`, and among all importable classes
+(compute.md §6.3).
+"""
+
+import importlib
+import inspect
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from oslo_config import cfg
+from stevedore.named import NamedExtensionManager
+
+from compute.service.driver_callbacks import VirtAPI
+
+if TYPE_CHECKING:
+    from compute.provider_tree import ProviderTree
+
+NAMESPACE = "virt.drivers"
+
+#: the usual base class of drivers, as messages call it
+_BASE_CLASS = "virt.driver.ComputeDriver"
+
+
+class DriverLoadError(Exception):
+    """The compute driver named in the configuration can't be used; the text says why."""
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """What the compute service calls of a driver. `virt.driver.ComputeDriver` says what each means.
+
+    A class of drivers passes `isinstance` as its instances do, for all of this stands in the class.
+    """
+
+    manages_instances: bool
+    rebalances_nodes: bool
+    requires_allocation_refresh: bool
+
+    def init_host(self, host: str) -> None:
+        """Prepare for work as the compute service `host`."""
+
+    def get_available_nodes(self, refresh: bool = False) -> list[str]:
+        """Return the names of the nodes that this host manages."""
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """Return node uuid → node name."""
+
+    def node_is_available(self, nodename: str) -> bool:
+        """Say whether the host manages the node."""
+
+    def is_node_deleted(self, nodename: str) -> bool:
+        """Say whether a node that vanished is gone for good."""
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """Return the node's totals and usage."""
+
+    def update_provider_tree(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        allocations: dict[str, Any] | None = None,
+    ) -> None:
+        """Edit the tree, and in a reshape the allocations, into the node's final state."""
+
+    def get_inventory(self, nodename: str) -> dict[str, dict[str, Any]]:
+        """Return class → inventory record of the root provider."""
+
+    def get_traits(self, nodename: str) -> list[str]:
+        """Return the traits of the root provider."""
+
+    def capabilities_as_traits(self) -> dict[str, bool]:
+        """Return trait → whether the root provider should have it."""
+
+    def list_instance_uuids(self) -> list[str]:
+        """Return the uuids of the guests on this host."""
+
+    def set_host_enabled(self, enabled: bool) -> str:
+        """Accept guests, or no more guests."""
+
+
+def driver_class(name: str | None) -> type[Driver]:
+    """Find the driver called `name`, as load_driver does, without making one.
+
+    Raises DriverLoadError.
+    """
+    if not name:
+        raise DriverLoadError(
+            "No compute driver is configured: set compute_driver to one of "
+            f"{_listed(available_drivers())}."
+        )
+    found = _find_driver(name)
+    if not _is_class_of_drivers(found):
+        raise DriverLoadError(f"Compute driver {name!r} is not a subclass of {_BASE_CLASS}.")
+    return found
+
+
+def _is_class_of_drivers(found: Any) -> bool:
+    return isinstance(found, type) and isinstance(found, Driver)
+
+
+def load_driver(virtapi: VirtAPI, name: str | None, conf: cfg.ConfigOpts) -> Any:
+    """Find the driver called `name` and make one; return a Driver.
+
+    `name` is an entry point of group `virt.drivers` (`host`), a class below the package `virt`
+    (`fake.SmallFakeDriver`), or any importable class (`vendor.driver.TheirDriver`), tried in this
+    order. Raises DriverLoadError; compute.md §6.3.
+    """
+    found = driver_class(name)
+    try:
+        return _made(found, virtapi, conf)
+    except Exception as error:
+        raise DriverLoadError(f"Compute driver {name!r} can't be started: {error}") from error
+
+
+def _made(found: Any, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> Any:
+    """Make a driver with `conf` in its attribute of that name before its `__init__` begins.
+
+    So a driver can have nova's signature, `Driver(virtapi)`, and its `__init__` can read
+    `self.conf` all the same.
+    """
+    driver = found.__new__(found)
+    driver.conf = conf
+    if _takes_configuration(found):
+        driver.__init__(virtapi, conf)
+    else:
+        driver.__init__(virtapi)
+    return driver
+
+
+def _takes_configuration(found: Any) -> bool:
+    """Say whether the configuration is to be the second argument of the class.
+
+    It is if the second parameter is called `conf` or has no default. Nova's drivers have others
+    there, like `read_only=False`.
+    """
+    positional = [
+        one
+        for one in inspect.signature(found).parameters.values()
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(positional) < 2:
+        return False
+    return positional[1].name == "conf" or positional[1].default is inspect.Parameter.empty
+
+
+def available_drivers() -> list[str]:
+    """Return the names installed in the entry point group `virt.drivers`, sorted."""
+    return sorted(_entry_points(()).entry_points_names())
+
+
+def _entry_points(names: Iterable[str]) -> NamedExtensionManager:
+    """Look at the drivers' entry points, importing only those in `names`."""
+    return NamedExtensionManager(
+        NAMESPACE,
+        names=list(names),
+        on_load_failure_callback=_refuse_broken_entry_point,
+        on_missing_entrypoints_callback=_tolerate_missing,
+    )
+
+
+def _tolerate_missing(_names: Any) -> None:
+    """Say nothing: the name may still be that of a class."""
+
+
+def _refuse_broken_entry_point(_manager: Any, entry_point: Any, error: BaseException) -> None:
+    raise DriverLoadError(
+        f"Compute driver {entry_point.name!r} ({entry_point.value}) can't be imported: {error}"
+    ) from error
+
+
+def _find_driver(name: str) -> Any:
+    extensions = _entry_points([name])
+    if name in extensions:
+        return extensions[name].plugin
+    for path in (f"virt.{name}", name):
+        found = _import_dotted(path)
+        if found is not None:
+            return found
+    raise DriverLoadError(
+        f"Unknown compute driver {name!r}: not one of {_listed(available_drivers())}, "
+        "nor a class that can be imported."
+    )
+
+
+def _import_dotted(path: str) -> Any:
+    """Return what `path` names, or None if there is no such module or attribute.
+
+    A module that is there but fails to import is an error of its own, not an unknown name.
+    """
+    module_path, _, attribute = path.rpartition(".")
+    if not (module_path and attribute and all(part.isidentifier() for part in path.split("."))):
+        return None
+    try:
+        module = importlib.import_module(module_path)
+    except ModuleNotFoundError as error:
+        if error.name and (module_path + ".").startswith(error.name + "."):
+            return None
+        raise DriverLoadError(f"Compute driver {path!r} can't be imported: {error}") from error
+    except Exception as error:
+        raise DriverLoadError(f"Compute driver {path!r} can't be imported: {error}") from error
+    return getattr(module, attribute, None)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "(none installed)"
