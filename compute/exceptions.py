@@ -92,7 +92,7 @@ class NovaException(Exception):
             return self.msg_fmt
 
     def format_message(self) -> str:
-        """The message alone, as it is shown to people."""
+        """Return the message alone, as it is shown to people."""
         return self.message
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-
 
 
 def _amount(lowest: int) -> dict[str, Any]:
-    """What placement takes: anything else would fail each update of the node."""
+    """Return the schema of an amount that placement takes: others would fail each update."""
     return {"type": "integer", "minimum": lowest, "maximum": LARGEST}
 
 

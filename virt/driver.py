@@ -178,16 +178,44 @@ class ComputeDriver:
         """Return the uuids of the guests on this host."""
         raise NotImplementedError
 
-    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
-        """Start a guest."""
+    def get_num_instances(self) -> int:
+        """Return the number of guests on this host."""
+        return len(self.list_instances())
+
+    def instance_exists(self, instance: Any) -> bool:
+        """Say whether the guest, anything with a `uuid`, is on this host."""
+        return instance.uuid in self.list_instance_uuids()
+
+    def spawn(
+        self,
+        context: Any,
+        instance: Any,
+        image_meta: Any = None,
+        injected_files: Any = (),
+        admin_password: str | None = None,
+        allocations: Any = None,
+        network_info: Any = None,
+        block_device_info: Any = None,
+        power_on: bool = True,
+        accel_info: Any = None,
+    ) -> None:
+        """Start a guest. The parameters are nova's."""
         raise NotImplementedError
 
-    def destroy(self, context: Any, instance: Any, **details: Any) -> None:
-        """Stop a guest and forget it."""
+    def destroy(
+        self,
+        context: Any,
+        instance: Any,
+        network_info: Any = None,
+        block_device_info: Any = None,
+        destroy_disks: bool = True,
+        destroy_secrets: bool = True,
+    ) -> None:
+        """Stop a guest and forget it. The parameters are nova's."""
         raise NotImplementedError
 
-    def get_info(self, instance: Any) -> Any:
-        """Return the state of a guest."""
+    def get_info(self, instance: Any, use_cache: bool = True) -> Any:
+        """Return the state of a guest; with `use_cache`, the state may be a little old."""
         raise NotImplementedError
 
     def get_host_ip_addr(self) -> str:

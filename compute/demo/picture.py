@@ -31,7 +31,7 @@ class PlacementAPI:
         self._session.trust_env = False
 
     def get(self, path: str) -> Any:
-        """The body of an answer. Raises DemoFailed."""
+        """Return the body of an answer. Raises DemoFailed."""
         return self._checked(self._session.get(self._url + path, timeout=30)).json()
 
     def put(self, path: str, body: Any) -> None:
@@ -71,12 +71,12 @@ class Picture:
         return cls([_provider(api, given) for given in listed])
 
     def totals(self, resource_class: str) -> int:
-        """What the tree has of a class, in all."""
+        """Return what the tree has of a class, in all."""
         records = (p.inventories.get(resource_class) for p in self.providers)
         return sum(record["total"] for record in records if record)
 
     def consumers(self) -> dict[str, Amounts]:
-        """What each consumer holds in the tree, in all."""
+        """Return what each consumer holds in the tree, in all."""
         held: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         for provider in self.providers:
             for consumer, amounts in provider.allocations.items():

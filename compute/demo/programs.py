@@ -22,12 +22,12 @@ class DemoFailed(Exception):
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without anything that configures our programs."""
+    """Return this process's environment without anything that configures our programs."""
     return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
+    """Return a port of the loopback interface that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -41,13 +41,13 @@ class Service:
     log_file: pathlib.Path
 
     def reshapes(self) -> int:
-        """How many reshapes it has done, by its log."""
+        """Return how many reshapes the service has done, by its log."""
         return self.log_file.read_text().count('"POST /reshaper" status: 204')
 
 
 @contextlib.contextmanager
 def placement_service(folder: pathlib.Path) -> Iterator[Service]:
-    """A running `placement-api` without any configuration."""
+    """Run `placement-api` without any configuration while the body runs. Raises DemoFailed."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     log_file = folder / "placement-api.log"

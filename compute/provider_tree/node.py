@@ -70,7 +70,7 @@ class ProviderNode:
         self.resources: dict[str, set[Any]] = {}
 
     def walk(self) -> Iterator[ProviderNode]:
-        """This provider and its descendants: depth first, children in the order they came."""
+        """Yield this provider and its descendants: depth first, children in the order they came."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -78,7 +78,7 @@ class ProviderNode:
             waiting.extend(reversed(node.children.values()))
 
     def data(self) -> ProviderData:
-        """A snapshot that shares nothing with this node."""
+        """Return a snapshot that shares nothing with this node."""
         return ProviderData(
             self.uuid,
             self.name,
@@ -91,7 +91,7 @@ class ProviderNode:
         )
 
     def copy_alone(self) -> ProviderNode:
-        """An independent copy without the children."""
+        """Return an independent copy without the children."""
         twin = ProviderNode(self.name, self.uuid, self.generation, self.parent_uuid)
         twin.inventory = copied_inventory(self.inventory)
         twin.traits = set(self.traits)
@@ -101,7 +101,7 @@ class ProviderNode:
         return twin
 
     def inventory_differs(self, wanted: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Whether `wanted` asks for something this inventory doesn't say already.
+        """Say whether `wanted` asks for something this inventory doesn't have already.
 
         Fields that `wanted` leaves out are placement's to fill in, so they count as equal
         (compute.md §2.6).
@@ -116,11 +116,11 @@ class ProviderNode:
         )
 
     def traits_differ(self, wanted: Iterable[str]) -> bool:
-        """Whether `wanted` is another set than these traits."""
+        """Say whether `wanted` is another set than these traits."""
         return self.traits != set(wanted)
 
     def aggregates_differ(self, wanted: Iterable[str]) -> bool:
-        """Whether `wanted` is another set than these aggregates."""
+        """Say whether `wanted` is another set than these aggregates."""
         return self.aggregates != set(wanted)
 
     def note_generation(self, generation: int | None) -> None:
@@ -130,10 +130,10 @@ class ProviderNode:
 
 
 def copied_inventory(inventory: Mapping[str, Mapping[str, Any]]) -> Inventory:
-    """An independent copy. Records hold plain numbers, so one level is deep enough."""
+    """Return an independent copy. Records hold plain numbers, so one level is deep enough."""
     return {resource_class: dict(record) for resource_class, record in inventory.items()}
 
 
 def copied_resources(resources: Mapping[str, set[Any]]) -> dict[str, set[Any]]:
-    """An independent copy, the assignable things in it included."""
+    """Return an independent copy, the assignable things in it included."""
     return copy.deepcopy(dict(resources))

@@ -2,22 +2,31 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 
 class VirtAPI(Protocol):
     """The calls that a driver may make back into the program that loaded it."""
 
-    def update_compute_provider_status(
-        self, context: Any, provider_uuid: str, enabled: bool
-    ) -> None:
+    def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`."""
 
     def wait_for_instance_event(
-        self, instance: Any, event_names: list[tuple[str, str]], deadline: float = 300
+        self,
+        instance: Any,
+        event_names: list[tuple[str, str]],
+        timeout: float = 300,
+        error_callback: Callable[..., bool] | None = None,
     ) -> contextlib.AbstractContextManager[None]:
-        """Leave the context only when every named event has come, or `deadline` seconds passed."""
+        """Leave the context only when every named event has come, or `timeout` seconds passed.
+
+        `error_callback` is asked, with the event's name and the instance, whether to go on waiting
+        after an event that tells of a failure.
+        """
+
+    def exit_wait_early(self, events: list[tuple[str, str]]) -> None:
+        """End the waiting for these events; called in the body of wait_for_instance_event."""
 
     def local_node_uuid(self) -> str:
         """Return the persistent uuid of this host's node (compute.md §5.5)."""
@@ -38,17 +47,22 @@ class NoopVirtAPI:
     def __init__(self, local_node_uuid: str | None = None) -> None:
         self._local_node_uuid = local_node_uuid or str(uuid.uuid4())
 
-    def update_compute_provider_status(
-        self, context: Any, provider_uuid: str, enabled: bool
-    ) -> None:
+    def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
         """Do nothing."""
 
     @contextlib.contextmanager
     def wait_for_instance_event(
-        self, instance: Any, event_names: list[tuple[str, str]], deadline: float = 300
+        self,
+        instance: Any,
+        event_names: list[tuple[str, str]],
+        timeout: float = 300,
+        error_callback: Callable[..., bool] | None = None,
     ) -> Iterator[None]:
         """Run the body at once."""
         yield
+
+    def exit_wait_early(self, events: list[tuple[str, str]]) -> None:
+        """Do nothing: nothing is waited for."""
 
     def local_node_uuid(self) -> str:
         """Return the uuid given at construction, or a random one that stays the same."""

@@ -44,7 +44,7 @@ class Interruption:
 
 @contextlib.contextmanager
 def finished_first() -> Iterator[None]:
-    """What is done in here is finished before a signal raises KeyboardInterrupt.
+    """Let the body finish before a signal raises KeyboardInterrupt.
 
     A second one raises it at once. For the main thread.
     """

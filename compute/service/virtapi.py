@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
@@ -42,19 +42,17 @@ class ComputeVirtAPI:
         """Return the uuids of the instances that are recorded as living on `host`."""
         return {instance.uuid for instance in self._cell.instances.by_host(host)}
 
-    def update_compute_provider_status(
-        self, context: Any, provider_uuid: str, enabled: bool
-    ) -> None:
+    def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`.
 
         A failure is logged: the next update of the node puts it right.
         """
         try:
-            found = self._reportclient.get_provider_traits(context, provider_uuid)
+            found = self._reportclient.get_provider_traits(context, rp_uuid)
             wanted = with_status(found.traits, disabled=not enabled)
             if wanted != found.traits:
                 self._reportclient.set_traits_for_provider(
-                    context, provider_uuid, wanted, generation=found.generation
+                    context, rp_uuid, wanted, generation=found.generation
                 )
         except (
             exceptions.ResourceProviderTraitRetrievalFailed,
@@ -65,14 +63,21 @@ class ComputeVirtAPI:
         ) as failure:
             LOG.warning(
                 "Provider %s could not be marked %s; the next update will: %s",
-                provider_uuid,
+                rp_uuid,
                 "enabled" if enabled else "disabled",
                 failure,
             )
 
     @contextlib.contextmanager
     def wait_for_instance_event(
-        self, instance: Any, event_names: list[tuple[str, str]], deadline: float = 300
+        self,
+        instance: Any,
+        event_names: list[tuple[str, str]],
+        timeout: float = 300,
+        error_callback: Callable[..., bool] | None = None,
     ) -> Iterator[None]:
         """Run the body at once: no instance events reach this service, so none is waited for."""
         yield
+
+    def exit_wait_early(self, events: list[tuple[str, str]]) -> None:
+        """Do nothing: nothing is waited for."""

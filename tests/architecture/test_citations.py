@@ -30,7 +30,7 @@ def citing() -> Iterator[tuple[pathlib.Path, str]]:
 
 
 def sections_of(page: pathlib.Path) -> set[str]:
-    """The numbers of a page's headings, `3.9` of `### 3.9 Flush`, and of paragraphs, `3.9.3 …`."""
+    """Return the numbers of a page's headings and paragraphs: `3.9` of `### 3.9 Flush`, `3.9.3`."""
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (\d+(?:\.\d+)*)\.? ", text, re.M)
     return set(headings) | set(re.findall(r"^\W*(\d+\.\d+\.\d+) ", text, re.M))

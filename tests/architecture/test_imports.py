@@ -61,7 +61,7 @@ def modules(package: str) -> Iterator[pathlib.Path]:
 
 
 def imports(path: pathlib.Path) -> set[str]:
-    """The modules of ours that a file imports, by full name."""
+    """Return the modules of ours that a file imports, by full name."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -72,7 +72,7 @@ def imports(path: pathlib.Path) -> set[str]:
 
 
 def part_of(path: pathlib.Path) -> str:
-    """The part of placement/ a file belongs to: a folder, or a module of its own."""
+    """Return the part of placement/ a file belongs to: a folder, or a module of its own."""
     return path.relative_to(ROOT / "placement").with_suffix("").parts[0]
 
 

@@ -12,7 +12,7 @@ ALWAYS = "tests/architecture"
 
 @pytest.fixture
 def clone(tmp_path):
-    """A repository with one commit on `main`, and a branch that is checked out."""
+    """Return a repository with one commit on `main`, and a branch that is checked out."""
     for folder in ("unit/placement/storage", "functional/placement", "architecture", "faults"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
     for path in (

@@ -124,15 +124,15 @@ class FakeDriver(ComputeDriver):
         """Return the uuids of the spawned guests."""
         return list(self._instances)
 
-    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
+    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Remember the guest."""
         self._instances[instance.uuid] = instance
 
-    def destroy(self, context: Any, instance: Any, **details: Any) -> None:
+    def destroy(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Forget the guest; one that isn't there is fine."""
         self._instances.pop(instance.uuid, None)
 
-    def get_info(self, instance: Any) -> dict[str, str]:
+    def get_info(self, instance: Any, use_cache: bool = True) -> dict[str, str]:
         """Return {"state": "running"}. Raises KeyError for a guest that was never spawned."""
         found = self._instances[instance.uuid]
         return {"uuid": found.uuid, "state": "running"}
@@ -224,9 +224,9 @@ class PowerUpdateFakeDriver(SmallFakeDriver):
         """Take note of the guest's state, `POWER_ON` or `POWER_OFF`."""
         self._power[instance.uuid] = target_power_state
 
-    def get_info(self, instance: Any) -> dict[str, str]:
+    def get_info(self, instance: Any, use_cache: bool = True) -> dict[str, str]:
         """Return as state `shutdown` for a guest that was said to be off."""
-        found = super().get_info(instance)
+        found = super().get_info(instance, use_cache)
         off = self._power.get(instance.uuid) == "POWER_OFF"
         return found | ({"state": "shutdown"} if off else {})
 

@@ -27,12 +27,12 @@ class FakeRescheduleDriver(MediumFakeDriver):
         super().__init__(virtapi, conf)
         self._refused = set() if refused is None else refused
 
-    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
+    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise ComputeResourcesUnavailable at the guest's first try anywhere."""
         if instance.uuid not in self._refused:
             self._refused.add(instance.uuid)
             raise exceptions.ComputeResourcesUnavailable(reason="FakeRescheduleDriver")
-        super().spawn(context, instance, **details)
+        super().spawn(context, instance, *details, **more)
 
 
 class FakeRescheduleDriverWithNestedCustomResources(
@@ -44,7 +44,7 @@ class FakeRescheduleDriverWithNestedCustomResources(
 class FakeBuildAbortDriver(MediumFakeDriver):
     """Starts no guest, and says that nobody else could."""
 
-    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
+    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise BuildAborted."""
         raise BuildAborted(instance_uuid=instance.uuid, reason="FakeBuildAbortDriver")
 
@@ -58,11 +58,11 @@ class FakeBuildAbortDriverWithNestedCustomResources(
 class FakeUnshelveSpawnFailDriver(MediumFakeDriver):
     """Starts any guest but one that was shelved."""
 
-    def spawn(self, context: Any, instance: Any, **details: Any) -> None:
+    def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise ComputeResourcesUnavailable for a guest whose vm_state is shelved_offloaded."""
         if instance.vm_state == _SHELVED:
             raise exceptions.ComputeResourcesUnavailable(reason="FakeUnshelveSpawnFailDriver")
-        super().spawn(context, instance, **details)
+        super().spawn(context, instance, *details, **more)
 
 
 class FakeUnshelveSpawnFailDriverWithNestedCustomResources(
@@ -97,6 +97,6 @@ class FakeLiveMigrateDriverWithNestedCustomResources(
 class FakeFinishMigrationFailDriver(MediumFakeDriver):
     """Takes no guest over that was resized or migrated."""
 
-    def finish_migration(self, context: Any, instance: Any, **details: Any) -> None:
+    def finish_migration(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise ComputeResourcesUnavailable."""
         raise exceptions.ComputeResourcesUnavailable(reason="FakeFinishMigrationFailDriver")

@@ -13,7 +13,7 @@ class HostFactsError(Exception):
     """What describes the machine can't be read or makes no sense; the text says what and how."""
 
     def __init__(self, what: str | os.PathLike[str], reason: str) -> None:
-        """`what` is a file's path, or names a device, a guest or the like."""
+        """Say what is wrong with `what`: a file's path, a device, a guest or the like."""
         super().__init__(f"{os.fspath(what)}: {reason}")
         self.what = os.fspath(what)
         self.reason = reason

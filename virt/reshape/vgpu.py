@@ -144,7 +144,10 @@ def _move(
 
 
 def _refuse_vgpu_elsewhere(pgpus: set[str], allocations: Allocations) -> None:
-    """Providers of others don't matter: of other hosts, of other services below this root."""
+    """Raise ReshapeFailed for VGPU that is held on one of our physical GPUs' providers already.
+
+    Providers of other hosts, and of other services below this root, don't matter.
+    """
     for consumer, body in sorted(allocations.items()):
         for provider_uuid, resource_class, _amount in holdings(body):
             if resource_class == VGPU and provider_uuid in pgpus:

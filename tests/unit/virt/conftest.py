@@ -35,7 +35,7 @@ def virtapi():
 
 @pytest.fixture
 def tree():
-    """A tree with the bare root `host1`, as on a host's first start."""
+    """Return a tree with the bare root `host1`, as on a host's first start."""
     tree = ProviderTree()
     tree.new_root("host1", ROOT_UUID, generation=0)
     return tree
@@ -43,7 +43,7 @@ def tree():
 
 @pytest.fixture
 def host():
-    """A machine as plain values."""
+    """Return a machine as plain values."""
     return KnownHost()
 
 

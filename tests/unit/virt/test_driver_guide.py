@@ -27,7 +27,7 @@ FILES = {match["name"]: textwrap.dedent(match["code"]) for match in BLOCK.findit
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The directory with the guide's files, where Python finds modules."""
+    """Return the directory with the guide's files, where Python finds modules."""
     for name, code in FILES.items():
         (tmp_path / name).write_text(code.rstrip() + "\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -61,7 +61,7 @@ def test_a_lookup_finds_root_uuid_then_root_name_then_the_first_in_the_walk(rows
         if uuid in tree.get_provider_uuids():
             # Removing goes by the same lookup, so say what it will take.
             tree.remove(uuid)
-    walk = [tree._by_uuid[uuid] for uuid in tree.get_provider_uuids()]
+    walk = [tree._forest.by_uuid[uuid] for uuid in tree.get_provider_uuids()]
     for key in ["u0", "u1", "u2", "u3", "n0", "n1"]:
         expected = (
             tree.roots_by_uuid.get(key)

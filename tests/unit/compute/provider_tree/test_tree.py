@@ -432,3 +432,15 @@ def test_who_shares_is_looked_for_again_when_traits_or_providers_change(tree):
         change()
         seen.append(tree.subtree_with_sharing("cn").exists("pool"))
     assert seen == [False, True, False, True, False]
+
+
+def test_the_provider_itself_is_found_for_those_who_look_inside(tree):
+    found = tree._find_with_lock("pf0")
+    root = tree._find_with_lock("pf0", return_root=True)
+
+    assert (found.uuid, found.parent_uuid, root.uuid) == ("pf0-uuid", "numa0-uuid", "cn-uuid")
+
+
+def test_a_provider_that_is_not_there_is_not_found_inside_either(tree):
+    with pytest.raises(ValueError, match="No such provider nope"):
+        tree._find_with_lock("nope")

@@ -42,7 +42,7 @@ def bare_metal_service():
 
 
 def with_token(conf, service):
-    """The options of the plugin exist once it is loaded."""
+    """Set a token. The options of the plugin exist once it is loaded."""
     conf.register_opts(
         loading.get_auth_plugin_conf_options(loading.get_plugin_loader("admin_token")),
         group="ironic",

@@ -19,7 +19,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def good(path):
-    """A file that has been read once, with one machine."""
+    """Return a file that has been read once, with one machine."""
     path.write_text(ONE)
     source = InventoryFile(str(path))
     source.nodes()

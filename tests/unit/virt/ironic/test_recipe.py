@@ -12,7 +12,7 @@ MANUAL = (pathlib.Path(__file__).parents[4] / "doc" / "driver_ironic.rst").read_
 
 
 def code_with(text):
-    """The literal block of the manual that has the text in it."""
+    """Return the literal block of the manual that has the text in it."""
     blocks = MANUAL.split("::\n\n")[1:]
     (block,) = [block for block in blocks if text in block]
     lines = block.splitlines()

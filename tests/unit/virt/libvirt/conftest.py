@@ -5,7 +5,7 @@ from tests.unit.virt.libvirt.library import require_libvirt
 
 @pytest.fixture
 def libvirt():
-    """The library."""
+    """Return the library."""
     require_libvirt()
     import libvirt
 

@@ -4,7 +4,7 @@ from tests.unit.virt.node.hosts import TYPE, mdev_uuid
 
 
 def node_xml(*parts, cpus=8, memory_mb=16384):
-    """A file for test:////<file>. Its processors 0, 2 and 4 are online, whatever one says."""
+    """Return a file for test:////<file>. Processors 0, 2 and 4 are online in any case."""
     return (
         "<node><cpu><mhz>2400</mhz><model>x86_64</model>"
         f"<active>{cpus}</active><nodes>1</nodes><sockets>1</sockets><cores>{cpus}</cores>"
@@ -40,7 +40,7 @@ def mdev_xml(number, parent, kind=TYPE):
 
 
 def card_xml(interface, bus, functions, numa_node=0):
-    """A network card, its virtual functions, and its interface."""
+    """Return a network card, its virtual functions, and its interface."""
     addresses = "".join(
         f"<address domain='0x0000' bus='{bus:#04x}' slot='0x10' function='{n:#x}'/>"
         for n in range(functions)
@@ -65,7 +65,7 @@ def card_xml(interface, bus, functions, numa_node=0):
 
 
 def guest_xml(uuid, name="guest", vcpus=2, memory_mb=1024, pins=(), cell=None, devices=""):
-    """A guest; `pins` are the host's processors for each of its own."""
+    """Return a guest; `pins` are the host's processors for each of its own."""
     tune = "".join(f"<vcpupin vcpu='{n}' cpuset='{cpus}'/>" for n, cpus in enumerate(pins))
     memory = f"<numatune><memory mode='strict' nodeset='{cell}'/></numatune>"
     return (

@@ -33,7 +33,7 @@ HASWELL = "<model>Haswell</model><vendor>Intel</vendor><feature name='vmx'/>"
 
 @pytest.fixture
 def altered(libvirt, tmp_path):
-    """A hypervisor on a connection that answers some questions otherwise; has all it opened."""
+    """Return a hypervisor on a connection that answers some questions in another way."""
 
     def make(uri="test:///default", **answers):
         def open_connection(asked):

@@ -31,7 +31,7 @@ CELLS = {"berth__numa_in_placement": True}
 
 @pytest.fixture
 def tree():
-    """What a service before this one reported: a flat host, and somebody's own child."""
+    """Return what a service before this one reported: a flat host, and somebody's own child."""
     tree = ProviderTree()
     tree.new_root("host1", ROOT, generation=1)
     tree.update_inventory("host1", FLAT)

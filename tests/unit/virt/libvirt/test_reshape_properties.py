@@ -61,7 +61,7 @@ class World:
         return {one: self.tree.data(one).inventory for one in self.tree.get_provider_uuids()}
 
     def uses(self):
-        """(provider, class) → amount"""
+        """Return (provider, class) → amount."""
         held = Counter()
         for places in resources(self.allocations).values():
             for provider, amounts in places.items():
@@ -105,7 +105,7 @@ def hosts(draw):
 
 @st.composite
 def worlds(draw):
-    """A host as an older service reported it, flat or not, with consumers on all of it."""
+    """Return a host as an older service reported it, flat or not, with consumers on all of it."""
     world = World(draw(hosts()), ProviderTree(), {})
     world.tree.new_root("host1", ROOT, generation=1)
     world.tree.new_root("pool", POOL, generation=1)
@@ -162,7 +162,7 @@ def allocations_of(draw, world):
 
 @st.composite
 def guest_of(draw, world, number):
-    """The guest of a consumer: pinned, with as many processors as it holds; or floating."""
+    """Return the guest of a consumer: pinned, with as many processors as it holds; or floating."""
     held = totals(local(world.allocations, world.tree)).get(uuid(number), Counter())
     cpus = sorted(world.host.now.online_cpus)
     vcpus = held["VCPU"]

@@ -45,7 +45,7 @@ class KnownHost:
 
 
 def pinned(uuid, cpus, memory_mb=1024, cell=None, **more):
-    """A guest with a processor of the host for each of its own."""
+    """Return a guest with a processor of the host for each of its own."""
     cells = {} if cell is None else {"memory_cells": {cell: memory_mb}}
     return Guest(
         uuid, f"guest {uuid}", [frozenset({cpu}) for cpu in cpus], memory_mb, **cells, **more
@@ -66,7 +66,7 @@ def mediated(devices, kind=TYPE):
 
 
 def network_card(interface, bus, functions, numa_node=None):
-    """The devices of a card: the physical function, and its virtual ones."""
+    """Return the devices of a card: the physical function, and its virtual ones."""
     parent = f"0000:{bus:02x}:00.0"
     addresses = [f"0000:{bus:02x}:10.{n}" for n in range(functions)]
     return [
