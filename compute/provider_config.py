@@ -1,4 +1,7 @@
-"""The operator's provider configuration files: inventory and traits of one's own (§4.8)."""
+"""The operator's provider configuration files: inventory and traits of one's own.
+
+See compute.md §4.8.
+"""
 
 import logging
 import math

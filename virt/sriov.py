@@ -1,4 +1,6 @@
-"""One provider for each network card whose virtual functions guests may have (§6.6, §6.8).
+"""One provider for each network card whose virtual functions guests may have.
+
+See compute.md §6.6, §6.8.
 
 The provider is a child of the card's NUMA cell where cells are modelled, else of the root, with
 SRIOV_NET_VF and the trait of the network the card is plugged into.

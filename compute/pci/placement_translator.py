@@ -1,4 +1,6 @@
-"""PCI devices as providers below their node's root, with `[pci]report_in_placement` (§6.11).
+"""PCI devices as providers below their node's root, with `[pci]report_in_placement`.
+
+See compute.md §6.11.
 
 One provider for each device, or for each physical function with its virtual ones, called
 `<node>_<ADDRESS>`; the trait COMPUTE_MANAGED_PCI_DEVICE tells them from others. Devices come from

@@ -1,4 +1,7 @@
-"""What an instance asks of the cloud, as the query of GET /allocation_candidates (§3.13)."""
+"""What an instance asks of the cloud, as the query of GET /allocation_candidates.
+
+See compute.md §3.13.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making placement look like a ProviderTree: first a plan, then its application (§3.9).
+"""Making placement look like a ProviderTree: first a plan, then its application (compute.md §3.9).
 
 A plan is a list of steps, and a step one write. The planning functions compare two trees, what
 placement is known to have and what is wanted, and send nothing; where both agree the plan is empty

@@ -1,4 +1,7 @@
-"""The tracker's memory of its nodes, and their records in the cell database (§4.1, §4.3)."""
+"""The tracker's memory of its nodes, and their records in the cell database.
+
+See compute.md §4.1, §4.3.
+"""
 
 import copy
 import logging

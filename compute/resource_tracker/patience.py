@@ -1,4 +1,6 @@
-"""How long an update of a node goes on while others keep changing the same providers (§4.6).
+"""How long an update of a node goes on while others keep changing the same providers.
+
+See compute.md §4.6.
 
 Each allocation anybody writes moves its providers' generations on, and a reshape needs all of its
 providers to be still for as long as it takes to read them and to send it. So the first tries come

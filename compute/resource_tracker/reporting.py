@@ -1,4 +1,7 @@
-"""Telling placement what a node has: the driver's tree, traits, the operator's files (§4.5–4.8)."""
+"""Telling placement what a node has: the driver's tree, traits, the operator's files.
+
+See compute.md §4.5–4.8.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,7 @@ class Reporting(NodeRecords):
         node: ComputeNode,
         allocations: Allocations | None,
     ) -> Allocations | None:
-        """Report devices on providers of their own, if asked to (§6.11).
+        """Report devices on providers of their own, if asked to (compute.md §6.11).
 
         Returns the allocations to write: those of the reshape that goes on, or, where holders of
         devices had to be given theirs, all of the node's.

@@ -1,4 +1,6 @@
-"""ComputeManager: the start of a compute service and its regular update of all nodes (§5).
+"""ComputeManager: the start of a compute service and its regular update of all nodes.
+
+See compute.md §5.
 
 Which failure ends the service and which is only logged is decided here, and nowhere else.
 """
@@ -83,7 +85,7 @@ class ComputeManager:
 
         :param service_ref: the service's record; None at the very first start of this host
         :raises DriverInitFailed: the driver can't work here
-        :raises InvalidConfiguration: identity and records contradict each other (§5.4)
+        :raises InvalidConfiguration: identity and records contradict each other (compute.md §5.4)
         """
         try:
             self.driver.init_host(self.host)
@@ -280,8 +282,8 @@ class ComputeManager:
 
         What went wrong is not in the messages: oslo.log adds a summary of the exception to each.
 
-        Raises what is fatal (§5.2): ReshapeFailed and ReshapeNeeded always; PlacementPciException
-        and InvalidConfiguration at start-up.
+        Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always;
+        PlacementPciException and InvalidConfiguration at start-up.
         """
         try:
             _refuse_long_name(nodename)

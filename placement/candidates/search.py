@@ -68,8 +68,9 @@ def search(
     A search that runs into its budget answers what it has found by then if the request has a limit
     and something was found.
 
-    Raises BadRequest for names that don't exist, unless a search in the order of section 1.9 ends
-    before it comes to them; else SearchUnfinished or SearchAbandoned when the budget is used up.
+    Raises BadRequest for names that don't exist, unless a search in the order of
+    allocation-candidates.md 1.9 ends before it comes to them; else SearchUnfinished or
+    SearchAbandoned when the budget is used up.
     """
     generation = generation or Generation()
     budget = budget or Budget()

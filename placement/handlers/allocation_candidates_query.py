@@ -1,6 +1,6 @@
 """Read the query of GET /allocation_candidates (allocation-candidates.md 1).
 
-The first error is reported. Section 1.1 fixes the order of the checks.
+The first error is reported. allocation-candidates.md 1.1 fixes the order of the checks.
 """
 
 import dataclasses
@@ -193,7 +193,10 @@ def _with_aggregates(group: Group, values: list[str], version: Version) -> Group
 
 
 def _check_resources(groups: list[Group]) -> None:
-    """Raise BadRequest if a group has no resources; for versions up to 1.35 (section 1.6)."""
+    """Raise BadRequest if a group has no resources; for versions up to 1.35.
+
+    See allocation-candidates.md 1.6.
+    """
     bare = [group for group in groups if not group.resources]
     orphans = [f"required{group.suffix}" for group in bare if group.required]
     if orphans:
@@ -216,7 +219,9 @@ def _check_resources(groups: list[Group]) -> None:
 
 
 def _check_subtree_groups(groups: list[Group], subtrees: list[list[str]]) -> None:
-    """Raise unless each group has resources or a subtree names it; since 1.36 (section 1.6).
+    """Raise unless each group has resources or a subtree names it; since 1.36.
+
+    See allocation-candidates.md 1.6.
 
     Raises MissingValue or BadQueryValue.
     """

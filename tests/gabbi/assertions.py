@@ -111,7 +111,7 @@ class Refusal(base.ResponseHandler):
         check_same(vary, test.response.get("vary"), "vary")
 
     def _frame(self, test: Any, expected: dict[str, Any]) -> dict[str, Any]:
-        """Return the error without its detail, with keys in the order of section 1.6."""
+        """Return the error without its detail, with keys in the order of rest-api.md 1.6."""
         status = int(test.response["status"])
         frame = {"status": status, "title": HTTPStatus(status).phrase, "detail": ...}
         negotiated = test.response.get("openstack-api-version")

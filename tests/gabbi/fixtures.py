@@ -31,7 +31,7 @@ NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
 
 def spellings(name: str) -> dict[str, str]:
-    """Return every spelling of the uuid called `name`, by variable name (rest-api.md section 1.4).
+    """Return every spelling of the uuid called `name`, by variable name (rest-api.md 1.4).
 
     `NAME` is the canonical form; `NAME_UPPER`, `NAME_BARE` (no dashes), `NAME_URN` and
     `NAME_BRACED` are other spellings that the service accepts for the same uuid. The uuids are the

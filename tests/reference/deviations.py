@@ -63,7 +63,7 @@ def orphans(
 
     When allocations name an unknown provider, the reference answers 400 but keeps the consumers
     that it has created for the request, with generation 0; a retry of the same request then fails
-    with a generation conflict. With us refused means that nothing changed (rest-api.md section 9,
+    with a generation conflict. With us refused means that nothing changed (rest-api.md 9,
     oddity 7). The comparison goes on without these consumers.
     """
     if reference.status != 400 or not UNKNOWN_PROVIDER.search(reference.body):
@@ -226,7 +226,7 @@ def _limits_first_by_no_number(request: Request, picture: Picture) -> bool:
 
 _NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
 
-#: section 1.12 of rest-api.md, and what else was found
+#: rest-api.md 1.12, and what else was found
 DEVIATIONS = (
     Deviation("Nesting that the parser can't follow is malformed JSON.", _is_nested_deeply),
     Deviation("A ratio that is not a number makes no capacity.", _has_ratio_that_is_no_number),

@@ -1,4 +1,4 @@
-"""What a placement database holds, by names instead of ids (rest-api.md section 6)."""
+"""What a placement database holds, by names instead of ids (rest-api.md 6)."""
 
 import bisect
 import dataclasses

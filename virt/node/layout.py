@@ -114,7 +114,10 @@ def modelled(node: Node) -> Layout:
 
 
 def described(node: Node) -> Layout:
-    """Leave processors and memory on the root, and say on cells what these are made of (§6.6)."""
+    """Leave processors and memory on the root, and say on cells what these are made of.
+
+    See compute.md §6.6.
+    """
     facts = node.facts
     pages = hugepages(facts)
     root = {name: one for name, one in flat(node).root.items() if name not in pages}

@@ -140,7 +140,7 @@ class NodeUpdate:
         )
 
     def _dedicate(self, now: Mapping[str, Inventory], wanted: layout.Layout) -> None:
-        """Let pinned guests have PCPU, the first time there are any (§6.5.2)."""
+        """Let pinned guests have PCPU, the first time there are any (compute.md §6.5.2)."""
         have_been = {name for inventory in now.values() for name in inventory}
         is_news = self.cpus.dedicated and pcpu.VCPU in have_been and pcpu.PCPU not in have_been
         if not is_news or not self.consumers.has_pinned_guests():

@@ -1,4 +1,7 @@
-"""Deleting and writing allocations, deleting a node (§3.10–3.11, scenarios C21 and C24)."""
+"""Deleting and writing allocations, deleting a node.
+
+See compute.md §3.10–3.11, scenarios C21 and C24.
+"""
 
 import logging
 from types import SimpleNamespace

@@ -1,4 +1,7 @@
-"""Claiming, moving and adjusting allocations, aggregates, usages (§3.10–3.13; C13, C22, C23)."""
+"""Claiming, moving and adjusting allocations, aggregates, usages.
+
+See compute.md §3.10–3.13; C13, C22, C23.
+"""
 
 from uuid import uuid4
 

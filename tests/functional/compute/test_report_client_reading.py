@@ -289,7 +289,7 @@ def test_a_lone_sharing_root_moves_below_its_parent_when_its_own_tree_is_read(
     assert set(tree.roots_by_uuid) == {cn, shared_root}
 
 
-# Sub-trees (§2.9)
+# Sub-trees (compute.md §2.9)
 
 
 def test_a_subtree_holds_one_root_and_with_sharing_its_sharing_providers(client, context, known):

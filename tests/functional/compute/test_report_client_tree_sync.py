@@ -307,7 +307,7 @@ def test_a_placement_lost_amid_the_flush_is_never_taken_for_success(
         client.update_from_provider_tree(context, tree)
 
 
-# Sub-trees (§2.9)
+# Sub-trees (compute.md §2.9)
 
 
 def test_a_subtree_leaves_everything_outside_its_scope_alone(
@@ -344,7 +344,7 @@ def test_a_sharing_provider_in_a_subtree_can_be_edited_but_not_removed(
     assert outsider.exists(scene.ssp)
 
 
-# The plan (D9)
+# The plan (architecture.rst D9)
 
 
 def test_a_plan_says_what_would_be_done_and_does_nothing(client, context, scene, placement_adapter):

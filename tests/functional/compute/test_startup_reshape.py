@@ -371,7 +371,7 @@ class TestConflicts:
         assert outsider.totals(flat_host.uuid)["VCPU"] == 20
 
     def test_a_stale_generation_is_repaired_within_one_update(self, flat_host, outsider):
-        """§3.9.8: each allocation makes the cached generation stale."""
+        """compute.md §3.9.8: each allocation makes the cached generation stale."""
         flat_host.start()
         outsider.allocate({flat_host.uuid: {"DISK_GB": 1}})
         flat_host.driver.vcpus = 20

@@ -1,4 +1,7 @@
-"""`migrate_compute_inventory` stores what the service would, which then does nothing (§7.1)."""
+"""`migrate_compute_inventory` stores what the service would, which then does nothing.
+
+See compute.md §7.1.
+"""
 
 import random
 from uuid import uuid4

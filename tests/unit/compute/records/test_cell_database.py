@@ -1,4 +1,7 @@
-"""Instances, migrations, aggregates and host mappings, in memory and in SQLite (§4.1)."""
+"""Instances, migrations, aggregates and host mappings, in memory and in SQLite.
+
+See compute.md §4.1.
+"""
 
 import dataclasses
 import sqlite3

@@ -1,4 +1,7 @@
-"""The life of a service: when it updates, what ends it, and how signals reach it (§5.1–5.3)."""
+"""The life of a service: when it updates, what ends it, and how signals reach it.
+
+See compute.md §5.1–5.3.
+"""
 
 import os
 import signal
