@@ -1,118 +1,370 @@
-"""The arrows of the design: a request reads downward through the folders, no import points up."""
+"""The arrows of the design: a request reads downward through the folders, no import points up.
+
+An arrow is any import statement, those within functions and below TYPE_CHECKING included.
+"""
 
 import ast
+import functools
+import graphlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
+#: the packages, each of which may import what stands before it
 OURS = ("placement", "compute", "virt")
 
-#: what each part of placement/ may import of placement/, beside itself
-MAY_IMPORT = {
-    "errors": set(),
-    "domain": {"errors"},
-    "microversions": {"errors"},
-    "config": set(),
-    "conf": {"config"},
-    "storage": {"domain", "errors"},
-    "operations": {"domain", "errors", "storage"},
-    "candidates": {"domain", "errors", "microversions", "storage"},
-    "schemas": {"domain"},
-    "policies": {"errors"},
-    # the call object hands handlers what they work with
-    "http": {
-        "candidates",
-        "config.logs",
-        "errors",
-        "microversions",
-        "policies",
-        "schemas",
-        "storage.engine",
-        # whether it was the database that failed, and what may be said of it
-        "storage.error_log",
+#: package → room → what the room's files may import of ours, beside their own room. A room is a
+#: folder, or a module of its own. Names without a package are rooms, or modules, of the same one
+MAY_IMPORT: dict[str, dict[str, set[str]]] = {
+    "placement": {
+        "errors": set(),
+        "domain": {"errors"},
+        "microversions": {"errors"},
+        "config": set(),
+        "conf": {"config"},
+        "storage": {"domain", "errors"},
+        "operations": {"domain", "errors", "storage"},
+        "candidates": {"domain", "errors", "microversions", "storage"},
+        "schemas": {"domain"},
+        "policies": {"errors"},
+        # the call object hands handlers what they work with
+        "http": {
+            "candidates",
+            "config.logs",
+            "errors",
+            "microversions",
+            "policies",
+            "schemas",
+            "storage.engine",
+            # whether it was the database that failed, and what may be said of it
+            "storage.error_log",
+        },
+        "handlers": {
+            "candidates",
+            "domain",
+            "errors",
+            "http",
+            "microversions",
+            "operations",
+            "policies",
+            "schemas",
+            "storage",
+        },
+        "routes": {"handlers", "microversions"},
+        "app": {"candidates", "config", "http", "policies", "routes", "storage"},
+        "wsgi": {"app", "config", "http"},
+        "deploy": {"app", "http"},
+        "direct": {"app", "config", "http"},
+        # between sockets and the application
+        "serving": {"errors", "http"},
+        "cli": {"app", "config", "errors", "http", "storage", "wsgi"},
     },
-    "handlers": {
-        "candidates",
-        "domain",
-        "errors",
-        "http",
-        "microversions",
-        "operations",
-        "policies",
-        "schemas",
-        "storage",
+    "compute": {
+        "exceptions": set(),
+        "config": set(),
+        "provider_tree": {"exceptions"},
+        "provider_config": {"config", "exceptions", "provider_tree"},
+        "records": {"exceptions", "provider_tree"},
+        "consumers": {"provider_tree", "records"},
+        "pci": {"exceptions", "provider_tree"},
+        "report": {"config", "exceptions", "provider_tree"},
+        "resource_tracker": {
+            "consumers",
+            "exceptions",
+            "pci",
+            "provider_config",
+            "provider_tree",
+            "records",
+            "report",
+        },
+        "service": {"exceptions", "provider_tree", "records", "report", "resource_tracker"},
+        "maintenance": {
+            "consumers",
+            "exceptions",
+            "provider_config",
+            "provider_tree",
+            "records",
+            "report",
+            "resource_tracker",
+            # what a driver may ask of a command
+            "service.driver_callbacks",
+        },
+        "cli": {
+            "config",
+            "exceptions",
+            "maintenance",
+            "provider_tree",
+            "records",
+            "report",
+            "resource_tracker",
+            "service",
+            # the embedded service, for commands that open the database themselves
+            "placement.direct",
+        },
+        # it runs our programs, each a process of its own
+        "demo": set(),
+        # where nova has these
+        "claims": {"resource_tracker"},
+        "manager": {"service"},
     },
-    "routes": {"handlers", "microversions"},
-    "app": {"candidates", "config", "http", "policies", "routes", "storage"},
-    "wsgi": {"app", "config", "http"},
-    "deploy": {"app", "http"},
-    "direct": {"app", "config", "http"},
-    # between sockets and the application
-    "serving": {"errors", "http"},
-    "cli": {"app", "config", "errors", "http", "storage", "wsgi"},
+    "virt": {
+        "virtapi": {"compute.service.driver_callbacks"},
+        "capabilities": set(),
+        "driver": {
+            "capabilities",
+            "compute.config",
+            "compute.provider_tree",
+            "compute.service.driver_callbacks",
+            "compute.service.drivers",
+        },
+        "inventory": {"compute.provider_tree"},
+        "ownership": {"compute.exceptions", "compute.provider_tree"},
+        "pci_device": {"compute.exceptions"},
+        "reshape": {"compute.exceptions", "compute.provider_tree", "inventory", "ownership"},
+        "sriov": {
+            "compute.exceptions",
+            "compute.provider_tree",
+            "inventory",
+            "ownership",
+            "pci_device",
+            "reshape",
+        },
+        "testing": {"compute.exceptions", "compute.provider_tree", "driver", "inventory"},
+        "node": {
+            "compute.exceptions",
+            "compute.provider_tree",
+            "driver",
+            "inventory",
+            "ownership",
+            "pci_device",
+            "reshape",
+            "sriov",
+            "virtapi",
+        },
+        # the drivers, none of which knows another
+        "fake": {
+            "compute.exceptions",
+            "compute.provider_tree",
+            "driver",
+            "inventory",
+            "ownership",
+            "reshape",
+            "sriov",
+            "virtapi",
+        },
+        "host": {"compute.exceptions", "node", "pci_device", "virtapi"},
+        "ironic": {
+            "compute.config.yaml_file",
+            "compute.exceptions",
+            "compute.provider_tree",
+            "driver",
+            "inventory",
+            "virtapi",
+        },
+        "libvirt": {"compute.exceptions", "node", "pci_device", "virtapi"},
+    },
 }
+
+#: arrows between rooms that are to go
+KNOWN_ARROWS = {("compute.config", "compute.report")}
+
+#: private names of other modules' objects that a file uses, and that are to go
+KNOWN_REACHES: dict[str, set[str]] = {
+    "compute/report/reshape.py": {"_ensure_resource_classes"},
+    "compute/report/tree_sync.py": {
+        "_clear_provider_cache_for_tree",
+        "_delete_provider",
+        "_ensure_resource_provider",
+        "_load_tree",
+        "_provider_tree",
+        "_refresh_associations",
+        "_refresh_inventory",
+    },
+}
+#: private names of libraries that have no public way
+OF_LIBRARIES: dict[str, set[str]] = {
+    # An environment other than the process's own.
+    "compute/config/__init__.py": {"_NoValue", "_env_driver", "_environment"},
+    # A row as a mapping: public in SQLAlchemy, and named so to leave names to columns.
+    "compute/records/cell_database/sqlite.py": {"_mapping"},
+}
+#: public methods of every named tuple
+OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 
 
 def modules(package: str) -> Iterator[pathlib.Path]:
-    """Every Python file of a package."""
+    """Yield every Python file of a package."""
     yield from sorted((ROOT / package).rglob("*.py"))
 
 
-def imports(path: pathlib.Path) -> set[str]:
-    """Return the modules of ours that a file imports, by full name."""
+def module_name(path: pathlib.Path) -> str:
+    """Return a file's dotted name; a folder's `__init__.py` has the folder's."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@functools.cache
+def parsed(path: pathlib.Path) -> ast.Module:
+    """Return a file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports(path: pathlib.Path) -> frozenset[str]:
+    """Return what of ours a file imports, by full name: modules, and names in modules."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] in OURS}
+    return frozenset(name for name in found if name.split(".")[0] in OURS)
 
 
-def part_of(path: pathlib.Path) -> str:
-    """Return the part of placement/ a file belongs to: a folder, or a module of its own."""
-    return path.relative_to(ROOT / "placement").with_suffix("").parts[0]
+def room_of(name: str) -> str:
+    """Return the room that a module, or a name in it, belongs to, with its package."""
+    return ".".join(name.split(".")[:2])
 
 
-PLACEMENT = [path for path in modules("placement") if part_of(path) != "__init__"]
+FILES = {module_name(path): path for package in OURS for path in modules(package)}
+#: without the packages' own `__init__.py`, which import nothing
+IN_ROOMS = [path for name, path in FILES.items() if "." in name]
 
 
-@pytest.mark.parametrize("path", PLACEMENT, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_part_of_placement_imports_only_what_lies_below(path: pathlib.Path) -> None:
-    part = part_of(path)
+def module_of(name: str) -> str:
+    """Return the module that an imported name is, or is in.
+
+    A name that a folder's `__init__.py` exports is in that file, whose own imports lead on.
+    """
+    return name if name in FILES else name.rpartition(".")[0]
+
+
+def arrows() -> dict[str, set[str]]:
+    """Return module → the modules of ours that it imports."""
+    return {
+        name: {module_of(one) for one in imports(path)} - {name} for name, path in FILES.items()
+    }
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return a circle of the graph, its first name at both ends; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as found:
+        return found.args[1]
+    return []
+
+
+@pytest.mark.parametrize("path", IN_ROOMS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_imports_only_what_lies_below(path: pathlib.Path) -> None:
+    package, room = room_of(module_name(path)).split(".")
+    assert room in MAY_IMPORT[package], "a new room: say what it may import"
+    allowed = {
+        name if name.split(".")[0] in OURS else f"{package}.{name}"
+        for name in MAY_IMPORT[package][room] | {room}
+    }
+    allowed |= {below for above, below in KNOWN_ARROWS if above == f"{package}.{room}"}
     upward = {
-        name
-        for name in imports(path)
-        if not any(
-            name.startswith(f"placement.{allowed}.") or name == f"placement.{allowed}"
-            for allowed in MAY_IMPORT[part] | {part}
-        )
-        # `from placement import microversions`
-        and name.removeprefix("placement.") not in MAY_IMPORT[part]
+        name for name in imports(path) if not f"{name}.".startswith(tuple(f"{a}." for a in allowed))
     }
     assert upward == set()
 
 
-@pytest.mark.parametrize("path", list(modules("compute")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_compute_imports_nothing_of_placement_but_the_embedded_service(path: pathlib.Path) -> None:
-    allowed = {"placement.direct.PlacementDirect"} if "cli" in path.parts else set()
-    assert {name for name in imports(path) if name.startswith("placement.")} <= allowed
+def test_every_room_in_the_table_is_there() -> None:
+    rooms = {f"{package}.{room}" for package in OURS for room in MAY_IMPORT[package]}
+    assert rooms == {room_of(module_name(path)) for path in IN_ROOMS}
 
 
-@pytest.mark.parametrize("path", list(modules("compute")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_compute_loads_drivers_by_name(path: pathlib.Path) -> None:
-    assert {name for name in imports(path) if name.startswith("virt.")} == set()
+def test_the_table_allows_no_more_than_is_needed() -> None:
+    wanted = {(room_of(module_name(p)), name) for p in IN_ROOMS for name in imports(p)}
+    idle = [
+        f"{package}.{room} -> {name}"
+        for package in ("compute", "virt")
+        for room, names in MAY_IMPORT[package].items()
+        for name in names
+        if not any(
+            above == f"{package}.{room}"
+            and f"{below}.".startswith((f"{name}.", f"{package}.{name}."))
+            for above, below in wanted
+        )
+    ]
+    assert idle == []
 
 
-@pytest.mark.parametrize("path", list(modules("virt")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_virt_imports_of_compute_what_drivers_share_with_it(path: pathlib.Path) -> None:
-    others = {name for name in imports(path) if not name.startswith("virt.")}
-    allowed = ["compute.provider_tree", "compute.exceptions", "compute.config.yaml_file"]
-    if path.relative_to(ROOT).as_posix() in ("virt/driver.py", "virt/virtapi.py"):
-        allowed += ["compute.config", "compute.service.driver"]
-    assert {name for name in others if not name.startswith(tuple(allowed))} == set()
+def test_packages_import_only_the_packages_before_them() -> None:
+    upward = {
+        f"{name} -> {one}"
+        for name, path in FILES.items()
+        for one in imports(path)
+        if OURS.index(one.split(".")[0]) > OURS.index(name.split(".")[0])
+    }
+    assert upward == set()
+
+
+def test_there_is_no_circle_of_rooms() -> None:
+    graph: dict[str, set[str]] = {}
+    for name, imported in arrows().items():
+        room = room_of(name)
+        below = {room_of(one) for one in imported} - {room}
+        graph.setdefault(room, set()).update(b for b in below if (room, b) not in KNOWN_ARROWS)
+    assert circle(graph) == []
+
+
+def test_there_is_no_circle_of_files() -> None:
+    assert circle(arrows()) == []
+
+
+def test_imports_name_modules_in_full() -> None:
+    relative = [
+        str(path.relative_to(ROOT))
+        for path in FILES.values()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+def test_known_arrows_are_still_there() -> None:
+    there = {(room_of(name), room_of(one)) for name, below in arrows().items() for one in below}
+    assert there >= KNOWN_ARROWS
+
+
+def private_reaches(path: pathlib.Path) -> set[str]:
+    """Return the private names that a file uses of objects of other modules.
+
+    `self._name`, `cls._name` and `super()._name` are an object's own. So is a name that the file
+    itself defines: a class may look into another object of its kind.
+    """
+    tree = parsed(path)
+    defined, used = set(OF_NAMED_TUPLES), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+        elif isinstance(node, ast.ImportFrom):
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "super")
+            if not own:
+                used.add(node.attr)
+            elif isinstance(node.ctx, ast.Store):
+                defined.add(node.attr)
+    return {
+        name for name in used - defined if name.startswith("_") and not name.startswith("__")
+    } - OF_LIBRARIES.get(path.relative_to(ROOT).as_posix(), set())
+
+
+def test_nobody_uses_private_names_of_others() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): private_reaches(path)
+        for package in ("compute", "virt")
+        for path in modules(package)
+    }
+    assert {name: reaches for name, reaches in found.items() if reaches} == KNOWN_REACHES
 
 
 #: the folders of virt/ that are drivers; all else there is for any of them
@@ -137,7 +389,7 @@ def test_every_folder_with_a_driver_is_known_as_one() -> None:
 
 @pytest.mark.parametrize("path", list(modules("placement/domain")), ids=lambda path: path.name)
 def test_the_domain_knows_no_framework(path: pathlib.Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     plain = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
     names |= {alias.name for node in plain for alias in node.names}
