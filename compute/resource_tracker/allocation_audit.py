@@ -1,4 +1,4 @@
-"""Finding allocations of instances that are gone (compute.md §4.9; §4.10, number 4)."""
+"""Finding allocations of instances that are gone (compute.md §4.9 and §4.10, number 4)."""
 
 import logging
 import time

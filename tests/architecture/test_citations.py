@@ -1,8 +1,11 @@
 """Every citation of a document leads to a page, and a section, of this repository."""
 
+import ast
+import functools
+import io
 import pathlib
 import re
-from collections.abc import Iterator
+import tokenize
 
 import pytest
 
@@ -14,19 +17,29 @@ KINDS = {".py", ".rst", ".md", ".yaml", ".cfg", ".toml", ".ini"}
 #: a page of the specification, and the numbers of sections that follow its name
 _SPECIFICATION = re.compile(
     r"\b(?P<page>[a-z-]+)\.md(?![\w(.])"
-    r"(?P<sections>`*,? ?§? ?\d+(?:\.\d+)*(?:(?:, | – | and )§?\d+(?:\.\d+)*)*)?"
+    r"(?P<sections>`*,?\s?§?\s?\d+(?:\.\d+)*"
+    r"(?:(?:,\s+(?:and )?|[–-]|\s+–\s+|\s+and\s+|\s+to\s+)§?\d+(?:\.\d+)*)*)?"
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
+#: what names a section and no page
+_SECTION = re.compile(r"§\s?(?P<sign>\d+(?:\.\d+)*)|\b[Ss]ections? (?P<word>\d+(?:\.\d+)*)")
+#: a page without the end of its name: `rest-api 1.11`
+_CLIPPED = re.compile(r"\b(?:rest-api|allocation-candidates),? §?\d")
+#: a scenario of compute.md 9, in a comment or a docstring: T tree, C client, R tracker, A, M
+_SCENARIO = re.compile(r"(?<![\w%.-])[TCRAM][1-9]\d?[bc]?\b(?!\.)")
+#: a decision of architecture.rst, or a defect of allocation-candidates.md 2.12
+_LETTER_D = re.compile(r"(?<![\w%.-])D[1-9]\d?\b(?!-)")
 _DECISIONS = re.compile(r"architecture\.rst ((?:D\d+(?:, )?)+)")
 _PAGE = re.compile(r"\b([a-z_]+\.rst)\b")
 
 
-def citing() -> Iterator[tuple[pathlib.Path, str]]:
+@functools.cache
+def citing() -> tuple[tuple[pathlib.Path, str], ...]:
     """Every file that may cite, with its text; line breaks within a citation don't matter."""
     files = [path for top in CITING for path in (ROOT / top).rglob("*")]
-    for path in [*files, ROOT / "README.rst", ROOT / "setup.cfg"]:
-        if path.suffix in KINDS and path != pathlib.Path(__file__):
-            yield path, path.read_text(encoding="utf-8")
+    files += [ROOT / "README.rst", ROOT / "setup.cfg"]
+    citing = [path for path in files if path.suffix in KINDS and path != pathlib.Path(__file__)]
+    return tuple((path, path.read_text(encoding="utf-8")) for path in citing)
 
 
 def sections_of(page: pathlib.Path) -> set[str]:
@@ -64,6 +77,75 @@ def test_cited_decisions_of_the_architecture_exist() -> None:
         for name in re.findall(r"D\d+", citation[1])
         if name not in decisions
     ]
+    assert astray == []
+
+
+def test_no_section_is_cited_without_its_page() -> None:
+    astray = []
+    for path, text in citing():
+        if path.parent == SPEC:
+            continue
+        named = [citation.span() for citation in _SPECIFICATION.finditer(text)]
+        astray += [
+            f"{path.relative_to(ROOT)}: {section[0]}"
+            for section in [*_SECTION.finditer(text), *_CLIPPED.finditer(text)]
+            if not any(start <= section.start() < end for start, end in named)
+        ]
+    assert astray == []
+
+
+@pytest.mark.parametrize("page", sorted(SPEC.glob("*.md")), ids=lambda page: page.name)
+def test_sections_that_a_page_cites_of_itself_exist(page: pathlib.Path) -> None:
+    text, sections = page.read_text(encoding="utf-8"), sections_of(page)
+    others = [citation.span() for citation in _SPECIFICATION.finditer(text)]
+    astray = [
+        section[0]
+        for section in _SECTION.finditer(text)
+        if not any(start <= section.start() < end for start, end in others)
+        and (section["sign"] or section["word"]) not in sections
+    ]
+    assert astray == []
+
+
+def remarks(path: pathlib.Path) -> str:
+    """Return the comments and docstrings of a file of Python."""
+    text = path.read_text(encoding="utf-8")
+    found = [
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    return "\n".join([*found, *(ast.get_docstring(node) or "" for node in nodes)])
+
+
+def test_cited_scenarios_exist_and_their_page_is_named() -> None:
+    page = (SPEC / "compute.md").read_text(encoding="utf-8")
+    scenarios = set(re.findall(r"^\| ([TCRAM]\d+[bc]?) \|", page, re.M))
+    astray = []
+    for path, text in citing():
+        if path.suffix == ".py" and _SCENARIO.search(text):
+            cited = set(_SCENARIO.findall(remarks(path)))
+            unknown = cited if "compute.md" not in text else cited - scenarios
+            astray += [f"{path.relative_to(ROOT)}: {name}" for name in sorted(unknown)]
+    assert astray == []
+
+
+def test_decisions_and_defects_are_cited_with_their_page() -> None:
+    page = (SPEC / "allocation-candidates.md").read_text(encoding="utf-8")
+    defects = set(re.findall(r"^\| (D\d+) \|", page, re.M))
+    astray = []
+    for path, text in citing():
+        if path.suffix not in {".py", ".rst", ".yaml"} or path.name == "architecture.rst":
+            continue
+        named = [citation.span() for citation in _DECISIONS.finditer(text)]
+        known = defects if "allocation-candidates.md 2.12" in text else set()
+        astray += [
+            f"{path.relative_to(ROOT)}: {name[0]}"
+            for name in _LETTER_D.finditer(text)
+            if not any(start <= name.start() < end for start, end in named) and name[0] not in known
+        ]
     assert astray == []
 
 

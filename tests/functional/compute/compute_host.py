@@ -113,7 +113,7 @@ class LateNestingDriver(NestingDriver):
 
 
 class SpreadingDriver(MediumFakeDriver):
-    """The layout of R4: two cells with two cards each below them, and a shared storage pool."""
+    """Two cells with two cards each below them, and a shared storage pool (compute.md §9.3, R4)."""
 
     FUNCTIONS = {
         "pf1_1": ("numa1", 2, "CUSTOM_PHYSNET_0"),

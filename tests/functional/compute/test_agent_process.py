@@ -1,4 +1,4 @@
-"""`berth-compute` as a process of its own, against placement over HTTP."""
+"""`berth-compute` as a process of its own, against placement over HTTP (compute.md §9.3)."""
 
 import os
 import pathlib

@@ -136,7 +136,7 @@ def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsi
 
 
 class TestVGPU:
-    """R21, of a machine whose guests nobody knows."""
+    """R21 of compute.md §9.3, of a machine whose guests nobody knows."""
 
     @pytest.fixture
     def older(self, host, machine, outsider):
