@@ -15,9 +15,11 @@ CODE = (*PACKAGES, "tests", "benchmarks")
 #: `text <target>`_ of reStructuredText; the text and the target may be broken over lines
 _LINK = re.compile(r"`[^`<>]+<(?P<target>[^`<>]+)>`_")
 _UNDERLINE = re.compile(r"^(?P<title>\S.*)\n(?P<line>([=~^-])\3+)$", re.M)
-#: a file of ours in literal quotes: `tests/…/test_x.py`, or the name of a test file alone
+#: a file of ours in literal quotes: `compute/claims.py`, or the name of a test file alone
 _OWN_FILE = re.compile(rf"(?:{'|'.join(CODE)})/[\w./-]+|test_\w+\.py")
 _LITERAL = re.compile(r"``([^`]+)``")
+#: the same in Markdown
+_CODE_SPAN = re.compile(r"`([^`\n]+)`")
 #: the term of a definition list
 _TERM = re.compile(r"^(?P<term>\S.*)\n {4}\S", re.M)
 
@@ -48,7 +50,8 @@ def test_links_lead_to_pages_and_sections_that_exist(page: pathlib.Path) -> None
 
 def _named_files() -> Iterator[tuple[pathlib.Path, str]]:
     for page in [*PAGES, *sorted(DOC.rglob("*.md"))]:
-        for literal in _LITERAL.finditer(page.read_text(encoding="utf-8")):
+        literals = _LITERAL if page.suffix == ".rst" else _CODE_SPAN
+        for literal in literals.finditer(page.read_text(encoding="utf-8")):
             for word in literal[1].split():
                 if match := _OWN_FILE.fullmatch(word.partition("::")[0].rstrip("/")):
                     yield page, match[0]
