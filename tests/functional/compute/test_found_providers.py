@@ -217,3 +217,29 @@ def test_a_node_that_could_not_be_deleted_whole_is_read_again_whole(
     client.update_from_provider_tree(context, tree)
     assert outsider.traits(root) == {OPERATORS, "HW_CPU_X86_AVX"}
     assert outsider.exists(child)
+
+
+def test_a_pool_that_its_own_driver_drops_stays_as_it_is(host, outsider):
+    class Dropping(FakeSharedStorageDriver):
+        def __init__(self, virtapi, conf):
+            super().__init__(virtapi, conf)
+            self.pool_name, self.pool_uuid = f"ssp-{host.name}", str(uuid4())
+            self.aggregate_uuid = str(uuid4())
+            self.drops = False
+
+        def update_provider_tree(self, provider_tree, nodename, allocations=None):
+            if not self.drops:
+                super().update_provider_tree(provider_tree, nodename, allocations)
+            elif provider_tree.exists(self.pool_uuid):
+                provider_tree.remove(self.pool_uuid)
+
+    host.start(Dropping)
+    pool = host.driver.pool_uuid
+    made = outsider.totals(pool), outsider.traits(pool), outsider.aggregates(pool)
+    host.driver.drops = True
+    first, second = host.update(), host.update()
+    left = outsider.totals(pool), outsider.traits(pool), outsider.aggregates(pool)
+
+    assert (first.failures, second.failures) == ({}, {})
+    assert left == made
+    assert made[0] == {"DISK_GB": 500}
