@@ -1,1 +1,1 @@
-"""Side-by-side timings against OpenStack Placement; not part of the test suite."""
+"""Timings side by side with OpenStack Placement; not part of the tests."""

@@ -2,9 +2,9 @@
 
     python -m benchmarks.candidates --reference /path/to/python --work /tmp/benchmarks
 
-`--reference` is an interpreter that has openstack-placement and gunicorn; without it only our own
-times and the floor are measured. Every service runs one gunicorn worker on a copy of the same
-SQLite file; the services take turns, so that a busy machine slows all of them.
+`--reference` is an interpreter with openstack-placement and gunicorn. Without it, only Berth and
+the floor are measured. Every service runs one gunicorn worker on a copy of the same SQLite file.
+The services take turns, so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NESTED = (
 
 
 def devices(groups: int, policy: str, limit: int = 1000) -> str:
-    """Equal one-unit groups."""
+    """Return a query with equal groups of one unit each."""
     asked = "&".join(f"resources{number + 1}={VF}:1" for number in range(groups))
     return f"{asked}&group_policy={policy}&limit={limit}"
 
@@ -39,7 +39,7 @@ class Case:
     """One line of the table.
 
     :param cloud: kind and size of the cloud
-    :param compared: whether the reference answers in reasonable time
+    :param compared: whether the reference responds in reasonable time
     """
 
     title: str
@@ -49,7 +49,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All that is measured."""
+    """Return all cases."""
     found = []
     for size in (1_000, 10_000, 100_000):
         compared, cloud = size <= 10_000, ("flat", size)
@@ -76,7 +76,7 @@ def cases() -> list[Case]:
 
 
 def build(work: Path, cloud: tuple[str, int]) -> Path:
-    """The database file of a cloud, made once."""
+    """Return the database file of a cloud; create it once."""
     kind, size = cloud
     path = work / f"{kind}-{size}" / "placement.db"
     if not path.exists():
@@ -92,10 +92,10 @@ def build(work: Path, cloud: tuple[str, int]) -> Path:
 
 @dataclasses.dataclass
 class Times:
-    """What requests to one service took.
+    """The times of requests to one service.
 
     :param wall: seconds of each request, as the client sees them
-    :param processor: seconds of the worker's processor time in all
+    :param processor: seconds of the worker's processor time, in total
     """
 
     wall: list[float] = dataclasses.field(default_factory=list)
@@ -107,12 +107,12 @@ class Times:
 
     @property
     def each(self) -> float:
-        """Processor time of a request."""
+        """Processor time per request."""
         return self.processor / len(self.wall)
 
 
 def measure(running: dict[str, servers.Server], paths: dict[str, str], rounds: int) -> dict:
-    """Times by service; they take turns of BATCH requests, of which a slow one does fewer."""
+    """Return times by service. Services take turns of BATCH requests; a slow one gets fewer."""
     times = {name: Times() for name in running}
     for name, server in running.items():
         server.get(paths[name])
@@ -130,12 +130,12 @@ def measure(running: dict[str, servers.Server], paths: dict[str, str], rounds: i
 
 
 def p95(times: list[float]) -> float:
-    """The time that 95 of 100 requests keep within."""
+    """Return the 95th percentile of the times."""
     return sorted(times)[min(len(times) - 1, int(len(times) * 0.95))]
 
 
 def run(work: Path, interpreter: str | None, chosen: list[Case], rounds: int) -> list[list[str]]:
-    """The table's lines."""
+    """Return the table's lines."""
     lines = []
     for cloud in dict.fromkeys(case.cloud for case in chosen):
         path = build(work, cloud)
@@ -162,7 +162,7 @@ def run(work: Path, interpreter: str | None, chosen: list[Case], rounds: int) ->
 
 
 def line(case: Case, times: dict[str, Times]) -> list[str]:
-    """Title; our times, the floor's and the reference's; ratios of processor times."""
+    """Return a line: title; our times, the floor's, the reference's; ratios of processor times."""
     ours, floor, other = times["berth"], times["floor"], times.get("reference")
     shown = [case.title, ms(ours.middle), ms(p95(ours.wall)), ms(ours.each)]
     shown += [ms(floor.middle), ms(floor.each), f"{ours.middle / floor.middle:.1f}"]
@@ -175,12 +175,12 @@ def line(case: Case, times: dict[str, Times]) -> list[str]:
 
 
 def ms(seconds: float) -> str:
-    """Milliseconds."""
+    """Return the time in milliseconds."""
     return f"{seconds * 1000:.2f}"
 
 
 def freshness(work: Path, sizes: list[int], least: int) -> list[list[str]]:
-    """What a search costs right after a claim, first load and memory, by number of hosts."""
+    """Return the costs of searches after a write and of the first load, and memory, by hosts."""
     lines = []
     target = f"/allocation_candidates?{FLAT}&limit=10"
     for size in sizes:
@@ -227,15 +227,15 @@ TITLES = [
     *("case", "p50", "p95", "CPU", "floor p50", "floor CPU", "× floor"),
     *("ref. p50", "ref. p95", "ref. CPU", "× faster", "× less CPU"),
 ]
-#: requests to one service after each other: a worker under load has warm caches
+#: consecutive requests to one service: a worker under load has warm caches
 BATCH = 20
-#: seconds after which a slow service needn't be asked again, once it was asked so often
+#: seconds, and number of requests, after which a slow service gets no more
 LONG_ENOUGH, LEAST = 4.0, 3
 FRESH = ["hosts", "first load s", "worker MB", "p50 ms", "p50 after a claim", "p95 after a claim"]
 
 
 def table(titles: list[str], lines: list[list[str]]) -> str:
-    """A reStructuredText list-table."""
+    """Return a reStructuredText list-table."""
     rows = [titles, *lines]
     text = [".. list-table::", "   :header-rows: 1", ""]
     for row in rows:
@@ -244,7 +244,7 @@ def table(titles: list[str], lines: list[list[str]]) -> str:
 
 
 def main() -> None:
-    """Measure what the command line asks for and print the tables."""
+    """Run the selected measurements and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", help="interpreter that has openstack-placement")
     parser.add_argument("--work", type=Path, default=Path("/tmp/berth-benchmarks"))

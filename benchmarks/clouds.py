@@ -1,4 +1,4 @@
-"""Clouds to measure on, written straight into a SQLite file that both services understand."""
+"""Clouds for measurements, written directly into a SQLite file for both services."""
 
 import dataclasses
 import random
@@ -33,7 +33,7 @@ class Rows:
     next_id: int = 1
 
     def provider(self, stock: dict[int, int], parent: dict | None = None) -> dict:
-        """Add a provider with totals by class id; answers its row."""
+        """Add a provider with totals by class id; return its row."""
         key = self.next_id
         self.next_id += 1
         row = {
@@ -61,7 +61,7 @@ class Rows:
         return row
 
     def use(self, provider: dict, amounts: dict[int, int], consumer: str) -> None:
-        """Let a consumer hold something."""
+        """Add allocations of a consumer."""
         for class_id, amount in amounts.items():
             self.used.append(
                 {
@@ -73,7 +73,7 @@ class Rows:
             )
 
     def store(self, connection: Connection) -> None:
-        """Write the rows and forget them."""
+        """Write the rows and clear them."""
         for table, rows in (
             (tables.resource_providers, self.providers),
             (tables.inventories, self.stocks),
@@ -87,7 +87,7 @@ class Rows:
 
 
 class Builder:
-    """Makes one database file and fills it."""
+    """Creates one database file and fills it."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Builder:
             ).one()
 
     def flat(self, hosts: int, instances: int = 20) -> None:
-        """Hosts with three classes, half of them in the aggregate, half with the trait."""
+        """Add hosts with three classes, half of them in the aggregate, half with the trait."""
         vcpu, memory, disk = (self.classes[n] for n in ("VCPU", "MEMORY_MB", "DISK_GB"))
         for number in self._counted(hosts):
             host = self.rows.provider({vcpu: 64, memory: 262144, disk: 2000})
@@ -121,7 +121,7 @@ class Builder:
                 self.rows.use(host, amounts, str(uuid.UUID(int=host["id"] * 1000 + index)))
 
     def nested(self, providers: int) -> None:
-        """Hosts with 2 NUMA nodes, 2 PFs of 8 VFs and 2 pGPUs: seven providers each."""
+        """Add hosts with 2 NUMA nodes, 2 PFs of 8 VFs and 2 pGPUs: seven providers each."""
         vcpu, memory, disk, gpu = (
             self.classes[n] for n in ("VCPU", "MEMORY_MB", "DISK_GB", "VGPU")
         )
@@ -140,7 +140,7 @@ class Builder:
                     self.rows.use(card, {gpu: taken}, consumer)
 
     def devices(self, children: int, units: int) -> None:
-        """One host with equal devices."""
+        """Add one host with equal devices."""
         host = self.rows.provider({self.classes["VCPU"]: 64})
         for _ in range(children):
             self.rows.provider({self.classes[VF]: units}, host)
@@ -164,7 +164,7 @@ class Builder:
         )
 
     def finish(self) -> None:
-        """Store what is waiting."""
+        """Store the remaining rows."""
         with self._database.transaction() as connection:
             self.rows.store(connection)
 
@@ -174,7 +174,7 @@ def _ids(connection: Connection, table: sa.Table, column: sa.Column) -> dict[str
 
 
 def config_for(path: Path):
-    """Our configuration for a database file."""
+    """Return Berth's configuration for a database file."""
     return config.load(
         files=[],
         environ=False,

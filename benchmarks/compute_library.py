@@ -1,9 +1,9 @@
-"""What the compute library costs: requests counted by kind, and processor time.
+"""The costs of the compute library: requests counted by kind, and processor time.
 
     python -m benchmarks.compute_library [--nodes 1000]
 
-Placement answers in this process, so that no network is measured, but its own work is part of the
-time of a start. The idle cycle has no requests, and so is the library's alone.
+Placement runs in this process, so that no network is measured. Its own work is part of the time of
+a start. The idle cycle sends no requests, so its time is the library's alone.
 """
 
 import argparse
@@ -51,7 +51,7 @@ REPEATS = 2000
 
 
 class CountingAdapter(Adapter):
-    """Keeps method and URL of what it was asked."""
+    """Records method and URL of each request."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -59,14 +59,14 @@ class CountingAdapter(Adapter):
         self._lock = threading.Lock()
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
-        """Count it and pass it on."""
+        """Count the request and send it."""
         with self._lock:
             self.sent.append(f"{method} {UUID.sub('{uuid}', url)}")
         return super().request(url, method, **kwargs)
 
 
 class WideDriver(MediumFakeDriver):
-    """A node with 49 children; `total` is that of each."""
+    """A node with 49 children; `total` is that of each child."""
 
     total = 4
 
@@ -81,7 +81,7 @@ class WideDriver(MediumFakeDriver):
 
 @contextmanager
 def placement(folder: Path) -> Iterator[str]:
-    """Placement in this process, on a fresh database; gives the URL to reach it under."""
+    """Start placement in this process on a fresh database; yield its URL."""
     app = create_app(
         placement_config.load(
             files=[],
@@ -103,7 +103,7 @@ def placement(folder: Path) -> Iterator[str]:
 
 
 class ComputeService:
-    """A compute service with a driver, its records in a folder."""
+    """A compute service with a driver and records in a folder."""
 
     def __init__(self, url: str, folder: Path, driver_class: Callable[..., Any]) -> None:
         name = f"host-{uuid4()}"
@@ -127,24 +127,24 @@ class ComputeService:
         self.conf = conf
 
     def start(self) -> None:
-        """The first update."""
+        """Run the first update."""
         outcome = ServiceRunner(self.manager, self.cell, self.conf).start()
         assert not outcome.failures, outcome.failures
 
     def update(self) -> None:
-        """A periodic update."""
+        """Run a periodic update."""
         outcome = self.manager.update_available_resource(admin_context())
         assert not outcome.failures, outcome.failures
 
     def requests_of(self, action: Callable[[], None]) -> list[str]:
-        """What the action sends."""
+        """Return the requests that the action sends."""
         self.adapter.sent.clear()
         action()
         return list(self.adapter.sent)
 
 
 def count_requests(url: str, folder: Path) -> None:
-    """Count and list what starts and changes send, and that idling sends nothing."""
+    """Count and list requests of starts and changes; check that an idle cycle sends none."""
     small = ComputeService(url, folder, MediumFakeDriver)
     show_requests("first start of one node", small.requests_of(small.start))
     show_requests("its idle cycle", small.requests_of(small.update))
@@ -164,7 +164,7 @@ def show_requests(title: str, sent: list[str]) -> None:
 
 
 def time_trees() -> None:
-    """Time operations on small and large forests: they should cost the same."""
+    """Time operations on small and large forests, which should cost the same."""
     table = Table(
         "operation", "50 roots, µs", f"{TREE_SIZE} roots, µs", title="ProviderTree operations"
     )
@@ -190,7 +190,7 @@ def time_trees() -> None:
 
 
 def a_forest(roots: int) -> ProviderTree:
-    """So many trees of three providers, all in the aggregate of one sharing provider."""
+    """Return so many trees of three providers, all in the aggregate of one sharing provider."""
     forest = ProviderTree()
     aggregate = str(uuid4())
     for number in range(roots):
@@ -207,7 +207,7 @@ def a_forest(roots: int) -> ProviderTree:
 
 
 def microseconds(operation: Callable[[], Any], repeats: int = REPEATS) -> float:
-    """The processor time of one call, the best of three runs."""
+    """Return the processor time of one call, the best of three runs."""
     best = float("inf")
     for _ in range(3):
         before = time.process_time()
@@ -237,7 +237,7 @@ def time_idle_cycles(url: str, folder: Path, sizes: list[int]) -> None:
 
 
 def main() -> None:
-    """Run all of it."""
+    """Run all measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1000, help="of the largest host (1000)")
     arguments = parser.parse_args()

@@ -1,9 +1,9 @@
-"""How long `GET /` takes while other clients hold connections and say nothing.
+"""How long `GET /` takes while other clients hold idle connections.
 
     python -m benchmarks.connections [--source PATH]
 
-Starts `placement-api` with four threads beside crowds of clients: idle ones, which send nothing,
-and partial ones, which stop in the middle of the headers. `--source` is another checkout.
+Starts `placement-api` with four threads, and crowds of clients: idle ones, which send nothing, and
+partial ones, which stop within the headers. `--source` is another checkout.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from pathlib import Path
 CROWDS = (0, 4, 20, 600, 2_000)
 SENT = {"idle": b"", "partial": b"GET / HTTP/1.1\r\nX-Endless: "}
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-#: seconds after which a request is given up
+#: timeout of a request in seconds
 PATIENCE = 60
 ROUNDS = 3
 
 
 def delay(port: int) -> float | None:
-    """Seconds until the answer is there, None if it doesn't come."""
+    """Return the seconds until the response is complete; None without a response."""
     began = time.perf_counter()
     try:
         with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
@@ -41,7 +41,7 @@ def delay(port: int) -> float | None:
 
 @contextlib.contextmanager
 def serving(source: Path) -> Iterator[int]:
-    """The port of a service of that checkout."""
+    """Yield the port of a service of that checkout."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +61,7 @@ def serving(source: Path) -> Iterator[int]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the measurements and print them."""
     options = argparse.ArgumentParser(description="GET / beside connections that say nothing.")
     options.add_argument("--source", type=Path, default=Path(__file__).parents[1])
     source = options.parse_args().source

@@ -1,9 +1,9 @@
-"""What writes to a tree cost those who claim of it: ``python -m benchmarks.contention``.
+"""How much writes to a tree slow down allocations from it: ``python -m benchmarks.contention``.
 
-Two clients claim of a parent and its child: alone, beside clients that write the providers of the
-same trees, and beside the same clients when they write another tree's. The last two share the
-machine in the same way, so what differs between them is the waiting for locks; what differs
-between the last and the first is the machine. Rounds are short and take turns, and their medians
+Two clients allocate from a parent and its child: alone, beside clients that write the providers of
+the same trees, and beside the same clients when they write other trees. The last two use the
+machine in the same way, so the difference between them is the waiting for locks. The difference
+between the last and the first is the load of the machine. Rounds are short and take turns; medians
 are shown.
 """
 
@@ -30,12 +30,12 @@ LOADS: dict[str, Sequence[mixed.Step]] = {
     "both": (mixed.keep_parent, mixed.keep_parent, mixed.come_and_go, mixed.come_and_go),
     "everything": (*mixed.TREES, *mixed.REST),
 }
-#: which trees are written beside the claims
+#: which trees are written while clients allocate
 NONE, OTHER, SAME = "alone", "other trees", "same trees"
 
 
 class Elsewhere(Client):
-    """Sends its requests to other providers: each that a writer names is another one here."""
+    """Sends its requests to other providers: each provider is replaced by another one."""
 
     def request(self, method: str, path: str, body: Any = None, version: str = "1.39") -> Answer:
         changed = json.loads(_elsewhere(json.dumps(body)))
@@ -50,7 +50,7 @@ def _elsewhere(text: str) -> str:
 
 @dataclasses.dataclass
 class Round:
-    """What two clients that claim saw in one stretch of time."""
+    """The results of two allocating clients in one period."""
 
     seconds: float
     times: list[float] = dataclasses.field(default_factory=list)
@@ -58,7 +58,7 @@ class Round:
 
     @property
     def rate(self) -> float:
-        """Claims in a second."""
+        """Allocations per second."""
         return len(self.times) / self.seconds
 
     def count(self, status: int | str) -> None:
@@ -74,7 +74,7 @@ def main() -> None:
     given = parser.parse_args()
     for kind in ("postgresql", "mariadb") if given.database is None else (given.database,):
         with mortal(kind) as server:
-            # a thread for each client: none of them waits for another one's
+            # a thread for each client, so that no client waits for another one's thread
             with running(server.url, workers=2, threads=8) as service:
                 mixed.make(service)
                 mixed.make(Elsewhere(service.path))
@@ -83,13 +83,13 @@ def main() -> None:
 
 
 def measure(path: str | int, rounds: int, seconds: float) -> dict[tuple[str, str], list[Round]]:
-    """The rounds of each load, by its name and the trees it writes; they take turns."""
+    """Return the rounds of each load, by its name and the written trees; loads take turns."""
     cases: list[tuple[str, str, Sequence[mixed.Step]]] = [("", NONE, ())]
     for name, steps in LOADS.items():
         cases += [(name, OTHER, steps), (name, SAME, steps)]
     found: dict[tuple[str, str], list[Round]] = {(name, where): [] for name, where, _ in cases}
     numbers = itertools.count(1)
-    # the first round warms up
+    # the first round is a warm-up
     for turn in range(rounds + 1):
         for name, where, steps in cases:
             client = Client(path) if where == SAME else Elsewhere(path)
@@ -106,7 +106,7 @@ def one_round(
     seconds: float,
     numbers: Iterator[int],
 ) -> Round:
-    """Claim for so long, beside one writer for each step."""
+    """Allocate for so many seconds, beside one writer for each step."""
     seen = Round(seconds)
     end = time.monotonic() + seconds
 
@@ -133,7 +133,7 @@ def one_round(
 
 
 def report(kind: str, found: dict[tuple[str, str], list[Round]], deadlocks: int) -> None:
-    """One line for each load: medians over the rounds, and what is left of which."""
+    """Print a line for each load: medians of the rounds, and ratios."""
     rates = {
         case: statistics.median(seen.rate for seen in rounds) for case, rounds in found.items()
     }

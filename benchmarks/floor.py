@@ -1,4 +1,4 @@
-"""The least a Flask application can do: answer with bytes it has."""
+"""The floor: a Flask application that only returns fixed bytes."""
 
 import functools
 import os
@@ -16,5 +16,5 @@ def _content(name: str) -> bytes:
 
 @application.get("/<name>")
 def answer(name: str) -> flask.Response:
-    """The bytes of that name."""
+    """Return the bytes of that name."""
     return flask.Response(_content(name), mimetype="application/json")

@@ -1,9 +1,9 @@
-"""What `nova-manage placement migrate_compute_inventory` costs: time, statements, memory.
+"""The costs of `nova-manage placement migrate_compute_inventory`: time, statements, memory.
 
     python -m benchmarks.nova_manage [--database postgresql] [--nodes 1000] [--consumers 20]
 
-Each node's VCPU and MEMORY_MB move from its root to two NUMA cells, with what the consumers hold.
-The service runs in this process, as the command has it, so that its work is part of the time.
+VCPU and MEMORY_MB of each node move from its root to two NUMA cells, with the allocations. The
+service runs in this process, as for the command, so its work is part of the time.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from virt.fake.driver import node_uuid
 from virt.virtapi import NoopVirtAPI
 
 VERSION = {"OpenStack-API-Version": "placement 1.39"}
-#: figures are told for so many nodes at a time
+#: number of parts of the run, each with its own figures
 PARTS = 5
 
 
@@ -54,7 +54,7 @@ class Statements:
 
 @contextlib.contextmanager
 def database(kind: str, folder: Path) -> Iterator[str]:
-    """The URL of an empty database of that kind."""
+    """Yield the URL of an empty database of that kind."""
     makers: Databases = (
         SQLiteFiles(folder) if kind == "sqlite" else COPIES[kind](join(kind, folder / kind))
     )
@@ -63,7 +63,7 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 
 
 def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
-    """Make the nodes' providers, and consumers on each."""
+    """Create the nodes' providers, and consumers on each."""
     inventory = {
         "VCPU": {"total": 64, "allocation_ratio": 4.0},
         "MEMORY_MB": {"total": 262144},
@@ -87,14 +87,14 @@ def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
 
 
 def send(placement: Adapter, method: str, url: str, body: Any) -> None:
-    """A request that has to succeed."""
+    """Send a request that must succeed."""
     answer = placement.request(url, method, json=body, headers=VERSION)
     if answer.status_code >= 300:
         raise RuntimeError(f"{method} {url}: {answer.text}")
 
 
 def memory() -> float:
-    """The most MiB that this process had so far."""
+    """Return the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -105,7 +105,7 @@ def measure(
     result: Result,
     statements: Statements,
 ) -> Table:
-    """Do the work for each node; a row for every so many of them."""
+    """Do the work for each node; print a row for each part of the nodes."""
     table = Table("nodes", "ms a node", "CPU ms a node", "statements a node", "MiB", title=title)
     size = max(1, len(nodes) // PARTS)
     for start in range(0, len(nodes), size):
@@ -126,7 +126,7 @@ def measure(
 
 
 def main() -> None:
-    """Rehearse the migration, do it, and do it again."""
+    """Run the migration as a dry run, then for real, then again."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--database", choices=("sqlite", *COPIES), default="sqlite")
     parser.add_argument("--nodes", type=int, default=1000)
@@ -145,7 +145,7 @@ def main() -> None:
     console = Console()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # PostgreSQL's server isn't run by root
+        # PostgreSQL's server runs as another user if this process is root
         folder.chmod(0o755)
         url = stack.enter_context(database(given.database, folder))
         overrides: dict[tuple[str | None, str], Any] = {

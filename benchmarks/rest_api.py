@@ -1,7 +1,7 @@
-"""`python -m benchmarks.rest_api`: what requests cost, Berth against OpenStack Placement.
+"""`python -m benchmarks.rest_api`: the costs of requests, Berth against OpenStack Placement.
 
 Prints CPU milliseconds of the worker per request, and ratios. The services and the floor run side
-by side, each request in turn on each, so that both see the same machine.
+by side and take turns for each request, so that all run under the same load.
 """
 
 import argparse
@@ -28,11 +28,11 @@ NEW_HOST = (
     "INSERT INTO resource_providers (uuid, name, generation, created_at) "
     "VALUES (:uuid, :name, 3, :now)"
 )
-#: after the hosts: they are their own roots, have 64 VCPU, 256 GB of memory and 4 TB of disk, some
-#: are in an aggregate, some have a trait
+#: rows after the hosts: hosts are their own roots and have 64 VCPU, 256 GB of memory and 4 TB of
+#: disk; some are in an aggregate, some have a trait
 FURTHER_ROWS = (
     "UPDATE resource_providers SET root_provider_id = id WHERE root_provider_id IS NULL",
-    # a host's inventories beside each other, as they are when hosts report
+    # a host's inventories have adjacent ids, as when hosts report
     "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
     "min_unit, max_unit, step_size, allocation_ratio, created_at) "
     "SELECT p.id, s.class_id, s.total, 0, 1, s.total, 1, s.ratio, :now FROM resource_providers p, "
@@ -49,7 +49,7 @@ OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 
 
 def name_based(text: str) -> str:
-    """The same uuid for the same text, on every service."""
+    """Return the same uuid for the same text, for every service."""
     return str(uuid.uuid5(NAMESPACE, text))
 
 
@@ -57,20 +57,20 @@ def name_based(text: str) -> str:
 class Measure:
     """One line of the table.
 
-    :param request: performs the request number `n` on a server
-    :param repeats: how often, per round
+    :param request: sends request number `n` to a server
+    :param repeats: number of requests per round
     """
 
     title: str
     target: str
     request: Callable[[Server, int], object]
     repeats: int = 100
-    #: repeats on the reference, when it is much slower
+    #: repeats on the reference if it is much slower
     reference_repeats: int | None = None
 
 
 def generation(server: Server, provider: str) -> int:
-    """A provider's generation now."""
+    """Return a provider's current generation."""
     return json.loads(server.get(f"/resource_providers/{provider}"))["generation"]
 
 
@@ -104,7 +104,7 @@ class Cloud:
         self.claim(server, 0)
 
     def claim(self, server: Server, number: int) -> None:
-        """PUT /allocations of one consumer, generation `number` (0: new)."""
+        """PUT /allocations of one consumer at generation `number` (0: new)."""
         resources = {"VCPU": 1 + number % 2, "MEMORY_MB": 1024, "DISK_GB": 10}
         body = OWNER | {
             "allocations": {self.provider: {"resources": resources}},
@@ -114,7 +114,7 @@ class Cloud:
 
 
 class Story:
-    """The requests, with the little state they need, per server."""
+    """The requests, with their state for each server."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -153,7 +153,7 @@ class Story:
 
 
 def prepare_reshape(server: Server, consumers: int = 200) -> None:
-    """A host with that many consumers, and a child for them to move to."""
+    """Create a host with that many consumers, and a child to move them to."""
     host, child = name_based("reshaped"), name_based("reshaped-child")
     server.request("POST", "/resource_providers", {"name": "reshaped", "uuid": host})
     body = {"name": "reshaped-child", "uuid": child, "parent_provider_uuid": host}
@@ -169,7 +169,7 @@ def prepare_reshape(server: Server, consumers: int = 200) -> None:
 
 
 def reshape_consumers(server: Server, number: int, consumers: int = 200) -> None:
-    """One reshape; even numbers move to the child, odd ones back."""
+    """Reshape once; even numbers move to the child, odd ones back."""
     host, child = name_based("reshaped"), name_based("reshaped-child")
     source, target = (host, child) if number % 2 == 0 else (child, host)
     vcpus = {"VCPU": {"total": 1000}}
@@ -194,7 +194,7 @@ def reshape_consumers(server: Server, number: int, consumers: int = 200) -> None
 
 
 def measures(cloud: Cloud) -> list[Measure]:
-    """The lines of the table, with what each is to reach."""
+    """Return the lines of the table, with their targets."""
     story = Story(cloud)
     at_least = {1000: "10×", 10000: "50×"}.get(cloud.hosts, "")
 
@@ -220,7 +220,7 @@ def measures(cloud: Cloud) -> list[Measure]:
 
 
 def cost(running: dict[str, Server], measure: Measure, rounds: int) -> dict[str, float]:
-    """CPU milliseconds per request by server: the cheapest of some rounds, taken in turn."""
+    """Return CPU milliseconds per request by server, the best of some alternating rounds."""
     costs: dict[str, list[float]] = {name: [] for name in running}
     numbers = dict.fromkeys(running, 0)
     for _ in range(rounds):
@@ -236,7 +236,7 @@ def cost(running: dict[str, Server], measure: Measure, rounds: int) -> dict[str,
 
 
 def _databases(kind: str, folder: Path, stack: contextlib.ExitStack) -> dict[str, str]:
-    """An empty database for each of the two services: the connections by name."""
+    """Create an empty database for each of the two services; return connections by name."""
     copies: Databases = SQLiteFiles(folder)
     if kind != "sqlite":
         copies = COPIES[kind](join(kind, folder / kind))
@@ -245,9 +245,9 @@ def _databases(kind: str, folder: Path, stack: contextlib.ExitStack) -> dict[str
 
 
 def table(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Table:
-    """Run everything."""
+    """Run all measurements."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-benchmark-")))
-    # database servers run as users of their own
+    # database servers run as other users
     folder.chmod(0o755)
     connections = _databases(arguments.database, folder, stack)
     (folder / "hello").write_text("hello")
@@ -274,7 +274,7 @@ def table(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Table:
 
 
 def main() -> None:
-    """Run and print the table."""
+    """Run the measurements and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rest_api", description=__doc__)
     parser.add_argument("--reference", required=True, help="Python with openstack-placement")
     parser.add_argument("--database", choices=KINDS, default="sqlite")

@@ -1,4 +1,4 @@
-"""The services under measurement: each one gunicorn worker on a loopback port."""
+"""The measured services: each one gunicorn worker on a port of the loopback interface."""
 
 import contextlib
 import http.client
@@ -23,14 +23,14 @@ PATIENCE = 300
 
 
 class Silent(Exception):
-    """A server doesn't answer; what it has logged last says why."""
+    """A server doesn't respond; the text has the end of its log."""
 
 
 class Server:
     """A running server.
 
     :param name: berth, reference or floor
-    :param log: what it writes there is shown if it doesn't answer
+    :param log: the server's log, shown if it doesn't respond
     """
 
     def __init__(self, name: str, port: int, process: subprocess.Popen, log: Path) -> None:
@@ -40,14 +40,15 @@ class Server:
         self._log = log
 
     def get(self, path: str) -> bytes:
-        """The body of a successful answer."""
+        """Send a GET that must succeed; return the body."""
         return self.request("GET", path)
 
     def request(self, method: str, path: str, body: Any = None) -> bytes:
-        """The body of a successful answer.
+        """Send a request that must succeed; return the body.
 
-        :param body: what the request's body says in JSON
-        :raises Silent: without an answer, as when the server couldn't start
+        :param body: sent as JSON
+
+        :raises Silent: without a response, for example if the server couldn't start
         """
         try:
             status, content = self._answer(method, path, body)
@@ -67,18 +68,18 @@ class Server:
             return answer.status, answer.read()
 
     def time(self, path: str) -> float:
-        """Seconds from the request to the last byte of the answer."""
+        """Return the seconds from the request to the last byte of the response."""
         begin = time.perf_counter()
         self.get(path)
         return time.perf_counter() - begin
 
     def memory(self) -> int:
-        """Resident bytes of the worker."""
+        """Return the resident bytes of the worker."""
         pages = int((self._worker() / "statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def spent(self) -> float:
-        """Seconds of processor time that the worker has used."""
+        """Return the seconds of processor time that the worker has used."""
         return int((self._worker() / "schedstat").read_text().split()[0]) / 1e9
 
     def _worker(self) -> Path:
@@ -91,7 +92,7 @@ def _gunicorn(
     name: str, interpreter: str, target: str, parent: Path, settings: dict
 ) -> Iterator[Server]:
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "PYTHONPATH"))}
-    # away from this checkout, whose packages would hide the reference's
+    # not in this checkout, whose packages would hide the reference's
     folder = parent / name
     folder.mkdir(parents=True, exist_ok=True)
     log_file = folder / "log"
@@ -108,8 +109,8 @@ def _gunicorn(
             stdout=log,
             stderr=log,
         )
-    # from here on the listener is the server's alone: who asks one that has ended is refused,
-    # where an open listener would have him wait
+    # from here on only the server has the listener: if the server ends, connections are refused
+    # instead of queued
     try:
         yield Server(name, port, process, log_file)
     finally:
@@ -127,7 +128,7 @@ def _settings(connection: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def berth(connection: str, folder: Path) -> Iterator[Server]:
-    """This project's service on a database; its log is left in `folder`."""
+    """Start Berth on a database; the log is in `folder`."""
     target = "placement.wsgi.api:application"
     settings = _settings(connection)
     with _gunicorn("berth", sys.executable, target, folder, settings) as server:
@@ -136,9 +137,9 @@ def berth(connection: str, folder: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Server]:
-    """openstack-placement, from the environment of `interpreter`.
+    """Start openstack-placement from the environment of `interpreter`.
 
-    :param connection: as ours would have it, without a driver
+    :param connection: URL in Berth's form, without a driver
     """
     target = "placement.wsgi.api:application"
     scheme, colon, rest = connection.partition(":")
@@ -150,7 +151,7 @@ def reference(interpreter: str, connection: str, folder: Path) -> Iterator[Serve
 
 @contextlib.contextmanager
 def floor(folder: Path) -> Iterator[Server]:
-    """A Flask route that answers with the bytes of a file of `folder`: nothing can be faster."""
+    """Start a Flask route that returns the bytes of a file in `folder`: the fastest possible."""
     here = Path(__file__).parent
     settings = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
     with _gunicorn("floor", sys.executable, "floor:application", folder, settings) as server:

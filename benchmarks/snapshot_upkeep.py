@@ -1,8 +1,8 @@
-"""What a process pays to keep its picture of the cloud: loading, asking for news, auditing.
+"""The costs of a process for its snapshot of the cloud: load, check for changes, audit.
 
     python -m benchmarks.snapshot_upkeep --work /tmp/benchmarks --sizes 1000 10000
 
-In this process, on the SQLite files of `benchmarks.candidates`: no HTTP, no other load.
+Runs in this process, on the SQLite files of `benchmarks.candidates`: no HTTP, no other load.
 """
 
 import argparse
@@ -18,19 +18,19 @@ from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings
 
 TITLES = ["hosts", "load ms", "search, no news µs", "search, one claim ms", "audit ms"]
-#: how often each is done; the middle is shown
+#: number of repetitions of quick and slow operations; the median is shown
 OFTEN, SELDOM = 2000, 5
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """How long a task takes."""
+    """Return how long a task takes."""
     begin = time.perf_counter()
     task()
     return time.perf_counter() - begin
 
 
 def line(path: Path, hosts: int) -> list[str]:
-    """The figures of one cloud."""
+    """Return the figures of one cloud."""
     database = Database(DatabaseSettings(f"sqlite:///{path}", sqlite_synchronous=False))
     load = seconds(LiveSnapshot(database).current)
     live = LiveSnapshot(database, audit_interval=1e6, watch=lambda live, interval: None)
@@ -55,7 +55,7 @@ def line(path: Path, hosts: int) -> list[str]:
 
 
 def main() -> None:
-    """Measure what the command line asks for and print the table."""
+    """Run the selected measurements and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, default=Path("/tmp/berth-benchmarks"))
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])

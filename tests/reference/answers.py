@@ -1,4 +1,4 @@
-"""What a service answered, and how two answers to the same request differ."""
+"""Responses of a service, and the differences between two responses to the same request."""
 
 import dataclasses
 import json
@@ -9,12 +9,12 @@ from typing import Any
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 REQUEST_ID = re.compile(rf"req-{UUID.pattern}")
-#: of the HTTP server, not of the service
+#: headers of the HTTP server, not of the service
 SERVERS_OWN = {"server", "date", "connection", "transfer-encoding"}
-#: what follows a message: of a JSON or plain text body, or of an HTML page
+#: the end of a message: in JSON or plain text, or in an HTML page
 END = r"(?=  $|\n\n\n )"
 QUOTE = "(?:'|&#x27;)"
-#: lists of names in error texts that come in no particular order
+#: lists of names in error messages whose order isn't defined
 UNORDERED = tuple(
     re.compile(pattern)
     for pattern in (
@@ -28,21 +28,21 @@ UNORDERED = tuple(
         r"\] not found in \[(?P<names>[^]]+)\]\.",
     )
 )
-#: the words of a database or a parser stand here (rest-api.md 3.3)
+#: messages of a database or a parser (rest-api.md 3.3)
 ANY_TEXT = re.compile(r"(?<=Update conflict: ).*?(?=  $|\n\n\n)", re.DOTALL)
-#: lists in bodies that come in no particular order, by key
+#: lists in bodies whose order isn't defined, by key
 UNORDERED_LISTS = {
     *("resource_providers", "traits", "aggregates"),
     *("allocation_requests", "allocations", "mappings"),
 }
-#: keys whose order is documented; the others are names and uuids
+#: keys in a documented order; the other keys are names and uuids
 FIELD = re.compile("[a-z_]+")
 ANYTHING = "<any>"
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """An answer as it came over the wire; header names in lower case, repeated ones joined."""
+    """A response as received; header names in lower case, repeated headers joined."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,11 +56,11 @@ class Answer:
 
 
 class Reader:
-    """Reads the answers of one service as scripts would have them.
+    """Reads the responses of one service in the terms of a script.
 
-    What the service made up gets its name in the script, or none at all.
+    Values that the service generated are replaced by their names in the script, or removed.
 
-    :param names: what the service made up and how scripts call it; changes while scripts run
+    :param names: generated values with their names in scripts; changes while scripts run
     :param sent: uuids that requests contained; changes while scripts run
     """
 
@@ -69,14 +69,14 @@ class Reader:
         self._sent = sent
 
     def headers(self, answer: Answer) -> dict[str, str]:
-        """The headers that must agree, by name."""
+        """Return the headers that must be equal, by name."""
         found = {k: self.text(v) for k, v in answer.headers.items() if k not in SERVERS_OWN}
         if "last-modified" in found:
             found["last-modified"] = ANYTHING
         return found
 
     def body(self, answer: Answer) -> Any:
-        """The body as a JSON value, or as text."""
+        """Return the body as a JSON value, or as text."""
         try:
             text = self.text(answer.body.decode())
         except UnicodeDecodeError:
@@ -87,7 +87,7 @@ class Reader:
             return _message(text)
 
     def text(self, text: str) -> str:
-        """A text without what the service made up."""
+        """Return the text without generated values."""
         text = REQUEST_ID.sub("<request id>", text)
         return UUID.sub(lambda found: self._known(found[0]), text)
 
@@ -98,9 +98,9 @@ class Reader:
 
 
 def _arranged(value: Any, key: str = "") -> Any:
-    """A body's value with whatever has no order brought into one."""
+    """Return a body's value with a defined order for everything whose order isn't defined."""
     if isinstance(value, dict):
-        # what lies in mappings is named by suffixes
+        # mappings of candidates have suffixes as keys
         return {
             name: _arranged(item, key if key == "mappings" else name)
             for name, item in value.items()
@@ -112,14 +112,14 @@ def _arranged(value: Any, key: str = "") -> Any:
 
 
 def _message(text: str) -> str:
-    """A refusal's text with its lists of names in one order."""
+    """Return an error's message with its lists of names sorted."""
     for names in UNORDERED:
         text = names.sub(_sorted_names, text)
     return ANY_TEXT.sub(ANYTHING, text)
 
 
 def _sortable(value: Any) -> str:
-    # what is an object's first key is nobody's choice either
+    # the order of an object's keys isn't defined either
     return json.dumps(value, sort_keys=True)
 
 
@@ -132,13 +132,13 @@ def _sorted_names(found: re.Match[str]) -> str:
 def differences(
     reference: Answer, ours: Answer, reference_reader: Reader, our_reader: Reader
 ) -> list[str]:
-    """How our answer differs from the reference's, a line each: the reference's first."""
+    """Return the differences of our response from the reference's, a line each: theirs first."""
     lines = []
     if reference.status != ours.status:
         lines.append(f"status: {reference.status} / {ours.status}")
     theirs, mine = reference_reader.body(reference), our_reader.body(ours)
     lines += value_differences("body", theirs, mine)
-    # other bodies have other lengths
+    # different bodies have different lengths
     same_length = not lines and ANYTHING not in json.dumps(theirs, default=str)
     return lines + header_differences(
         reference, ours, reference_reader, our_reader, lengths=same_length
@@ -152,9 +152,9 @@ def header_differences(
     our_reader: Reader,
     lengths: bool = False,
 ) -> list[str]:
-    """How the headers that must agree differ, a line each: the reference's first.
+    """Return the differences of headers that must be equal, a line each: the reference's first.
 
-    :param lengths: whether Content-Length must agree, too
+    :param lengths: whether Content-Length must be equal, too
     """
     their_headers, my_headers = reference_reader.headers(reference), our_reader.headers(ours)
     if not lengths:
@@ -168,7 +168,7 @@ def header_differences(
 
 
 def value_differences(place: str, theirs: Any, mine: Any) -> list[str]:
-    """Where two JSON values differ; 1, 1.0 and true are three different values."""
+    """Return the differences of two JSON values; 1, 1.0 and true are three different values."""
     if type(theirs) is not type(mine):
         return [f"{place}: {theirs!r} / {mine!r}"]
     if isinstance(theirs, dict):
@@ -188,5 +188,5 @@ def value_differences(place: str, theirs: Any, mine: Any) -> list[str]:
             for index, pair in enumerate(zip(theirs, mine, strict=True))
             for line in value_differences(f"{place}[{index}]", *pair)
         ]
-    # repr, because not-a-number isn't even equal to itself
+    # repr, because NaN isn't equal to itself
     return [] if repr(theirs) == repr(mine) else [f"{place}: {theirs!r} / {mine!r}"]

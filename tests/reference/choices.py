@@ -1,8 +1,8 @@
-"""Comparing answers of GET /allocation_candidates where they needn't be the same.
+"""Compare responses of GET /allocation_candidates that may differ.
 
-That is so where the reference is known to be wrong (allocation-candidates.md 2.12), and with a
-limit, which leaves any of the candidates. Bodies are JSON values without any order, as
-:class:`~.answers.Reader` gives them.
+They may differ if the reference is known to be wrong (allocation-candidates.md 2.12), or if the
+request has a limit, as any of the candidates may be returned. Bodies are JSON values with a defined
+order, from :class:`~.answers.Reader`.
 """
 
 import collections
@@ -18,7 +18,7 @@ Body = dict[str, Any]
 
 
 def limit_of(request: Request) -> int | None:
-    """How many candidates a request wants at most; None if it doesn't say."""
+    """Return a request's limit on candidates; None without one."""
     path, _, query = request.path.partition("?")
     limits = parse_qs(query.replace(";", "&")).get("limit", [])
     if request.method != "GET" or path != SEARCH or not limits or not limits[0].isdecimal():
@@ -27,15 +27,15 @@ def limit_of(request: Request) -> int | None:
 
 
 def without_limit(path: str) -> str:
-    """The path of a search that leaves nothing out."""
+    """Return the path of a search without its limit."""
     path, _, query = path.partition("?")
-    # not decoded: there may be placeholders in it
+    # not decoded, because it may contain placeholders
     parts = [part for part in re.split("[&;]", query) if part.partition("=")[0] != "limit"]
     return f"{path}?{'&'.join(parts)}"
 
 
 def limited(some: Body, everything: Body, limit: int) -> list[str]:
-    """What is wrong with an answer as a choice of at most `limit` from another answer, by line."""
+    """Return what is wrong with a choice of at most `limit` candidates from another response."""
     lines = []
     count = min(limit, len(everything["allocation_requests"]))
     if len(some["allocation_requests"]) != count:
@@ -49,9 +49,9 @@ def limited(some: Body, everything: Body, limit: int) -> list[str]:
 
 
 def missing(some: Body, others: Body, amounts: bool = True) -> list[str]:
-    """What one answer has and the other hasn't, by line.
+    """Return what one response has and the other lacks, a line each.
 
-    :param amounts: whether the amounts matter; if not, how often something is chosen doesn't either
+    :param amounts: whether amounts matter; if not, repeated candidates don't matter either
     """
     mine, yours = (
         collections.Counter(_readable(one, amounts) for one in body["allocation_requests"])
@@ -73,7 +73,7 @@ def _readable(candidate: Body, amounts: bool) -> str:
 
 
 def _providers(candidate: Body) -> dict[str, dict[str, int]]:
-    """Amounts by class by provider, of either form."""
+    """Return amounts by class by provider, from either form of a candidate."""
     allocations = candidate["allocations"]
     if isinstance(allocations, list):
         return {part["resource_provider"]["uuid"]: part["resources"] for part in allocations}

@@ -1,8 +1,7 @@
-"""What of this folder is collected.
+"""Selects the tests of this folder.
 
-Comparing needs the reference, which is installed from PyPI into an environment of its own: not
-something for an ordinary test run. It is asked for by setting BERTH_REFERENCE, as the tox
-environment `reference` does.
+A comparison needs the reference, which is installed from PyPI into its own environment. So these
+tests run only if BERTH_REFERENCE is set; the tox environment `reference` sets it.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Where our service is meant to differ from the reference, and nowhere else.
+"""The differences of Berth from the reference that are intended.
 
-doc/deviations.rst says the same to operators.
+doc/deviations.rst describes them for operators.
 """
 
 import json
@@ -22,13 +22,13 @@ MAX_64_BIT = 2**63 - 1
 
 
 class Deviation(NamedTuple):
-    """A sort of request that we answer differently.
+    """A kind of request with an intended difference.
 
-    :param reason: what the reference does, and why we don't
-    :param concerns: whether a request is of this sort, and what the services hold
-    :param theirs: the status of the reference
-    :param ours: the status that we give instead
-    :param as_known: whether the bodies differ just in the known way: the reference's and ours
+    :param reason: what the reference does, and why Berth doesn't
+    :param concerns: whether a request is of this kind, given the contents of the databases
+    :param theirs: status of the reference's response
+    :param ours: status of Berth's response
+    :param as_known: whether the bodies, the reference's and ours, differ only as intended
     """
 
     reason: str
@@ -41,7 +41,7 @@ class Deviation(NamedTuple):
 def accepted(
     request: Request, picture: Picture, reference: Answer, ours: Answer, bodies: tuple[Any, Any]
 ) -> str | None:
-    """The reason why the two answers may differ, or None if they may not.
+    """Return the reason why the two responses may differ, or None if they may not.
 
     :param bodies: the reference's and ours, as JSON values or texts
     """
@@ -59,11 +59,11 @@ def accepted(
 def orphans(
     request: Request, reference: Answer, before: Picture, theirs: Picture, ours: Picture
 ) -> list[str]:
-    """Consumers that the reference kept of a request that it refused.
+    """Return the consumers that the reference keeps after a request that it rejected.
 
-    When allocations name an unknown provider, the reference answers 400 but keeps the consumers
-    that it has created for the request, with generation 0; a retry of the same request then fails
-    with a generation conflict. With us refused means that nothing changed (rest-api.md 9,
+    If allocations name an unknown provider, the reference returns 400 but keeps the consumers that
+    it has created for the request, with generation 0. A retry of the same request then fails with a
+    generation conflict. In Berth a rejected request changes nothing (rest-api.md 9,
     oddity 7). The comparison goes on without these consumers.
     """
     if reference.status != 400 or not UNKNOWN_PROVIDER.search(reference.body):
@@ -79,7 +79,7 @@ def orphans(
 
 
 def _value(request: Request) -> Any:
-    """The body as a JSON value, if it is one."""
+    """Return the body as a JSON value, or None if it isn't one."""
     if not isinstance(request.body, str):
         return request.body
     try:
@@ -89,7 +89,7 @@ def _value(request: Request) -> Any:
 
 
 def _parts(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in a JSON value with the key it has."""
+    """Yield every value in a JSON value, with its key."""
     yield key, value
     if isinstance(value, dict):
         for name, item in value.items():
@@ -156,7 +156,7 @@ def _names_a_class_with_a_quote(request: Request, picture: Picture) -> bool:
 
 
 def _groups(request: Request) -> dict[str, set[str]]:
-    """The classes that each group of a search for candidates asks for, by suffix."""
+    """Return the classes that each group of a search requests, by suffix."""
     path, _, query = request.path.partition("?")
     if path != "/allocation_candidates":
         return {}
@@ -168,7 +168,7 @@ def _groups(request: Request) -> dict[str, set[str]]:
 
 
 def _others(request: Request) -> set[str]:
-    """The suffixes of the groups beside the unsuffixed one; empty without that one."""
+    """Return the suffixes of the other groups if there is an unsuffixed group, else nothing."""
     groups = _groups(request)
     if "" not in groups:
         return set()
@@ -197,7 +197,7 @@ def _is_served_by_a_shared_child(request: Request, picture: Picture) -> bool:
 
 
 def _lacks_some(theirs: Any, mine: Any) -> bool:
-    """Whether the reference's candidates are some of ours."""
+    """Return whether the reference's candidates are a part of ours."""
     return not missing(theirs, mine)
 
 
@@ -226,7 +226,7 @@ def _limits_first_by_no_number(request: Request, picture: Picture) -> bool:
 
 _NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
 
-#: rest-api.md 1.12, and what else was found
+#: rest-api.md 1.12, and further differences
 DEVIATIONS = (
     Deviation("Nesting that the parser can't follow is malformed JSON.", _is_nested_deeply),
     Deviation("A ratio that is not a number makes no capacity.", _has_ratio_that_is_no_number),

@@ -1,4 +1,4 @@
-"""The reference's own virtual environment, made on demand."""
+"""The reference's own virtual environment, created when needed."""
 
 import os
 import subprocess
@@ -11,23 +11,23 @@ from tests.databases.keeper import only_one
 
 REQUIREMENTS = (
     *("openstack-placement==16.0.0", "gunicorn>=22.0"),
-    # to speak with PostgreSQL and MariaDB
+    # drivers for PostgreSQL and MariaDB
     *("psycopg2-binary", "PyMySQL"),
 )
-#: how a URL begins, and how it does to be read with these drivers
+#: beginnings of URLs, without and with these drivers
 SCHEMES = {"postgresql:": "postgresql+psycopg2:", "mysql:": "mysql+pymysql:"}
-#: an interpreter that has REQUIREMENTS already
+#: variable with an interpreter that has REQUIREMENTS already
 INTERPRETER = "BERTH_REFERENCE_PYTHON"
-#: where the environment is kept from one run to the next
+#: variable with the folder of the environment, which later runs use again
 FOLDER = "BERTH_REFERENCE_DIR"
 
 
 def reference_python() -> str:
-    """The interpreter of an environment with the reference in it, which is installed if need be.
+    """Return the interpreter of an environment with the reference; install it if needed.
 
-    `BERTH_REFERENCE_PYTHON` names an interpreter that is used as it is; otherwise the environment
-    is in the folder `BERTH_REFERENCE_DIR`, and made there with pip if it isn't complete. Of several
-    processes that ask, one makes it and the others wait.
+    `BERTH_REFERENCE_PYTHON` names an interpreter to use as it is. Otherwise the environment is in
+    the folder `BERTH_REFERENCE_DIR`; pip completes it if needed. If several processes call this
+    concurrently, one creates the environment and the others wait.
     """
     if given := os.environ.get(INTERPRETER):
         return given
@@ -37,7 +37,7 @@ def reference_python() -> str:
 
 
 def complete_in(folder: Path, make: Callable[[Path], None]) -> None:
-    """Have the environment made in the folder unless it is complete, by one process at a time."""
+    """Call `make` for the folder unless it is complete, in one process at a time."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     complete = folder / "complete"
     wanted = " ".join(REQUIREMENTS)

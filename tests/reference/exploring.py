@@ -1,4 +1,4 @@
-"""Running scripts against a pair of services: made up from a seed, or given."""
+"""Run scripts on a pair of services: random ones, from a seed, or given ones."""
 
 import dataclasses
 import itertools
@@ -13,17 +13,17 @@ from tests.reference.shrinking import shrunk
 from tests.reference.starting import Bench
 from tests.reference.tally import Tally
 
-#: how many scripts are tried to find a shorter one
+#: maximum number of scripts that are tried to find a shorter one
 PATIENCE = 400
-#: makes the next request from what the services hold; None when there is none
+#: makes the next request from the contents of the databases; None to stop
 Source = Callable[[Picture], Request | None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A script whose last request was answered differently, or changed the databases differently.
+    """A script whose last request caused a difference in responses or databases.
 
-    :param sent: the script as the reference got it
+    :param sent: the script as it was sent to the reference
     """
 
     script: tuple[Request, ...]
@@ -32,7 +32,7 @@ class Finding:
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What this difference has in common with others of the same cause, mostly."""
+        """A summary that is usually equal for differences with the same cause."""
         last = self.script[-1]
         parts = last.path.partition("?")[0].split("/")
         path = "/".join("*" if len(part) > 30 or "$" in part else part for part in parts)
@@ -58,11 +58,11 @@ def run(bench: Bench, script: Sequence[Request]) -> Finding | None:
 def explore(
     bench: Bench, seed: int, count: int, goes_on: bool = False, tally: Tally | None = None
 ) -> Iterator[Finding]:
-    """Make up `count` requests and send them to a fresh pair.
+    """Generate `count` requests and send them to a fresh pair.
 
-    Ends with the first difference, unless it `goes_on` as long as the databases are the same.
+    Stops at the first difference; with `goes_on`, only if the databases differ.
 
-    :param tally: counts the answers
+    :param tally: counts the responses
     """
     generator = Generator(random.Random(seed))
     left = iter(range(count))
@@ -93,7 +93,7 @@ def _findings(
 
 
 def minimal(bench: Bench, finding: Finding) -> Finding:
-    """The shortest script found that ends in a difference of the same kind."""
+    """Return the shortest script found that ends in a difference of the same kind."""
     best = finding
     tries = itertools.count()
 

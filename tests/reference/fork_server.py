@@ -1,9 +1,9 @@
-"""Starts placement services quickly: imports the service once, then forks one per command.
+"""Starts placement services quickly: imports the service once, then forks it for each command.
 
-Run by the interpreter of the environment whose placement is wanted, ours or the reference's, which
-must have gunicorn. It speaks JSON lines: `{"environ": {...}, "log": path}` is answered with
-`{"port": p}` and replaces the service that ran before; `null` stops it, and so does the end of
-the input. Only the standard library and gunicorn may be imported here besides placement.
+Run this with the interpreter of the environment whose placement is to be served, Berth or the
+reference, with gunicorn. Input and output are JSON lines. `{"environ": {...}, "log": path}`
+replaces the running service; the output is `{"port": p}`. `null` and the end of the input stop it.
+Only the standard library and gunicorn may be imported here besides placement.
 """
 
 import contextlib
@@ -22,25 +22,25 @@ import placement.wsgi
 
 
 class Server(gunicorn.app.base.BaseApplication):
-    """Gunicorn with one worker on a socket that is already listening."""
+    """Gunicorn with one worker on an existing listening socket."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
         super().__init__()
 
     def load_config(self) -> None:
-        """Set what the command line would."""
+        """Set what the command line would set."""
         self.cfg.set("bind", f"fd://{self.listener.fileno()}")
         self.cfg.set("loglevel", "error")
         self.cfg.set("control_socket_disable", True)
 
     def load(self) -> Callable[..., Any]:
-        """Make the application from the environment of this process."""
+        """Load the application from the environment of this process."""
         return placement.wsgi.init_application()
 
 
 def serve(listener: socket.socket, environ: dict[str, str], log: str) -> None:
-    """Be a service until killed."""
+    """Serve until killed."""
     with open(log, "ab") as sink:
         os.dup2(sink.fileno(), sys.stdout.fileno())
         os.dup2(sink.fileno(), sys.stderr.fileno())
@@ -50,7 +50,7 @@ def serve(listener: socket.socket, environ: dict[str, str], log: str) -> None:
 
 
 def start(environ: dict[str, str], log: str) -> tuple[int, int]:
-    """Fork a service and give its process id and port; requests may be sent at once."""
+    """Fork a service; return its process id and its port, which accepts requests at once."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         child = os.fork()
         if not child:
@@ -59,21 +59,22 @@ def start(environ: dict[str, str], log: str) -> tuple[int, int]:
                 serve(listener, environ, log)
             finally:
                 os._exit(1)
-        # the child does the same; whoever comes first, it has a process group to be killed by
+        # the child does the same; whichever is first, the process group exists before it may be
+        # killed
         with contextlib.suppress(PermissionError):
             os.setpgid(child, child)
         return child, listener.getsockname()[1]
 
 
 def stop(child: int | None) -> None:
-    """Kill a service with its workers; its database is thrown away anyway."""
+    """Kill a service with its workers; its database is discarded anyway."""
     if child is not None:
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
 
 def main() -> None:
-    """Obey the commands."""
+    """Execute the commands."""
     gc.freeze()
     child = None
     for line in sys.stdin:

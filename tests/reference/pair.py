@@ -1,4 +1,4 @@
-"""The reference and our service side by side, each with a database of its own."""
+"""The reference and Berth side by side, each with its own database."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ from tests.reference.script import Request
 from tests.responses import Exchange, complaints
 
 SECONDS_TO_ANSWER = 60
-#: of consumers that older microversions can't name
+#: owner of consumers whose microversion can't name an owner
 INCOMPLETE = "00000000-0000-0000-0000-000000000000"
 READING = ("GET", "HEAD", "OPTIONS")
 
@@ -26,7 +26,7 @@ class Side:
 
     def __init__(self, port: int, database: Path) -> None:
         self.port = port
-        #: what the service made up: uuids by label, and the placeholder for each
+        #: values that the service generated: uuids by label, and the placeholder of each
         self.made: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.sent: set[str] = {INCOMPLETE}
@@ -36,13 +36,13 @@ class Side:
         self.picture = self.camera.picture()
 
     def generation(self, kind: str, uuid: str) -> int | None:
-        """The generation of a provider or consumer now."""
+        """Return the current generation of a provider or consumer."""
         uuid = self.names.get(uuid, uuid)
         known = self.picture.consumers if kind == "consumer_generation" else self.picture.providers
         return known[uuid].generation if uuid in known else None
 
     def send(self, request: Request) -> Answer:
-        """Send what the request says, no header more, and remember what the service made up."""
+        """Send the request without further headers, and remember generated values."""
         filled = request.filled_in(self)
         self.sent.update(UUID.findall(f"{filled.path} {filled.text()}".lower()))
         text = filled.text()
@@ -78,42 +78,42 @@ def _answer(response: http.client.HTTPResponse) -> Answer:
 
 
 class Moments:
-    """When requests were under way, to tell whether two row times stem from the same one."""
+    """The times of requests, to tell whether the same request wrote two rows."""
 
     def __init__(self, since: float) -> None:
         self._since = since
         self._spans: set[tuple[int, int]] = set()
 
     def end(self, since: float | None = None) -> None:
-        """Note that a request began at `since` and is over now."""
+        """Record that a request began at `since` and has ended now."""
         begun = self._since if since is None else since
         self._spans.add((math.floor(begun), math.floor(time.time())))
 
     def agree(self, first: int | None, second: int | None) -> bool:
-        """Whether some request was under way at both times, in seconds; None means no time."""
+        """Return whether one request was running at both times, in seconds; None means no time."""
         if first is None or second is None:
             return first is second
         return any(a <= first <= b and a <= second <= b for a, b in self._spans)
 
 
 class Pair:
-    """Sends each request to both services and says how their answers and databases differ."""
+    """Sends each request to both services and compares responses and databases."""
 
     def __init__(self, reference: Side, ours: Side, since: float) -> None:
         self.reference = reference
         self.ours = ours
-        #: the reference's last one
+        #: the reference's last response
         self.answer: Answer | None = None
         self._moments = Moments(since)
         self._moments.end()
 
     @property
     def picture(self) -> Picture:
-        """What the reference holds now."""
+        """Return the contents of the reference's database."""
         return self.reference.picture
 
     def send(self, request: Request) -> list[str]:
-        """What isn't the same, a line each: the reference's first."""
+        """Send a request; return the differences, a line each: the reference's first."""
         before = self.picture
         begun = time.time()
         theirs, mine = self.reference.send(request), self.ours.send(request)
@@ -128,7 +128,7 @@ class Pair:
     def _differences(
         self, request: Request, before: Picture, theirs: Answer, mine: Answer
     ) -> list[str]:
-        """How the two answers differ where they may not."""
+        """Return the differences of the two responses that aren't allowed."""
         readers = self.reference.reader, self.ours.reader
         bodies = readers[0].body(theirs), readers[1].body(mine)
         limit = choices.limit_of(request)
@@ -149,7 +149,7 @@ class Pair:
     def _chosen_differently(
         self, request: Request, their_body: Any, my_body: Any, limit: int
     ) -> list[str]:
-        """What is wrong with two choices of at most `limit` candidates."""
+        """Return what is wrong with two choices of at most `limit` candidates."""
         unlimited = dataclasses.replace(request, path=choices.without_limit(request.path))
         lines = self.send(unlimited)
         everything = self.reference.reader.body(self.reference.send(unlimited))
@@ -167,12 +167,12 @@ class Pair:
 
 
 def _complaints(request: Request, answer: Answer) -> list[str]:
-    """What is wrong with an answer by its schema; the server's own and crashes have none."""
+    """Return what is wrong with a response by its schema; the reference's and 500s have none."""
     if "x-openstack-request-id" not in answer.headers or answer.status == 500:
         return []
     path = unquote_to_bytes(request.path.partition("?")[0]).decode("latin-1")
     if path == "/\n" or not path.endswith("/\n"):
-        # the routes overlook one newline
+        # the routes ignore one newline
         path = path.removesuffix("\n")
     return complaints(
         Exchange(

@@ -1,4 +1,4 @@
-"""What a placement database holds, by names instead of ids (rest-api.md 6)."""
+"""The contents of a placement database, by names instead of ids (rest-api.md 6)."""
 
 import bisect
 import dataclasses
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Provider(NamedTuple):
-    """A row of resource_providers, with uuids for ids."""
+    """A row of resource_providers, with uuids instead of ids."""
 
     name: str
     generation: int
@@ -30,7 +30,7 @@ class Inventory(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A row of consumers, with names for ids."""
+    """A row of consumers, with names instead of ids."""
 
     generation: int
     project: str
@@ -40,10 +40,11 @@ class Consumer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """All rows but those that no request can show: projects, users and types without consumers.
+    """All rows except those that no request can show: unused projects, users and types.
 
-    `inventories` and `allocations` are by provider and class, and by consumer, provider and class;
-    `touched` says which request wrote a row last, counted from 1, of rows whose age answers show.
+    `inventories` are by provider and class, `allocations` by consumer, provider and class.
+    `touched` says which request, counted from 1, wrote a row last, for rows whose time responses
+    show.
     """
 
     providers: Mapping[str, Provider]
@@ -58,15 +59,15 @@ class Picture:
 
     @property
     def class_names(self) -> list[str]:
-        """The custom resource classes without their ids."""
+        """The names of the custom resource classes, without ids."""
         return [row.partition(":")[2] for row in self.custom_classes]
 
     def children(self, uuid: str) -> list[str]:
-        """The providers right below one."""
+        """Return the children of a provider."""
         return [child for child, row in self.providers.items() if row.parent == uuid]
 
     def used(self, uuid: str, resource_class: str) -> int:
-        """How much of a provider's class is allocated."""
+        """Return the allocated amount of a provider's class."""
         return sum(
             amount
             for (_, provider, name), amount in self.allocations.items()
@@ -74,7 +75,7 @@ class Picture:
         )
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
-        """What a consumer holds: amounts by class by provider."""
+        """Return a consumer's allocations: amounts by class by provider."""
         found: dict[str, dict[str, int]] = {}
         for (holder, provider, name), amount in self.allocations.items():
             if holder == consumer:
@@ -82,7 +83,7 @@ class Picture:
         return found
 
     def differences(self, other: "Picture") -> list[str]:
-        """What isn't the same in two databases, a line each: this one's first."""
+        """Return the differences of two databases, a line each: this one's first."""
         lines = []
         for field in dataclasses.fields(self):
             mine, others = getattr(self, field.name), getattr(other, field.name)
@@ -139,9 +140,9 @@ _TOUCHED = """
 
 
 class Camera:
-    """Takes pictures of one SQLite database.
+    """Reads the contents of one SQLite database.
 
-    :param names: what a service made up and how scripts call it; changes while scripts run
+    :param names: generated values with their names in scripts; changes while scripts run
     :param begun: when each request was sent, in seconds since the epoch; grows while scripts run
     """
 
@@ -151,7 +152,7 @@ class Camera:
         self._names = names
 
     def picture(self) -> Picture:
-        """What the database holds now."""
+        """Return the current contents."""
         rows = self._rows
         return Picture(
             providers={uuid: Provider(*row) for uuid, *row in rows(_PROVIDERS)},
@@ -161,21 +162,21 @@ class Camera:
             aggregates=_sets(rows(_AGGREGATES)),
             traits=_sets(rows(_TRAITS)),
             custom_traits=tuple(name for (name,) in rows(_CUSTOM_TRAITS)),
-            # with their ids: they are given by rule, and decide the order of answers
+            # with ids: their values are defined, and decide the order in responses
             custom_classes=tuple(f"{id}:{name}" for id, name in rows(_CUSTOM_CLASSES)),
             touched={tuple(key): self._request_at(time) for *key, time in rows(_TOUCHED)},
         )
 
     def forget_consumer(self, uuid: str) -> None:
-        """Delete the row of a consumer that holds nothing."""
+        """Delete the row of a consumer without allocations."""
         self._connection.execute("DELETE FROM consumers WHERE uuid = ?", (uuid,))
 
     def close(self) -> None:
-        """Give the database back."""
+        """Close the database."""
         self._connection.close()
 
     def _request_at(self, time: str | None) -> int | None:
-        """Which request was under way at a row's time."""
+        """Return the number of the request that was running at a row's time."""
         if time is None:
             return None
         moment = datetime.datetime.fromisoformat(time).replace(tzinfo=datetime.UTC)

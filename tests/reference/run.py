@@ -1,10 +1,10 @@
-"""Compare our service with the reference by hand, for as long as you like.
+"""Compare Berth with the reference, by hand and for any time.
 
     python -m tests.reference.run --seed 1 --seeds 50 --requests 400
     python -m tests.reference.run --replay script.jsonl
 
 A difference is shrunk to a short script, which is printed as curl commands and stored for
-`--replay`. See :mod:`tests.reference.environment` for where the reference comes from.
+`--replay`. :mod:`tests.reference.environment` describes where the reference comes from.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from tests.reference.tally import Tally
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Give the exit status: 0 if there is no difference."""
+    """Run the comparison; return the exit status: 0 without a difference."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def explore(services: Bench, options: argparse.Namespace) -> int:
-    """Go through the seeds."""
+    """Explore all seeds."""
     kinds: set[tuple[str, ...]] = set()
     tally = Tally()
     for seed in range(options.seed, options.seed + options.seeds):

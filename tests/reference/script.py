@@ -1,12 +1,12 @@
-"""A request of a script: readable, replayable, and independent of what a service makes up.
+"""A request of a script, which can be read, replayed, and sent to both services.
 
-Wherever a script depends on state, its text has a placeholder that is filled in when the request
-is sent, so that a request still makes sense after others before it were left out:
+If a request depends on state, its text has placeholders for values. They are filled in when the
+request is sent, so that the request still makes sense if earlier requests are removed:
 
 `${generation:UUID}`            the generation of a provider
 `${generation:UUID:1}`          the same, one too high
-`${consumer_generation:UUID}`   the generation of a consumer, null if there is no such consumer
-`${made:LABEL}`                 the uuid that the service gave to the provider made under this label
+`${consumer_generation:UUID}`   the generation of a consumer; null if it doesn't exist
+`${made:LABEL}`                 the uuid that the service generated for the provider of this label
 """
 
 import dataclasses
@@ -19,30 +19,30 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 JSON_TYPE = "application/json"
-#: what requests say about their sender unless they say otherwise
+#: headers of all requests that don't set them
 SENDER = {"X-Auth-Token": "admin", "X-Roles": "admin,service"}
 PLACEHOLDER = re.compile(r"\$\{(\w+):([^}:]+)(?::(-?\d+))?\}")
 
 
 class Facts(Protocol):
-    """What placeholders stand for."""
+    """The values for placeholders."""
 
     @property
     def made(self) -> Mapping[str, str]:
         """Uuids by label."""
 
     def generation(self, kind: str, uuid: str) -> int | None:
-        """The generation of a provider (kind `generation`) or of a consumer."""
+        """Return the generation of a provider (kind `generation`) or of a consumer."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
     """One request of a script.
 
-    :param body: what to send as JSON; a str is sent as it is; None sends nothing
-    :param version: of the microversion header, after `placement `; None leaves the header out
-    :param headers: on top of the sender's; a value of None takes one away
-    :param label: under which `${made:LABEL}` finds the uuid in the answer's Location, if it is new
+    :param body: sent as JSON; a str is sent unchanged; None: no body
+    :param version: for the microversion header, after `placement `; None: no such header
+    :param headers: in addition to SENDER's; None removes a header
+    :param label: name for the uuid in the response's Location, for `${made:LABEL}`
     """
 
     method: str
@@ -53,12 +53,12 @@ class Request:
     label: str | None = None
 
     def with_headers(self, **headers: str | None) -> "Request":
-        """The same request with more headers; underscores stand for dashes."""
+        """Return the request with more headers; underscores become dashes."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return dataclasses.replace(self, headers={**self.headers, **named})
 
     def all_headers(self) -> dict[str, str]:
-        """What to send, without Content-Length."""
+        """Return the headers to send, without Content-Length."""
         headers: dict[str, str | None] = dict(SENDER)
         if self.version is not None:
             headers["OpenStack-API-Version"] = f"placement {self.version}"
@@ -68,19 +68,19 @@ class Request:
         return {name: value for name, value in headers.items() if value is not None}
 
     def text(self) -> str | None:
-        """The body as it is sent, but for its placeholders."""
+        """Return the body as sent, with its placeholders."""
         if self.body is None or isinstance(self.body, str):
             return self.body
         return json.dumps(self.body)
 
     def filled_in(self, facts: Facts) -> "Request":
-        """The request with the facts in place of its placeholders."""
-        # a name may have a newline in it; whatever is encoded already stays as it is
+        """Return the request with values for its placeholders."""
+        # a name may contain a newline; what is encoded already stays unchanged
         path = quote(str(fill_in(self.path, facts)), safe=string.punctuation)
         return dataclasses.replace(self, path=path, body=fill_in(self.body, facts))
 
     def as_curl(self) -> str:
-        """The request as a command line; `$URL` is where the service is."""
+        """Return the request as a command line; `$URL` is the URL of the service."""
         words = ["curl", "-sS", "-X", self.method]
         for name, value in self.all_headers().items():
             words += ["-H", f"{name}: {value}" if value else f"{name};"]
@@ -90,7 +90,7 @@ class Request:
         return f'{shlex.join(words)} "$URL"{shlex.quote(self.path)}'
 
     def as_line(self) -> str:
-        """The request as a line of a script file."""
+        """Return the request as a line of a script file."""
         fields = dataclasses.asdict(self)
         defaults: dict[str, Any] = {"body": None, "version": None, "headers": {}, "label": None}
         return json.dumps(
@@ -99,12 +99,12 @@ class Request:
 
     @classmethod
     def from_line(cls, line: str) -> "Request":
-        """The request of a script file's line."""
+        """Return the request in a line of a script file."""
         return cls(**json.loads(line))
 
 
 def fill_in(value: Any, facts: Facts) -> Any:
-    """Put the facts in place of the placeholders of a text or JSON value."""
+    """Replace the placeholders in a text or JSON value."""
     if isinstance(value, dict):
         return {fill_in(k, facts): fill_in(v, facts) for k, v in value.items()}
     if isinstance(value, list):
@@ -125,10 +125,10 @@ def _generation(found: re.Match[str], facts: Facts) -> int | None:
 
 
 def generation_of(uuid: str, off: int = 0) -> str:
-    """The placeholder for a provider's generation."""
+    """Return the placeholder for a provider's generation."""
     return f"${{generation:{uuid}:{off}}}" if off else f"${{generation:{uuid}}}"
 
 
 def consumer_generation_of(uuid: str, off: int = 0) -> str:
-    """The placeholder for a consumer's generation."""
+    """Return the placeholder for a consumer's generation."""
     return f"${{consumer_generation:{uuid}:{off}}}" if off else f"${{consumer_generation:{uuid}}}"

@@ -1,4 +1,4 @@
-"""Delta debugging: what can be left out of a list without losing what is of interest."""
+"""Delta debugging: shrink a list while a predicate, "is interesting", still holds."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,10 +7,10 @@ T = TypeVar("T")
 
 
 def shrunk(items: Sequence[T], interesting: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A part of the items, in their order, that is interesting and of which nothing can go.
+    """Return an interesting part of the items, in their order, from which no item can be removed.
 
-    The items themselves must be interesting. The last one is tried alone first, then ever smaller
-    runs of items are left out; a result is minimal as to single items.
+    The whole list must be interesting. First the last item is tried alone; then ever smaller runs
+    of items are left out.
     """
     kept = list(items)
     if len(kept) > 1 and interesting(kept[-1:]):

@@ -1,4 +1,4 @@
-"""Starting fresh services, of either environment, as often as needed."""
+"""Start fresh services in either environment."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ FORK_SERVER = Path(__file__).with_name("fork_server.py")
 
 
 class Starter:
-    """Starts fresh services of one environment, each in place of the one before."""
+    """Starts services in one environment; a new service replaces the one before."""
 
     def __init__(self, interpreter: str, folder: Path) -> None:
         self._folder = folder
@@ -35,16 +35,16 @@ class Starter:
         )
 
     def start(self) -> tuple[int, Path]:
-        """Port and database of a service that holds nothing yet."""
+        """Start a service with an empty database; return its port and database."""
         place = Path(tempfile.mkdtemp(dir=self._folder))
         database = place / "placement.db"
         port = self.serve(f"sqlite:///{database}", PLACEMENT_DATABASE__SYNC_ON_STARTUP="true")
         return port, database
 
     def serve(self, url: str, **options: str) -> int:
-        """The port of a service on the database of that URL.
+        """Start a service on the database of the URL; return its port.
 
-        :param options: by the names of their environment variables, without the `OS_`
+        :param options: by the names of their environment variables, without `OS_`
         """
         options = {
             "PLACEMENT_DATABASE__CONNECTION": url,
@@ -56,14 +56,14 @@ class Starter:
         return self._obey(command)["port"]
 
     def stop(self) -> None:
-        """Stop the service and forget its database."""
+        """Stop the service and remove its database."""
         self._obey(None)
         for place in self._folder.iterdir():
             if place.is_dir():
                 shutil.rmtree(place)
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop all processes."""
         self._process.communicate()
 
     def _obey(self, command: dict[str, Any] | None) -> dict[str, Any]:
@@ -78,21 +78,21 @@ class Starter:
 
 
 def plain_environ() -> dict[str, str]:
-    """This process's environment without options of a placement service."""
+    """Return this process's environment without options of a placement service."""
     left_out = ("OS_", "PYTHONPATH", "PYTHONHOME")
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Where pairs are set up, one at a time."""
+    """Sets up pairs of services, one at a time."""
 
     reference: Starter
     ours: Starter
 
     @contextlib.contextmanager
     def pair(self) -> Iterator[Pair]:
-        """Both services, empty."""
+        """Return both services, with empty databases."""
         since = time.time()
         with _running(self.reference) as reference, _running(self.ours) as ours:
             yield Pair(reference, ours, since)
@@ -111,7 +111,7 @@ def _running(starter: Starter) -> Iterator[Side]:
 
 
 def wait_for(port: int) -> None:
-    """Wait for the first answer; the socket listens already, so the request is in its queue."""
+    """Wait for the first response; the socket listens already and queues the request."""
     with contextlib.closing(
         http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
     ) as connection:
@@ -121,7 +121,7 @@ def wait_for(port: int) -> None:
 
 @contextlib.contextmanager
 def bench(reference_python: str, folder: Path) -> Iterator[Bench]:
-    """Everything that is needed to compare, ours run by this interpreter."""
+    """Yield the bench; Berth runs with this interpreter."""
     with contextlib.ExitStack() as stack:
         starters = []
         for name, interpreter in (("reference", reference_python), ("ours", sys.executable)):

@@ -1,4 +1,4 @@
-"""What was asked and how it was answered: says whether a comparison went deep."""
+"""Count requests and responses, to see how much a comparison covered."""
 
 import collections
 import re
@@ -10,20 +10,20 @@ from tests.reference.script import Request
 
 UNROUTED = "(no endpoint)"
 VERSION_HEADER = "OpenStack-API-Version"
-#: the answer to a search that found nothing
+#: in the response to a search without candidates
 NOTHING = b'"allocation_requests": []'
 VERSION = re.compile(r"1\.(\d+)")
 _PATTERNS = {path: re.compile(re.sub("<[a-z_]+>", "[^/]+", path)) for path in ROUTES}
 
 
 class Tally:
-    """Counts answers of the reference by endpoint and microversion."""
+    """Counts the reference's responses by endpoint and microversion."""
 
     def __init__(self) -> None:
         self._answers: collections.Counter[tuple[str, int | None, bool]] = collections.Counter()
 
     def count(self, request: Request, answer: Answer) -> None:
-        """Note one answer."""
+        """Count one response."""
         unversioned = request.version is None and VERSION_HEADER not in request.headers
         found = VERSION.fullmatch("1.0" if unversioned else request.version or "")
         minor = int(found[1]) if found else 39 if request.version == "latest" else None
@@ -53,7 +53,7 @@ class Tally:
 
 
 def endpoint_of(request: Request) -> str:
-    """Method and path of the endpoint that a request is for."""
+    """Return method and path of a request's endpoint."""
     path = request.path.partition("?")[0]
     for rule, pattern in _PATTERNS.items():
         methods = {endpoint.method for endpoint in ROUTES[rule]}
@@ -68,7 +68,7 @@ def _share(answers: collections.Counter[tuple[str, int | None, bool]]) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """Ascending numbers, shortly: `0-3, 5`."""
+    """Return ascending numbers in short form: `0-3, 5`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Our candidates and the reference's, of the same random clouds in one and the same database.
+"""Our candidates and the reference's, for the same random clouds in the same database.
 
-`BERTH_REFERENCE_CLOUDS` says on how many clouds; each is asked about a dozen times. Where the
-reference is known to be wrong (allocation-candidates.md 2.12, D1 to D3), ours is compared with the
+`BERTH_REFERENCE_CLOUDS` is the number of clouds; each gets about a dozen requests. Where the
+reference is known to be wrong (allocation-candidates.md 2.12, D1 to D3), Berth is compared with the
 brute-force twin instead.
 """
 
@@ -28,7 +28,7 @@ CLOUDS = int(os.environ.get("BERTH_REFERENCE_CLOUDS", "40"))
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    """Our service, and the reference on the same file."""
+    """Yield Berth, and the reference on the same file."""
     folder = tmp_path_factory.mktemp("candidates")
     stage = Stage(folder)
     options = services.options_of(folder, {})
@@ -45,7 +45,7 @@ def test_both_services_find_the_same_candidates(stage, data):
     names = {key: name for name, key in stage.uuids.items()}
     for _ in range(QUESTIONS_PER_CLOUD):
         version, question = data.draw(questions(cloud))
-        # which candidates a limit leaves is anybody's choice
+        # any candidates may remain under a limit
         question = dataclasses.replace(question, limit=None)
         query = stage.query(question)
         note(f"1.{version} {query}")
@@ -70,7 +70,7 @@ def asked_of_the_reference(port, query, version):
 
 
 def is_known_defect(cloud, question, status):
-    """Whether the reference may be wrong here (allocation-candidates.md 2.12)."""
+    """Return whether the reference may be wrong here (allocation-candidates.md 2.12)."""
     sharing = any(SHARING in provider.traits for provider in cloud.providers.values())
     unsuffixed = [ask for ask in question.asks if not ask.suffix]
     suffixed = [ask for ask in question.asks if ask.suffix]
@@ -84,7 +84,7 @@ def is_known_defect(cloud, question, status):
 
 
 def readable(status, body, names):
-    """All that an answer says, whatever its order."""
+    """Return everything in a response, in a defined order."""
     if status != 200:
         return status, body["errors"][0]["detail"], body["errors"][0].get("code")
     for summary in body["provider_summaries"].values():

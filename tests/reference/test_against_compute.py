@@ -1,7 +1,7 @@
-"""The compute library's scenarios (compute.md 9.1–9.4) have the same outcomes at the reference.
+"""The compute library's scenarios (compute.md 9.1–9.4) have the same outcomes with the reference.
 
-The tests of tests/functional/compute that bear a scenario's id are run once more, with the
-reference in place of our service.
+The tests of tests/functional/compute with a scenario's id run again, with the reference instead of
+Berth.
 """
 
 import os
@@ -17,14 +17,14 @@ from tests.reference.starting import Starter, wait_for
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "tests" / "functional" / "compute"
-#: it starts services of its own
+#: not run, because it starts its own services
 AGENT_PROCESS = SCENARIOS / "test_agent_process.py"
 #: C: report client, R: reshape, A: tracker-written allocations
 NAMED = re.compile(r"^def (test_[cra]\d+_\w+)", re.MULTILINE)
 
 
 def scenarios() -> list[str]:
-    """The tests, as pytest names them."""
+    """Return the tests by their pytest ids."""
     return [
         f"{path}::{name}"
         for path in sorted(SCENARIOS.glob("test_*.py"))

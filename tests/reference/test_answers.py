@@ -1,4 +1,4 @@
-"""When two answers are the same."""
+"""Which differences of two responses matter."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def answer(
 
 
 def compared(theirs: Answer, mine: Answer) -> list[str]:
-    """The differences between services of which each made up a uuid of its own."""
+    """Return the differences between services that each generated a uuid."""
     reference = Reader({MADE: "${made:1}"}, {UUID})
     ours = Reader({OTHER: "${made:1}"}, {UUID})
     return differences(theirs, mine, reference, ours)
@@ -56,7 +56,7 @@ def refusal(text: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_has_no_order_and_what_is_made_up_does_not_matter(theirs: Any, mine: Any) -> None:
+def test_undefined_order_and_generated_values_do_not_matter(theirs: Any, mine: Any) -> None:
     assert compared(answer(theirs), answer(mine)) == []
 
 
@@ -81,7 +81,7 @@ def test_what_has_no_order_and_what_is_made_up_does_not_matter(theirs: Any, mine
         ),
     ],
 )
-def test_names_have_no_order_in_texts_either(form: str, theirs: str, mine: str) -> None:
+def test_the_order_of_names_in_messages_does_not_matter(form: str, theirs: str, mine: str) -> None:
     texts = [form.format(text) for text in (theirs, mine)]
     if "<" in form:
         texts = [text.replace("'", "&#x27;") for text in texts]
@@ -89,7 +89,7 @@ def test_names_have_no_order_in_texts_either(form: str, theirs: str, mine: str) 
     assert compared(*(Answer(400, {}, text.encode()) for text in texts)) == []
 
 
-def test_names_in_texts_matter() -> None:
+def test_names_in_messages_matter() -> None:
     texts = [f"400 Bad Request\n\nExplained.\n\n No such trait {name}  " for name in ("A", "B")]
 
     assert len(compared(*(Answer(400, {}, text.encode()) for text in texts))) == 1
@@ -141,7 +141,7 @@ def test_headers_matter(theirs: dict[str, str], mine: dict[str, str]) -> None:
         ({"x-openstack-request-id": f"req-{MADE}"}, {"x-openstack-request-id": f"req-{UUID}"}),
     ],
 )
-def test_headers_of_the_server_and_what_is_made_up_do_not_matter(
+def test_headers_of_the_server_and_generated_headers_do_not_matter(
     theirs: dict[str, str], mine: dict[str, str]
 ) -> None:
     assert compared(answer({}, headers=theirs), answer({}, headers=mine)) == []

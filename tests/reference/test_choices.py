@@ -1,4 +1,4 @@
-"""When two answers of a search may differ."""
+"""How two responses of a search may differ."""
 
 import pytest
 
@@ -9,7 +9,7 @@ SEARCH = "/allocation_candidates?resources=VCPU:1"
 
 
 def found(*amounts):
-    """An answer with a candidate on provider `p0` with the first amount, and so on."""
+    """Return a response with a candidate on provider `p0` with the first amount, and so on."""
     return {
         "allocation_requests": [
             {"allocations": {f"p{n}": {"resources": {"VCPU": amount}}}, "mappings": {"": [f"p{n}"]}}
@@ -19,7 +19,7 @@ def found(*amounts):
     }
 
 
-def test_a_limit_may_leave_any_candidates():
+def test_any_candidates_may_remain_under_a_limit():
     everything, some = found(1, 1, 1), found(1, 1)
 
     assert limited(some, everything, 2) == []
@@ -35,16 +35,16 @@ def test_a_limit_may_leave_any_candidates():
         (found(1, 1) | {"provider_summaries": {"p0": {}, "p1": {}}}, 2),
     ],
 )
-def test_a_limit_leaves_just_so_many_of_the_candidates_with_their_summaries(some, limit):
+def test_a_limit_is_the_number_of_candidates_and_summaries_match_them(some, limit):
     assert limited(some, found(1, 1, 1), limit)
 
 
-def test_candidates_that_one_answer_lacks_are_told():
+def test_candidates_that_one_response_lacks_are_reported():
     assert missing(found(1), found(1, 1)) == []
     assert missing(found(1, 1), found(1))
 
 
-def test_amounts_may_be_overlooked_but_not_providers():
+def test_amounts_may_be_ignored_but_not_providers():
     assert missing(found(3, 1), found(1, 1))
     assert missing(found(3, 1), found(1, 1), amounts=False) == []
     assert missing(found(3, 1), found(1), amounts=False)

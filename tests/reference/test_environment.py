@@ -1,4 +1,4 @@
-"""The reference's environment: made once, however many ask for it."""
+"""Concurrent processes create the reference's environment once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +7,11 @@ import pytest
 
 from tests.reference.environment import complete_in
 
-#: seconds in which a second one could begin, if nothing kept it from it
+#: seconds in which a second process would begin if it weren't locked out
 LONG_ENOUGH = 1
 
 
-def test_of_several_that_ask_at_the_same_time_one_makes_it(tmp_path):
+def test_one_of_several_concurrent_processes_creates_it(tmp_path):
     folder = tmp_path / "work" / "environment"
     start, second = threading.Barrier(2), threading.Event()
     made = []
@@ -33,7 +33,7 @@ def test_of_several_that_ask_at_the_same_time_one_makes_it(tmp_path):
     assert made == [folder]
 
 
-def test_what_was_not_completed_is_made_again(tmp_path):
+def test_an_incomplete_environment_is_created_again(tmp_path):
     made = []
 
     def fail(where):

@@ -24,13 +24,13 @@ def test_generations_are_numbers_and_may_be_wrong_on_purpose() -> None:
     assert filled.body == {"now": 4, "off": [6], "key": "text"}
 
 
-def test_a_consumer_that_is_not_there_has_the_generation_null() -> None:
+def test_a_consumer_that_does_not_exist_has_the_generation_null() -> None:
     filled = Request("PUT", "/", {"g": consumer_generation_of("x")}).filled_in(Facts())
 
     assert filled.body == {"g": None}
 
 
-def test_what_a_service_made_up_is_filled_in_everywhere() -> None:
+def test_generated_values_are_filled_in_everywhere() -> None:
     body = {"${made:7}": generation_of("${made:7}")}
 
     filled = Request("PUT", "/resource_providers/${made:7}?in_tree=${made:7}", body).filled_in(

@@ -1,4 +1,4 @@
-"""Delta debugging."""
+"""Shrinking a script by delta debugging."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ from tests.reference.shrinking import shrunk
 @pytest.mark.parametrize(
     "needed", [{0}, {19}, {0, 19}, {3, 4}, {7, 11, 12}, {1, 5, 9, 13, 17}, set(range(20))]
 )
-def test_only_what_is_needed_stays_in_its_order(needed: set[int]) -> None:
+def test_only_needed_items_remain_in_their_order(needed: set[int]) -> None:
     kept = shrunk(range(20), lambda items: needed <= set(items))
 
     assert kept == sorted(needed)
 
 
-def test_what_can_only_go_together_goes() -> None:
-    # 5 undoes what 2 does, so neither of them can go alone
+def test_items_that_can_only_be_removed_together_are_removed() -> None:
+    # 5 cancels the effect of 2, so neither can be removed alone
     kept = shrunk(range(8), lambda items: 7 in items and (2 in items) == (5 in items))
 
     assert kept == [7]
 
 
-def test_nothing_uninteresting_is_ever_kept() -> None:
+def test_the_result_is_always_interesting() -> None:
     tried = []
 
     def interesting(items: Sequence[int]) -> bool:

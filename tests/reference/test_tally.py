@@ -1,4 +1,4 @@
-"""What a comparison says about its depth."""
+"""The summary of how much a comparison covered."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_request_belongs_to_the_endpoint_that_answers_it(method, path, endpoin
     assert endpoint_of(Request(method, path)) == wanted
 
 
-def test_the_tally_tells_the_share_of_granted_requests_and_their_microversions():
+def test_the_tally_has_the_share_of_successful_requests_and_their_microversions():
     tally = Tally()
     for version, status in [("1.2", 200), ("1.3", 204), ("1.9", 200), ("1.10", 404), (None, 201)]:
         tally.count(Request("GET", "/traits", version=version), Answer(status, {}, b""))
@@ -34,7 +34,7 @@ def test_the_tally_tells_the_share_of_granted_requests_and_their_microversions()
     assert lines[2].split() == ["GET", "/traits", "5", "80%", "0,", "2-3,", "9"]
 
 
-def test_searches_that_found_nothing_are_told_apart():
+def test_searches_without_candidates_are_counted_separately():
     tally = Tally()
     body = b'{"allocation_requests": [], "provider_summaries": {}}'
     tally.count(Request("GET", "/allocation_candidates", version="1.39"), Answer(200, {}, body))

@@ -1,7 +1,7 @@
-"""Makes up requests, guided by what the service holds: most are valid and build on each other.
+"""Generates requests from the contents of the databases: most are valid and build on each other.
 
-To teach it another endpoint, write a function from a :class:`~.draw.Draw` to a request (None if
-there is nothing to do it with) and give it a weight in :data:`ACTIONS`.
+To add another endpoint, write a function from a :class:`~.draw.Draw` to a request (None if the
+databases allow no such request) and give it a weight in :data:`ACTIONS`.
 """
 
 import random
@@ -23,7 +23,7 @@ from tests.reference.script import Request
 
 Action = Callable[[Draw], Request | None]
 
-#: what is done how often
+#: weights of the actions
 ACTIONS: Mapping[Action, int] = {
     providers.create: 8,
     providers.rename: 3,
@@ -60,19 +60,19 @@ ACTIONS: Mapping[Action, int] = {
     reading.names: 6,
     reading.root: 1,
 }
-#: the share of requests that get something wrong on purpose
+#: share of requests with a deliberate error
 SPOILED = 0.2
 
 
 class Generator:
-    """Makes one request after the other; the same random numbers and pictures make the same."""
+    """Makes one request after the other, the same ones for the same random numbers and pictures."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._count = 0
 
     def next(self, picture: Picture) -> Request:
-        """A request to a service that holds what the picture shows."""
+        """Return a request to a service with the contents of the picture."""
         self._count += 1
         draw = Draw(self._rng, picture, label=str(self._count))
         request = None

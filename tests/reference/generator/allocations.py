@@ -1,4 +1,4 @@
-"""Writing and deleting allocations, in every form the API has had."""
+"""Write and delete allocations, in every form that the API has had."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Asked = Mapping[str, Mapping[str, int]]
 
 
 def consumer_body(draw: Draw, uuid: str, asked: Asked, minor: int) -> dict[str, Any]:
-    """What a consumer is to hold, in the form that POST has at 1.minor (PUT: since 1.12)."""
+    """Return the body for a consumer, in the form of POST at 1.minor (PUT: since 1.12)."""
     held: dict[str, Any] = {}
     for provider, resources in asked.items():
         held[provider] = {"resources": dict(resources)}
@@ -31,7 +31,7 @@ def consumer_body(draw: Draw, uuid: str, asked: Asked, minor: int) -> dict[str, 
 
 
 def put_body(draw: Draw, uuid: str, asked: Asked, minor: int) -> dict[str, Any]:
-    """What a consumer is to hold, in the form that PUT has at 1.minor."""
+    """Return the body for a consumer, in the form of PUT at 1.minor."""
     body = consumer_body(draw, uuid, asked, minor)
     if minor < 12:
         body["allocations"] = [
@@ -50,7 +50,7 @@ def _put(draw: Draw, uuid: str, asked: Asked, minor: int) -> Request:
 
 
 def _consumer(draw: Draw) -> str:
-    """A consumer, a new one if there aren't many yet, rarely in another spelling."""
+    """Return a consumer, a new one if there are few, rarely in another spelling."""
     if len(draw.picture.consumers) < MANY_CONSUMERS and draw.chance(0.7):
         return draw.uuid()
     uuid = draw.consumer() or draw.uuid()
@@ -58,7 +58,7 @@ def _consumer(draw: Draw) -> str:
 
 
 def _lost(draw: Draw, asked: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """The same, but at times one provider or class doesn't exist."""
+    """Return the same, but at times with an unknown provider or class."""
     if draw.chance(0.05):
         asked[draw.uuid()] = {"VCPU": 1}
     if asked and draw.chance(0.05):
@@ -77,7 +77,7 @@ def allocate(draw: Draw) -> Request | None:
 
 
 def change(draw: Draw) -> Request | None:
-    """PUT /allocations/{uuid} of a consumer that exists: the same amounts, less or more."""
+    """PUT /allocations/{uuid} of an existing consumer: the same amounts, less or more."""
     uuid = draw.consumer()
     if uuid is None:
         return None
@@ -101,7 +101,7 @@ def release(draw: Draw) -> Request | None:
 
 
 def empty(draw: Draw) -> Request:
-    """PUT /allocations/{uuid} of nothing."""
+    """PUT /allocations/{uuid} with no allocations."""
     uuid = draw.uuid() if draw.chance(0.15) else draw.consumer() or draw.uuid()
     return _put(draw, uuid, {}, draw.minor(28))
 
@@ -112,7 +112,7 @@ def _post(draw: Draw, held: Mapping[str, Asked], minor: int) -> Request:
 
 
 def allocate_several(draw: Draw) -> Request | None:
-    """POST /allocations of consumers that have nothing to do with each other."""
+    """POST /allocations of independent consumers."""
     held = {
         _consumer(draw): {} if draw.chance(0.15) else _lost(draw, draw.asked(2))
         for _ in range(draw.number(1, 3))
@@ -121,7 +121,7 @@ def allocate_several(draw: Draw) -> Request | None:
 
 
 def move(draw: Draw) -> Request | None:
-    """POST /allocations that gives what one consumer has to another, at times both ways."""
+    """POST /allocations that moves allocations from one consumer to another, at times both ways."""
     holders = sorted({consumer for consumer, _, _ in draw.picture.allocations})
     giver = draw.one(holders) if holders else None
     if giver is None:

@@ -6,7 +6,7 @@ from tests.reference.script import Request
 
 SUFFIXES = ("1", "2", "9")
 ANY_SUFFIXES = ("1", "_A", "-", "x" * 64)
-#: rarely right
+#: rarely valid
 ODD = (
     *(("resources", ""), ("resources", "VCPU"), ("resources", "CUSTOM_NONE:1"), ("limit", "0")),
     *(("limit", "x"), ("group_policy", "other"), ("required", "!"), ("required", "CUSTOM_NONE")),
@@ -25,7 +25,7 @@ ODD = (
 
 
 def search(draw: Draw) -> Request:
-    """Candidates for up to three groups, with whatever the microversion lets one ask."""
+    """Search candidates for up to three groups, with any parameters of the microversion."""
     minor = draw.minor(10)
     parameters = _group(draw, minor, "") if draw.chance(0.75) or minor < 25 else []
     suffixes: list[str] = []
@@ -66,7 +66,7 @@ def _group(draw: Draw, minor: int, suffix: str) -> list[tuple[str, str]]:
 def _resources(draw: Draw) -> str:
     slots = draw.some(list(draw.picture.inventories), 2, least=1)
     if slots and draw.chance(0.7):
-        # what one tree may have together
+        # amounts that fit into one tree
         root = draw.root(slots[0][0])
         near = [slot for slot in draw.picture.inventories if draw.root(slot[0]) == root]
         slots = draw.some(near, 2, least=1)

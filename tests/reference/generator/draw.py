@@ -1,4 +1,4 @@
-"""Drawing from what exists and from a small world of names, so that requests meet each other."""
+"""Random choices among existing objects and few names, so that requests affect each other."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ PROVIDER_NAMES = (
     "n\n",
 )
 AGGREGATES = tuple(str(uuid5(NAMESPACE_URL, f"aggregate {n}")) for n in range(4))
-#: how many there may be before no more are made; the fewer, the more requests meet
+#: maximum numbers of objects; with fewer objects, requests affect each other more often
 MANY_PROVIDERS = 14
 MANY_CONSUMERS = 12
 
@@ -38,7 +38,7 @@ MANY_CONSUMERS = 12
 class Draw:
     """Random choices for one request.
 
-    :param label: unique in the script, for what the service makes up
+    :param label: unique in the script, for values that the service generates
     """
 
     def __init__(self, rng: random.Random, picture: Picture, label: str) -> None:
@@ -47,36 +47,36 @@ class Draw:
         self.label = label
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return self.rng.random() < probability
 
     def one(self, choices: Sequence[T]) -> T:
-        """One of the choices."""
+        """Return one of the choices."""
         return self.rng.choice(choices)
 
     def some(self, choices: Sequence[T], most: int, least: int = 0) -> list[T]:
-        """A few different ones of the choices, in any order."""
+        """Return a few different choices, in any order."""
         most = min(most, len(choices))
         return self.rng.sample(choices, self.rng.randint(min(least, most), most))
 
     def number(self, first: int, last: int) -> int:
-        """A whole number, both ends included, small ones more often."""
+        """Return a whole number, both ends included, small ones more often."""
         return min(self.rng.randint(first, last), self.rng.randint(first, last))
 
     def uuid(self) -> str:
-        """A uuid that nobody has seen."""
+        """Return a new uuid."""
         return str(UUID(int=self.rng.getrandbits(128), version=4))
 
     # the microversion
 
     def minor(self, since: int = 0, until: int = NEWEST) -> int:
-        """A microversion's minor number; often the newest possible."""
+        """Return a microversion's minor number; often the newest possible."""
         if self.chance(0.35):
             return until
         return self.rng.randint(since, until)
 
     def request(self, method: str, path: str, minor: int, body: Any = None) -> Request:
-        """A request at microversion 1.minor, spelled in one of the possible ways."""
+        """Return a request at microversion 1.minor, in one of the possible spellings."""
         version: str | None = f"1.{minor}"
         if minor == 0 and self.chance(0.5):
             version = None
@@ -87,41 +87,41 @@ class Draw:
     # what exists, or nearly
 
     def provider(self) -> str | None:
-        """A provider's uuid: rarely a wrong one, None if there is no provider."""
+        """Return a provider's uuid, rarely an unknown one; None if there is no provider."""
         known = list(self.picture.providers)
         if self.chance(0.02):
             return self.uuid()
         return self.one(known) if known else None
 
     def consumer(self) -> str | None:
-        """A consumer's uuid, or None if there is no consumer."""
+        """Return a consumer's uuid, or None if there is no consumer."""
         known = list(self.picture.consumers)
         return self.one(known) if known else None
 
     def slot(self) -> tuple[str, str] | None:
-        """A provider and a class of which it has inventory."""
+        """Return a provider and a class of its inventories."""
         known = list(self.picture.inventories)
         return self.one(known) if known else None
 
     def root(self, uuid: str) -> str | None:
-        """The root of a provider's tree; None if there is no such provider."""
+        """Return the root of a provider's tree; None if there is no such provider."""
         row = self.picture.providers.get(uuid)
         return row.root if row else None
 
     def resource_class(self) -> str:
-        """A class that exists."""
+        """Return an existing class."""
         return self.one([*STANDARD_CLASSES, *self.picture.class_names])
 
     def traits(self, most: int, least: int = 0) -> list[str]:
-        """A few traits that exist."""
+        """Return a few existing traits."""
         return self.some([*STANDARD_TRAITS, *self.picture.custom_traits], most, least)
 
     def aggregates(self, most: int, least: int = 0) -> list[str]:
-        """A few aggregates, whether somebody is in them or not."""
+        """Return a few aggregates, with or without members."""
         return self.some(AGGREGATES, most, least)
 
     def amount(self, uuid: str, resource_class: str) -> int:
-        """An amount to ask of a provider: mostly what it can give."""
+        """Return an amount to request from a provider, usually one that is free."""
         inventory = self.picture.inventories.get((uuid, resource_class))
         if inventory is None or self.chance(0.08):
             return self.number(1, 40)
@@ -132,7 +132,7 @@ class Draw:
         return max(1, step * self.number(lowest, max(lowest, highest)))
 
     def _can_give(self, uuid: str, resource_class: str) -> bool:
-        """Whether the smallest amount that may be asked of a provider is left."""
+        """Return whether the smallest possible amount of a provider is free."""
         inventory = self.picture.inventories[uuid, resource_class]
         step = inventory.step_size
         least = max(1, -(-inventory.min_unit // step)) * step
@@ -140,7 +140,7 @@ class Draw:
         return least <= min(inventory.max_unit, room)
 
     def asked(self, most: int) -> dict[str, dict[str, int]]:
-        """Amounts by class by provider, of a few inventories, which mostly have them."""
+        """Return amounts by class by provider, from a few inventories, usually free ones."""
         slots = list(self.picture.inventories)
         if self.chance(0.9):
             slots = [slot for slot in slots if self._can_give(*slot)] or slots
@@ -155,6 +155,6 @@ def _capacity(inventory: Inventory) -> int:
 
 
 def query(parameters: Sequence[tuple[str, str]] | Mapping[str, str]) -> str:
-    """A query string with its question mark; empty without parameters."""
+    """Return a query string with its question mark; empty without parameters."""
     text = urlencode(parameters, safe="${}:")
     return f"?{text}" if text else ""

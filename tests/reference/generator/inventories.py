@@ -1,4 +1,4 @@
-"""Writing inventories."""
+"""Write inventories."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ RATIOS = (1.0, 1, 1.5, 2.0, 16.0, 4, 0.5, 0.1, 1.1)
 
 
 def record(draw: Draw) -> dict[str, Any]:
-    """An inventory from which something can be taken, mostly."""
+    """Return an inventory, usually one with free capacity."""
     total = draw.one([draw.number(1, 100), draw.number(1, 100), 1, 2, 8])
     found: dict[str, Any] = {"total": total}
     if draw.chance(0.3):
@@ -31,7 +31,7 @@ def record(draw: Draw) -> dict[str, Any]:
 
 
 def stock(draw: Draw, uuid: str) -> dict[str, Any]:
-    """A full set of inventories for a provider, which mostly keeps the classes that it has."""
+    """Return all inventories for a provider, which usually keep its classes."""
     kept = [name for provider, name in draw.picture.inventories if provider == uuid]
     if draw.chance(0.3):
         kept = draw.some(kept, len(kept))
@@ -66,7 +66,7 @@ def replace_all(draw: Draw) -> Request | None:
 
 
 def update(draw: Draw) -> Request | None:
-    """PUT …/inventories/{resource_class}, mostly of one that is there."""
+    """PUT …/inventories/{resource_class}, usually of an existing inventory."""
     uuid, name = draw.slot() or (draw.provider(), "VCPU")
     if uuid is None:
         return None
@@ -78,7 +78,7 @@ def update(draw: Draw) -> Request | None:
 
 
 def delete(draw: Draw) -> Request | None:
-    """DELETE …/inventories/{resource_class}, mostly of one that is there."""
+    """DELETE …/inventories/{resource_class}, usually of an existing inventory."""
     uuid, name = draw.slot() or (draw.provider(), "VCPU")
     if uuid is None:
         return None

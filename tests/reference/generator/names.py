@@ -1,4 +1,4 @@
-"""Aggregates, traits and resource classes."""
+"""Write aggregates, traits and resource classes."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def set_aggregates(draw: Draw) -> Request | None:
 
 
 def set_provider_traits(draw: Draw) -> Request | None:
-    """PUT …/traits, at times the ones that are there already, one twice or an unknown one."""
+    """PUT …/traits, at times the current ones, one twice or an unknown one."""
     uuid = draw.provider()
     if uuid is None:
         return None
@@ -72,13 +72,13 @@ def create_class(draw: Draw) -> Request:
 
 
 def rename_class(draw: Draw) -> Request:
-    """PUT /resource_classes/{name} as it was until 1.6."""
+    """PUT /resource_classes/{name} in versions up to 1.6."""
     path = f"/resource_classes/{_old_class(draw)}"
     return draw.request("PUT", path, draw.minor(2, 6), {"name": _new_class(draw)})
 
 
 def put_class(draw: Draw) -> Request:
-    """PUT /resource_classes/{name} as it is since 1.7."""
+    """PUT /resource_classes/{name} since 1.7."""
     return draw.request("PUT", f"/resource_classes/{_new_class(draw)}", draw.minor(7))
 
 

@@ -1,4 +1,4 @@
-"""Creating, renaming, moving and deleting resource providers."""
+"""Create, rename, move and delete resource providers."""
 
 import dataclasses
 from typing import Any
@@ -34,7 +34,7 @@ def rename(draw: Draw) -> Request | None:
 
 
 def move(draw: Draw) -> Request | None:
-    """PUT /resource_providers/{uuid} with a parent: another, the same, none, or an impossible."""
+    """PUT /resource_providers/{uuid} with another parent, the same, none, or an invalid one."""
     uuid = draw.provider()
     if uuid is None:
         return None
@@ -47,7 +47,7 @@ def move(draw: Draw) -> Request | None:
 
 
 def delete(draw: Draw) -> Request | None:
-    """DELETE /resource_providers/{uuid}, mostly of one that nothing hangs on."""
+    """DELETE /resource_providers/{uuid}, usually of one without children and allocations."""
     uuid = draw.provider()
     if uuid is None:
         return None

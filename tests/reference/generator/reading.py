@@ -1,4 +1,4 @@
-"""Everything that is read, and the filters of the lists."""
+"""All read requests, with the filters of lists."""
 
 from tests.reference.generator.draw import (
     PROJECTS,
@@ -11,7 +11,7 @@ from tests.reference.generator.draw import (
 )
 from tests.reference.script import Request
 
-#: what is shown of a provider, and since when
+#: paths below a provider, with their first versions
 PARTS = (
     ("", 0),
     ("/inventories", 0),
@@ -28,7 +28,7 @@ def root(draw: Draw) -> Request:
 
 
 def one_provider(draw: Draw) -> Request | None:
-    """GET /resource_providers/{uuid} and what is below."""
+    """GET /resource_providers/{uuid} and the paths below."""
     uuid = draw.provider()
     if uuid is None:
         return None
@@ -90,7 +90,7 @@ def _trait_filter(draw: Draw) -> list[tuple[str, str]]:
 
 
 def providers(draw: Draw) -> Request:
-    """GET /resource_providers with any filters that the microversion has."""
+    """GET /resource_providers with any filters of the microversion."""
     minor = draw.minor(14) if draw.chance(0.7) else draw.minor()
     parameters: list[tuple[str, str]] = []
     rows = draw.picture.providers
@@ -114,7 +114,7 @@ def providers(draw: Draw) -> Request:
 
 
 def member_of(draw: Draw, minor: int) -> str:
-    """A value of `member_of`."""
+    """Return a value of `member_of`."""
     value = draw.aggregates(1, least=1)[0]
     if draw.chance(0.4):
         value = "in:" + ",".join(draw.aggregates(3, least=1))
@@ -138,7 +138,7 @@ def _resources(draw: Draw) -> str:
 
 
 def required(draw: Draw, minor: int) -> str:
-    """A value of `required`."""
+    """Return a value of `required`."""
     wanted = draw.traits(2, least=1)
     if minor >= 22:
         wanted = [f"!{name}" if draw.chance(0.3) else name for name in wanted]

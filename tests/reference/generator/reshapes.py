@@ -9,7 +9,7 @@ from tests.reference.script import Request, generation_of
 
 
 def move_inventory(draw: Draw) -> Request | None:
-    """Moves a class, with all that is allocated of it, from one provider to another."""
+    """Move a class, with all its allocations, from one provider to another."""
     slot = draw.slot()
     target = draw.provider()
     if slot is None or target is None:
@@ -35,9 +35,9 @@ def move_inventory(draw: Draw) -> Request | None:
 
 
 def spread(draw: Draw) -> Request | None:
-    """Moves a class from a provider to providers below it, part by part, with its consumers.
+    """Split a class of a provider among its descendants, with its consumers.
 
-    What each part offers and who goes where is as a driver would have it, mostly.
+    Inventories and allocations are usually such as a driver would write.
     """
     parents = [slot for slot in draw.picture.inventories if draw.picture.children(slot[0])]
     if not parents:
@@ -52,7 +52,7 @@ def spread(draw: Draw) -> Request | None:
     for uuid in below:
         stocks[uuid][moved] = {**taken, "total": max(1, taken["total"] // draw.one([1, 1, 2]))}
         if draw.chance(0.8):
-            # what is there must stay allowed whatever was asked before
+            # existing allocations must stay valid
             stocks[uuid][moved] |= {"reserved": 0, "min_unit": 1, "step_size": 1}
     held: dict[str, Asked] = {}
     for consumer, provider, name in draw.picture.allocations:
@@ -72,7 +72,7 @@ def spread(draw: Draw) -> Request | None:
 
 
 def rewrite(draw: Draw) -> Request | None:
-    """New inventories for some providers, and new allocations for some consumers."""
+    """Write new inventories for some providers, and new allocations for some consumers."""
     uuids = draw.some(list(draw.picture.providers), 2, least=1)
     if not uuids:
         return None

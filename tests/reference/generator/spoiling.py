@@ -1,4 +1,4 @@
-"""Getting one thing of a request wrong."""
+"""Change one part of a request, so that it may be invalid."""
 
 import copy
 import dataclasses
@@ -99,7 +99,7 @@ PARAMETERS = (
 
 
 def spoiled(draw: Draw, request: Request) -> Request:
-    """The request with something odd about it, which may well be allowed."""
+    """Return the request with one unusual part, which may still be allowed."""
     ways: list[tuple[Callable[[Draw, Request], Request], int]] = [
         (_other_version, 5),
         (_odd_version, 3),
@@ -130,7 +130,7 @@ def _odd_version(draw: Draw, request: Request) -> Request:
 
 def _odd_accept(draw: Draw, request: Request) -> Request:
     request = request.with_headers(Accept=draw.one(ACCEPTS))
-    # an error shows what Accept did
+    # errors show the effect of Accept
     return spoiled(draw, request) if draw.chance(0.6) else request
 
 
@@ -177,7 +177,7 @@ def _odd_body(draw: Draw, request: Request) -> Request:
 
 
 def _odd_part(draw: Draw, request: Request) -> Request:
-    """Change one place of the body: drop it, replace it, or put something beside it."""
+    """Change one place of the body: remove it, replace it, or add something beside it."""
     body = copy.deepcopy(request.body)
     places = list(_places(body))
     if not places:
@@ -203,7 +203,7 @@ def _odd_part(draw: Draw, request: Request) -> Request:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container in a JSON value with every key or index in it."""
+    """Yield every container in a JSON value with every key or index in it."""
     if not isinstance(value, dict | list):
         return []
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
