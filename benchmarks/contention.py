@@ -21,7 +21,7 @@ from typing import Any
 from tests.databases.mortal import mortal
 from tests.faults import mixed
 from tests.faults.running import NO_ANSWER, Answer, Client, running
-from tests.functional.placement.cloud import numbered
+from tests.functional.placement.small_cloud import numbered
 
 CLAIMERS = 2
 LOADS: dict[str, Sequence[mixed.Step]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from tests.adoption.programs import Service
-from tests.functional.placement.cloud import holding, numbered
+from tests.functional.placement.small_cloud import holding, numbered
 from tests.reference.script import Request
 
 HOSTS = [numbered("a", number) for number in range(1, 4)]

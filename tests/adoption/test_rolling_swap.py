@@ -9,7 +9,7 @@ import pytest
 from tests.adoption import cloud
 from tests.adoption.comparison import Answers
 from tests.adoption.test_taking_over import AUDIT, PATIENCE
-from tests.functional.placement.cloud import holding, numbered, stock
+from tests.functional.placement.small_cloud import holding, numbered, stock
 from tests.reference.script import Request
 
 #: number of concurrent clients. On SQLite the reference returns 500 ("database is locked") while

@@ -5,8 +5,8 @@ import sqlalchemy as sa
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import ask, connected
-from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 
 
 @pytest.fixture(scope="session", params=[kind for kind in CHOSEN if kind == "mariadb"])

@@ -15,8 +15,8 @@ from placement.storage import (
     traits,
 )
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.placement.cloud import EMPTY, HOLDER, ROOT, fill, numbered
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import EMPTY, HOLDER, ROOT, fill, numbered
 
 MANY = 70_000
 #: no provider has one of these uuids

@@ -5,9 +5,9 @@ import functools
 
 import pytest
 
-from tests.functional.placement.cloud import CHILD, ROOT, expect, holding, numbered, stock
 from tests.functional.placement.crowd import FULL, at_once, claims, outcome
 from tests.functional.placement.processes import COUNT, Processes
+from tests.functional.placement.small_cloud import CHILD, ROOT, expect, holding, numbered, stock
 
 CLIENTS = 22
 EACH = 3

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.storage import engine
-from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
+from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 
 PATH = f"/resource_providers/{ROOT}"
 LOWER, UPPER = numbered("b", 1), numbered("b", 1).upper()

@@ -5,7 +5,7 @@ import pytest
 from placement.candidates import loading
 from placement.candidates.comparison import differences
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.placement.cloud import HOLDER, ROOT, expect, holding, numbered, stock
+from tests.functional.placement.small_cloud import HOLDER, ROOT, expect, holding, numbered, stock
 
 PATH = f"/resource_providers/{ROOT}"
 MOST = 2**31 - 1

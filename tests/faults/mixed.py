@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tests.databases.questions import ask
 from tests.faults.running import Answer, Client
-from tests.functional.placement.cloud import numbered, stock
+from tests.functional.placement.small_cloud import numbered, stock
 
 #: in the order of their creation
 LEAF, MIDDLE, ROOT, OTHER_ROOT = (numbered("d", number) for number in range(1, 5))

@@ -11,8 +11,8 @@ from sqlalchemy import event
 
 from tests.databases.fixtures import CHOSEN
 from tests.faults.tables import broken_rules
-from tests.functional.placement.cloud import EMPTY, NEW, ROOT, fill, holding, stock
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import EMPTY, NEW, ROOT, fill, holding, stock
 
 CONFLICT = (409, "placement.concurrent_update")
 

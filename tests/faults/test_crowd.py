@@ -7,8 +7,8 @@ import pytest
 
 from tests.faults.running import running
 from tests.faults.tables import broken_rules
-from tests.functional.placement.cloud import ROOT, holding, numbered, stock
 from tests.functional.placement.crowd import at_once
+from tests.functional.placement.small_cloud import ROOT, holding, numbered, stock
 
 CLIENTS = 64
 TURNS = 3

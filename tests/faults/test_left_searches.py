@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.faults.running import eventually, running
-from tests.functional.serving.programs import free_port
+from tests.functional.placement.serving.programs import free_port
 
 THREADS = 4
 DEVICES, GROUPS = 11, 30

@@ -14,8 +14,8 @@ from tests.faults import mixed
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.mixed import LEAF, MIDDLE, OTHER_ROOT, ROOT
 from tests.faults.running import Client, running
-from tests.functional.placement.cloud import NEW, expect, holding, numbered, stock
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import NEW, expect, holding, numbered, stock
 
 #: number of operations of each writer of the mixed load
 TIMES = 25

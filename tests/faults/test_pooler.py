@@ -12,7 +12,7 @@ from tests.databases.pooler import SHARED, pooled
 from tests.databases.questions import ask
 from tests.faults import mixed
 from tests.faults.running import Client, running
-from tests.functional.placement.cloud import numbered
+from tests.functional.placement.small_cloud import numbered
 
 CLAIMS = 120
 CLIENTS = 12

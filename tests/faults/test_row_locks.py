@@ -14,7 +14,7 @@ from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import ask, connected
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import running
-from tests.functional.placement.cloud import (
+from tests.functional.placement.small_cloud import (
     NEW,
     OTHER_HOLDER,
     ROOT,

@@ -14,8 +14,8 @@ from tests.databases.fixtures import CHOSEN
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.mixed import LEAF, MIDDLE, OTHER_ROOT, ROOT
 from tests.faults.tables import broken_rules
-from tests.functional.placement.cloud import NEW, expect, holding, numbered, stock
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import NEW, expect, holding, numbered, stock
 
 CHILD, OTHER_CHILD = numbered("b", 1), numbered("b", 2)
 OTHER_CONSUMER = numbered("c", 2)

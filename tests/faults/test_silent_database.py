@@ -9,8 +9,8 @@ from sqlalchemy import event
 from placement.storage import engine
 from tests.databases.fixtures import CHOSEN
 from tests.databases.silence import between
-from tests.functional.placement.cloud import NEW, ROOT, fill, holding
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 #: seconds: short limits in the URL, and a timeout for the test
 LIMITS = "connect_timeout=2&read_timeout=1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.running import running
-from tests.functional.placement.cloud import NEW, ROOT, holding, stock
+from tests.functional.placement.small_cloud import NEW, ROOT, holding, stock
 
 #: bytes that can still be written when the disk counts as full
 LEFT = 40_000

@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.placement.cloud import ROOT, expect, stock
 from tests.functional.placement.crowd import FULL, claims
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import ROOT, expect, stock
 from tests.galera.cluster import PATIENCE
 
 CLIENTS = 4

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from tests.functional.placement.cloud import ROOT, expect, holding, numbered, stock
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
 from tests.galera.cluster import PATIENCE
 
 #: writes of each service before the next event

@@ -4,8 +4,8 @@ import concurrent.futures
 
 import pytest
 
-from tests.functional.placement.cloud import expect, holding, numbered, stock
 from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 
 ROUNDS = 15
 

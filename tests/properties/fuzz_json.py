@@ -4,19 +4,19 @@ import json
 
 import hypothesis.strategies as st
 
-from tests.functional.placement import cloud
-from tests.functional.placement.cloud import numbered
+from tests.functional.placement import small_cloud
+from tests.functional.placement.small_cloud import numbered
 
 AGGREGATE = numbered("b", 1)
-PROVIDERS = [cloud.ROOT, cloud.CHILD, cloud.EMPTY, cloud.UNKNOWN]
-CONSUMERS = [cloud.HOLDER, cloud.OTHER_HOLDER, cloud.NEW]
+PROVIDERS = [small_cloud.ROOT, small_cloud.CHILD, small_cloud.EMPTY, small_cloud.UNKNOWN]
+CONSUMERS = [small_cloud.HOLDER, small_cloud.OTHER_HOLDER, small_cloud.NEW]
 GENERATIONS = {
-    cloud.ROOT: 5,
-    cloud.CHILD: 2,
-    cloud.EMPTY: 0,
-    cloud.HOLDER: 2,
-    cloud.OTHER_HOLDER: 1,
-    cloud.NEW: None,
+    small_cloud.ROOT: 5,
+    small_cloud.CHILD: 2,
+    small_cloud.EMPTY: 0,
+    small_cloud.HOLDER: 2,
+    small_cloud.OTHER_HOLDER: 1,
+    small_cloud.NEW: None,
 }
 UUIDS = [*PROVIDERS, *CONSUMERS, AGGREGATE]
 CLASSES = ["VCPU", "DISK_GB", "VGPU", "CUSTOM_A", "CUSTOM_UNUSED", "CUSTOM_NEW", "NOPE"]
@@ -204,7 +204,7 @@ ODD_KEYS = [
     "VCPU\n",
     "CUSTOM_\u0130",
     "\x00",
-    cloud.EMPTY,
+    small_cloud.EMPTY,
     "a" * 300,
 ]
 

@@ -9,7 +9,7 @@ from placement.storage import change_feed
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES
-from tests.functional.placement import cloud
+from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
 
 #: everything of a provider
@@ -66,7 +66,7 @@ class FuzzedService:
         url = f"sqlite:///{path}"
         self._database = Database(DatabaseSettings(url, sqlite_synchronous=False))
         service = Service(url, **options)
-        cloud.fill(service)
+        small_cloud.fill(service)
         self.app = service.app
         self._watcher = sqlite3.connect(path, isolation_level=None)
         self._watcher.execute("PRAGMA synchronous = OFF")

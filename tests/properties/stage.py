@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.cloud import Service
+from tests.functional.placement.service import Service
 from tests.properties.worlds import AGGREGATES, TRAITS, UNKNOWN_AGGREGATE
 
 NAMESPACE = uuid.UUID("5f0f7d0a-4f5c-4e6b-8f0e-1c1d5e7a9b3c")
@@ -21,9 +21,9 @@ AGGREGATE_UUIDS = {name: str(uuid.uuid5(NAMESPACE, name)) for name in AGGREGATES
 class Stage:
     """One service whose cloud is replaced by each world, as other writers would do it."""
 
-    def __init__(self, folder, options=None):
+    def __init__(self, folder, **options):
         url = f"sqlite:///{folder}/placement.db"
-        self.service = Service(url, options)
+        self.service = Service(url, **options)
         self.database = Database(DatabaseSettings(url, sqlite_synchronous=False))
         for name in TRAITS:
             self.service.write("PUT", f"/traits/{name}")

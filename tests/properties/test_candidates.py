@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from placement.candidates import render
-from tests.functional.cloud import read_candidate
+from tests.functional.placement.topology import read_candidate
 from tests.properties.stage import Stage
 from tests.properties.twin import UnknownName
 from tests.properties.worlds import clouds, questions
@@ -31,8 +31,8 @@ def stage(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def random_stage(tmp_path_factory):
-    options = {("placement", "randomize_allocation_candidates"): True}
-    return Stage(tmp_path_factory.mktemp("random"), options)
+    folder = tmp_path_factory.mktemp("random")
+    return Stage(folder, placement__randomize_allocation_candidates=True)
 
 
 @MANY
@@ -58,9 +58,8 @@ def compare(stage, data):
 
 
 def check(stage, cloud, version, question, query):
-    status, _, body = stage.service.request(
-        "GET", f"/allocation_candidates?{query}", version=f"1.{version}"
-    )
+    response = stage.service.get(f"/allocation_candidates?{query}", version=f"1.{version}")
+    status, body = response.status_code, response.json
 
     wanted = answer_of_the_twin(cloud, question, version)
     if isinstance(wanted, UnknownName):

@@ -11,9 +11,10 @@ from placement.candidates import loading
 from placement.candidates.comparison import differences
 from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.cloud import Cloud, Service
-from tests.functional.snapshot.comparing import picture
-from tests.functional.snapshot.test_audit import CLOUD
+from tests.functional.placement.candidates.snapshot.comparing import picture
+from tests.functional.placement.candidates.snapshot.test_audit import CLOUD
+from tests.functional.placement.service import Service
+from tests.functional.placement.topology import Cloud
 
 #: every column with a number that some search could depend on, and some that none does
 COLUMNS = [

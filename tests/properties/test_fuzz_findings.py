@@ -6,15 +6,15 @@ import uuid
 import pytest
 
 from placement.schemas.requests import BODIES
-from tests.functional.placement import cloud
+from tests.functional.placement import small_cloud
 from tests.properties.fuzz_requests import GOOD_HEADERS
 from tests.properties.fuzz_service import FuzzedService, Request
 
 HEADERS = GOOD_HEADERS | {"openstack-api-version": "placement 1.39"}
 MEGABYTE = 1 << 20
 PLACES = {
-    "uuid": cloud.ROOT,
-    "consumer_uuid": cloud.NEW,
+    "uuid": small_cloud.ROOT,
+    "consumer_uuid": small_cloud.NEW,
     "resource_class": "VCPU",
     "name": "CUSTOM_A",
 }
@@ -47,7 +47,7 @@ def test_a_question_too_large_for_the_database_is_refused(service):
 
 def aggregates(items):
     body = {"aggregates": items, "resource_provider_generation": 5}
-    path = f"/resource_providers/{cloud.ROOT}/aggregates"
+    path = f"/resource_providers/{small_cloud.ROOT}/aggregates"
     return Request("PUT", path, "", HEADERS, json.dumps(body).encode())
 
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tests.functional.cloud import Service
+from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.move_histories import history, play, shortest
 from tests.properties.moving_hosts import Settings, World

@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, note, settings
 
-from tests.functional.cloud import read_candidate
+from tests.functional.placement.topology import read_candidate
 from tests.gabbi import services
 from tests.properties.stage import Stage
 from tests.properties.test_candidates import MANY, QUESTIONS_PER_CLOUD, check

@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from tests.functional.placement import cloud
+from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
 
 
@@ -25,8 +25,8 @@ def service(new_service):
 
 @pytest.fixture
 def filled(service):
-    """Return a service with the cloud of `cloud.fill`."""
-    cloud.fill(service)
+    """Return a service with the cloud of `small_cloud.fill`."""
+    small_cloud.fill(service)
     return service
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from tests.functional.placement.cloud import ROOT, holding, numbered
+from tests.functional.placement.small_cloud import ROOT, holding, numbered
 
 #: the outcome of a request without enough capacity
 FULL = (409, "placement.undefined_code", "Conflict")

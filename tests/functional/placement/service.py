@@ -38,12 +38,22 @@ class Service:
         return self
 
     def request(self, method, path, body=None, version="1.39", **more):
+        """Send a request and return the response; `more` are options of werkzeug's client."""
         headers = {
             "x-auth-token": "admin",
             "x-roles": "admin,service",
             "openstack-api-version": f"placement {version}",
         }
+        # the query goes to the service as it is: werkzeug would repair some
+        path, _, query = path.partition("?")
+        more.setdefault("query_string", query)
         return self.client.open(path, method=method, json=body, headers=headers, **more)
+
+    def write(self, method, path, body=None, version="1.39"):
+        """Send a request that has to succeed, and return the body of the response."""
+        response = self.request(method, path, body, version)
+        assert response.status_code < 300, (method, path, response.status_code, response.text)
+        return response.json
 
     def get(self, path, **options):
         return self.request("GET", path, **options)

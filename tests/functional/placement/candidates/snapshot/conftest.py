@@ -1,0 +1,63 @@
+"""A service, its database, and the snapshot of a process beside it."""
+
+import contextlib
+
+import pytest
+
+from placement.candidates.live import LiveSnapshot
+from placement.storage.engine import Database, DatabaseSettings
+from tests.functional.placement.candidates.snapshot.comparing import HOST
+from tests.functional.placement.service import Service
+from tests.functional.placement.topology import Cloud
+
+
+class Clock:
+    """Goes on when told."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def url(database_url):
+    return database_url
+
+
+@pytest.fixture
+def service(url):
+    return Service(url)
+
+
+@pytest.fixture
+def cloud(service):
+    return Cloud(service).build([HOST])
+
+
+@pytest.fixture
+def new_connections(service, url):
+    """Makes a database object of its own, as another process has it."""
+    with contextlib.ExitStack() as stack:
+
+        def opened():
+            database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+            return stack.enter_context(contextlib.closing(database))
+
+        yield opened
+
+
+@pytest.fixture
+def database(new_connections):
+    return new_connections()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def live(database, clock):
+    return LiveSnapshot(database, clock=clock)

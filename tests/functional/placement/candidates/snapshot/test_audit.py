@@ -1,0 +1,478 @@
+"""The audit that catches writers who bypass the change feed."""
+
+import gc
+import threading
+import time
+import uuid
+
+import pytest
+import sqlalchemy as sa
+
+from placement.candidates import audits
+from placement.candidates import live as live_module
+from placement.candidates.live import LiveSnapshot
+from placement.errors import DatabaseUnavailable
+from placement.storage import change_feed, tables
+from placement.storage.change_feed import Kind
+from tests.functional.placement.candidates.snapshot.comparing import (
+    HOST,
+    record,
+    record_as_before_lanes,
+    use,
+    used,
+)
+from tests.functional.placement.candidates.snapshot.writes import (
+    new_names,
+    rename_a_class,
+    reparent,
+)
+from tests.functional.placement.topology import Cloud
+
+WARNING = "behind the change feed"
+
+
+def nobody(live, interval):
+    """No thread audits."""
+
+
+@pytest.fixture
+def audited(database, clock):
+    return LiveSnapshot(database, audit_interval=60, clock=clock, watch=nobody)
+
+
+CLOUD = [
+    {
+        "name": "host",
+        "inventories": {
+            "VCPU": {"total": 8, "allocation_ratio": 0.9},
+            "MEMORY_MB": {"total": 64, "allocation_ratio": 1.1},
+        },
+        "traits": ["HW_CPU_X86_AVX2", "HW_CPU_X86_SSE"],
+        "aggregates": [str(uuid.UUID(int=1))],
+    },
+    {
+        "name": "other",
+        "inventories": {
+            "VCPU": {"total": 8, "allocation_ratio": 16.0},
+            "MEMORY_MB": {"total": 64, "allocation_ratio": 1.3},
+        },
+        "traits": ["HW_CPU_X86_AVX", "HW_CPU_X86_SSE2"],
+    },
+    {"name": "child", "parent": "host", "inventories": {"VGPU": {"total": 3}}},
+]
+
+
+@pytest.fixture
+def rich_cloud(service):
+    return Cloud(service).build(CLOUD)
+
+
+def swap_ratios(connection):
+    stock = tables.inventories
+    for one, other in ((0.9, 77.0), (16.0, 0.9), (77.0, 16.0)):
+        change(
+            connection,
+            stock,
+            stock.c.allocation_ratio.between(one - 0.01, one + 0.01),
+            allocation_ratio=other,
+        )
+
+
+def exchange_traits(connection):
+    """Of both providers the ids add up to the same as before."""
+    having = tables.resource_provider_traits
+    rows = connection.execute(
+        sa.select(having.c.resource_provider_id, having.c.trait_id).order_by(
+            having.c.resource_provider_id, having.c.trait_id
+        )
+    ).all()
+    first, second = rows[0], next(row for row in rows if row[0] != rows[0][0])
+    for mine, theirs in ((first, second), (second, first)):
+        connection.execute(
+            sa.delete(having).where(
+                having.c.resource_provider_id == mine[0], having.c.trait_id == mine[1]
+            )
+        )
+        connection.execute(
+            sa.insert(having), {"resource_provider_id": mine[0], "trait_id": theirs[1]}
+        )
+
+
+def change(connection, table, where, **values):
+    assert connection.execute(sa.update(table).where(where).values(**values)).rowcount == 1
+
+
+def rename(table, before, after):
+    return lambda c: change(c, table, table.c.name == before, name=after)
+
+
+def in_stock(**values):
+    def write(connection):
+        first = sa.select(sa.func.min(tables.inventories.c.id)).scalar_subquery()
+        found = connection.execute(sa.select(first)).scalar()
+        change(connection, tables.inventories, tables.inventories.c.id == found, **values)
+
+    return write
+
+
+def add_use(connection):
+    row = {"resource_provider_id": 1, "resource_class_id": 0, "consumer_id": "c", "used": 1}
+    connection.execute(sa.insert(tables.allocations), row)
+
+
+def leave_aggregate(connection):
+    assert connection.execute(sa.delete(tables.resource_provider_aggregates)).rowcount == 1
+
+
+def make_a_root(connection):
+    table = tables.resource_providers
+    change(
+        connection,
+        table,
+        table.c.name == "child",
+        parent_provider_id=None,
+        root_provider_id=table.c.id,
+    )
+
+
+def other_uuid(connection):
+    change(
+        connection,
+        tables.resource_providers,
+        tables.resource_providers.c.name == "other",
+        uuid=str(uuid.uuid4()),
+    )
+
+
+def add_provider(connection):
+    values = {"uuid": str(uuid.uuid4()), "name": "new", "generation": 0}
+    connection.execute(sa.insert(tables.resource_providers), values)
+
+
+BYPASSING = {
+    "two ratios are swapped between providers": swap_ratios,
+    "two traits are exchanged": exchange_traits,
+    "a class is renamed": rename(tables.resource_classes, "VGPU", "CUSTOM_VGPU"),
+    "a trait is renamed": rename(tables.traits, "HW_CPU_X86_AVX", "CUSTOM_AVX"),
+    "a total": in_stock(total=9),
+    "total and reserved": in_stock(total=9, reserved=1),
+    "a ratio, a little": in_stock(allocation_ratio=0.9001),
+    "units": in_stock(min_unit=4, max_unit=7),
+    "a step": in_stock(step_size=2),
+    "a class": in_stock(resource_class_id=7),
+    "usage": add_use,
+    "a membership": leave_aggregate,
+    "an aggregate's uuid": lambda c: change(
+        c, tables.placement_aggregates, sa.true(), uuid=str(uuid.UUID(int=2))
+    ),
+    "a parent": make_a_root,
+    "a provider's uuid": other_uuid,
+    "a provider": add_provider,
+}
+
+
+@pytest.mark.parametrize("write", BYPASSING.values(), ids=BYPASSING)
+def test_the_audit_notices_whatever_bypasses_the_feed(
+    rich_cloud, audited, database, clock, caplog, write
+):
+    audited.current()
+    clock.now += 61
+    audited.current()
+    assert WARNING not in caplog.text
+
+    database.write(write)
+    clock.now += 61
+    audited.current()
+
+    assert audited.loads == {"first use": 1, "audit": 1}
+    assert caplog.text.count(WARNING) == 1
+    clock.now += 61
+    audited.current()
+    assert audited.loads == {"first use": 1, "audit": 1}
+
+
+def test_what_no_search_can_see_is_no_difference(rich_cloud, audited, database, clock):
+    audited.current()
+    strays = {
+        tables.allocations: {"resource_class_id": 0, "consumer_id": "c", "used": 1},
+        tables.inventories: {
+            "resource_class_id": 0,
+            "total": 1,
+            "reserved": 0,
+            "min_unit": 1,
+            "max_unit": 1,
+            "step_size": 1,
+            "allocation_ratio": 1.0,
+        },
+        tables.resource_provider_aggregates: {"aggregate_id": 1},
+    }
+    for table, row in strays.items():
+        row = row | {"resource_provider_id": 4711}
+        database.write(lambda c, t=table, r=row: c.execute(sa.insert(t), r))
+    database.write(lambda c: c.execute(sa.update(tables.resource_providers).values(generation=9)))
+    clock.now += 61
+    audited.current()
+
+    assert audited.loads == {"first use": 1}
+
+
+def test_the_audit_finds_nothing_when_all_went_through_the_feed(service, cloud, audited, clock):
+    audited.current()
+    for write in (rename_a_class, reparent, new_names):
+        write(service, cloud)
+    clock.now += 61
+    audited.audit_in_background()
+    audited.current()
+
+    assert audited.loads == {"first use": 1}
+
+
+def test_what_is_deleted_while_an_audit_reads_is_no_difference(
+    service, cloud, audited, monkeypatch, caplog
+):
+    """The search that takes the deletion in changes nothing of the snapshot that is compared."""
+    cloud.build([HOST | {"name": "gone"}])
+    audited.current()
+    compare = live_module.differences
+
+    def compare_late(connection, snapshot):
+        delete_and_search()
+        return compare(connection, snapshot)
+
+    def delete_and_search():
+        thread = threading.Thread(target=lambda: (delete(), audited.current()))
+        thread.start()
+        thread.join()
+
+    def delete():
+        path = f"/resource_providers/{cloud.uuids['gone']}"
+        service.write("DELETE", path)
+
+    monkeypatch.setattr(live_module, "differences", compare_late)
+    audited.audit_in_background()
+    monkeypatch.undo()
+
+    assert WARNING not in caplog.text
+    assert audited.current().slot(cloud.uuids["gone"]) is None
+    assert audited.loads == {"first use": 1}
+
+
+def test_a_worker_of_an_earlier_version_is_no_writer_that_bypasses_the_feed(
+    cloud, audited, database, clock
+):
+    audited.current()
+    use(database, 3)
+    record_as_before_lanes(database, 1)
+    audited.audit_in_background()
+
+    assert used(audited) == 3
+    assert audited.loads == {"first use": 1}
+
+
+def test_a_search_after_a_quiet_time_answers_nothing_older_than_the_interval(
+    cloud, audited, database, clock
+):
+    audited.current()
+    use(database, 3)
+    clock.now += 60
+    assert used(audited) == 0
+    clock.now += 1
+
+    assert used(audited) == 3
+
+
+def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
+    cloud, audited, database, clock, monkeypatch, caplog
+):
+    audited.current()
+    use(database, 3)
+    clock.now += 61
+
+    def fail(connection, snapshot):
+        raise RuntimeError("rows without end")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live_module, "differences", fail)
+        assert used(audited) == 3
+    assert "rows without end" in caplog.text
+    assert audited.loads == {"first use": 1, "audit failed": 1}
+
+
+def test_without_the_database_there_is_no_answer_that_is_too_old(
+    cloud, audited, database, clock, monkeypatch
+):
+    audited.current()
+    clock.now += 61
+
+    def fail(connection, snapshot):
+        raise DatabaseUnavailable()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live_module, "differences", fail)
+        with pytest.raises(DatabaseUnavailable):
+            audited.current()
+
+    audited.current()
+    assert audited.loads == {"first use": 1}
+
+
+def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_done(
+    cloud, audited, database, monkeypatch, caplog
+):
+    audited.current()
+    use(database, 3)
+    failures = [DatabaseUnavailable(), RuntimeError("rows without end")]
+    for failure in failures:
+
+        def fail(connection, snapshot, failure=failure):
+            raise failure
+
+        with monkeypatch.context() as patch:
+            patch.setattr(live_module, "differences", fail)
+            assert audited.audit_in_background()
+        assert str(failure) in caplog.text
+    assert used(audited) == 0
+
+    assert audited.audit_in_background()
+    assert used(audited) == 3
+
+
+def test_an_audit_that_the_database_refuses_is_logged_without_its_statement(
+    cloud, audited, database, caplog
+):
+    audited.current()
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE placement_aggregates")
+    caplog.set_level("INFO")
+    assert audited.audit_in_background()
+
+    assert "The audit of the snapshot failed" in caplog.text
+    assert "SELECT" not in caplog.text
+
+
+def test_at_rest_nothing_is_audited_until_somebody_searches(cloud, audited, database):
+    audited.current()
+    use(database, 3)
+    audited.rest()
+    assert not audited.audit_in_background()
+    assert audited.loads == {"first use": 1}
+
+    assert used(audited) == 0
+    assert audited.audit_in_background()
+    assert used(audited) == 3
+
+
+def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
+    audited.current()
+    clock.now += 61
+    running, most, begun = [], [], threading.Barrier(4)
+
+    def compare(connection, snapshot):
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.05)
+        running.pop()
+        return []
+
+    monkeypatch.setattr(live_module, "differences", compare)
+
+    def search():
+        begun.wait()
+        audited.current()
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert most == [1]
+
+
+def test_without_an_interval_nothing_is_audited(cloud, database, clock):
+    live = LiveSnapshot(database, audit_interval=0, clock=clock, watch=None)
+    live.current()
+    use(database, 3)
+    clock.now += 1e6
+
+    assert used(live) == 0
+
+
+def test_a_thread_audits_until_nobody_searches_any_more(cloud, audited, database, clock):
+    watched = []
+    audited._watch = lambda live, interval: watched.append(interval)
+    audited.current()
+    audited.current()
+    clock.now += 10 * 60
+
+    assert audited.audit_in_background()
+    clock.now += 1
+    assert not audited.audit_in_background()
+    audited.current()
+    assert watched == [60, 60]
+
+
+def test_beside_the_requests_a_thread_notices_what_bypasses_the_feed(cloud, database):
+    live = LiveSnapshot(database, audit_interval=0.05)
+    live.current()
+    use(database, 3)
+    end = time.monotonic() + 30
+    while "audit" not in live.loads and time.monotonic() < end:
+        live.current()
+        time.sleep(0.01)
+
+    assert used(live) == 3
+    assert live.loads["audit"] == 1
+
+
+def test_the_thread_ends_with_the_snapshot_it_watches(cloud, database):
+    live = LiveSnapshot(database, audit_interval=1000)
+    before = set(threading.enumerate())
+    live.current()
+    (thread,) = set(threading.enumerate()) - before
+
+    del live
+    gc.collect()
+    thread.join(30)
+
+    assert not thread.is_alive()
+
+
+def test_an_audit_longer_than_the_interval_still_is_of_use(clock):
+    times = audits.AuditTimes(60, clock)
+    begun = times.now()
+    clock.now += 200
+    times.renewed(begun)
+
+    assert not times.is_overdue
+    clock.now += 31
+    assert times.is_overdue
+
+
+def test_names_that_a_newer_version_brings_are_heard_of(cloud, audited, database, clock):
+    """Its first start stores them."""
+    from placement.storage import schema_upgrade
+
+    database.write(
+        lambda c: c.execute(
+            sa.delete(tables.traits).where(tables.traits.c.name == "HW_CPU_X86_AVX")
+        )
+    )
+    audited.current()
+    schema_upgrade.sync_standard_names(database)
+
+    assert "HW_CPU_X86_AVX" in audited.current().names.trait_ids
+    clock.now += 61
+    audited.current()
+    assert audited.loads == {"first use": 1}
+
+
+def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, database, clock):
+    audited.current()
+    use(database, 3)
+    record(database, 1, Kind.USAGE)
+    audited.audit_in_background()
+
+    assert used(audited) == 3
+    assert audited.loads == {"first use": 1}
+    assert change_feed.has_news(database, change_feed.Cursor())

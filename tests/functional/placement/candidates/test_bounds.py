@@ -1,0 +1,129 @@
+"""A search for candidates ends: at a bound, or with its client. It never says "none" unproven."""
+
+import json
+import logging
+
+import pytest
+
+from tests.functional.placement.service import Service
+from tests.functional.placement.topology import Cloud
+
+VF = "SRIOV_NET_VF"
+TIME = "berth__search_time_limit"
+MEMORY = "berth__search_memory_limit"
+RANDOM = "placement__randomize_allocation_candidates"
+CAP = "placement__max_allocation_candidates"
+DEVICES, GROUPS = 8, 6
+#: 8^6 candidates
+MANY = "&".join(f"resources{n}={VF}:1" for n in range(1, GROUPS + 1)) + "&group_policy=none"
+NO_TIME = 1e-9
+
+
+@pytest.fixture
+def service_with(tmp_path):
+    """Makes a service with options, which has one tree of devices."""
+
+    def make(options=None):
+        service = Service(f"sqlite:///{tmp_path}/placement.db", **(options or {}))
+        devices = [
+            {"name": f"d{n}", "parent": "root", "inventories": {VF: {"total": 8}}}
+            for n in range(DEVICES)
+        ]
+        root = {"name": "root", "inventories": {"VCPU": {"total": 8}}}
+        service.root = Cloud(service).build([root, *devices]).uuids["root"]
+        return service
+
+    return make
+
+
+def ask(service, query, version="1.39", **headers):
+    """Status, and candidates or error."""
+    response = service.get(
+        f"/allocation_candidates?{query}", version=version, environ_overrides=headers
+    )
+    status, body = response.status_code, response.json
+    return status, body["errors"][0] if "errors" in body else body["allocation_requests"]
+
+
+def test_more_candidates_than_fit_into_memory_are_refused_and_the_answer_says_what_exploded(
+    service_with,
+):
+    service = service_with()
+
+    status, error = ask(service, MANY)
+
+    assert (status, error["code"]) == (503, "berth.search_unfinished")
+    assert "[berth]search_memory_limit" in error["detail"]
+    assert f"In the tree of resource provider {service.root} there are" in error["detail"]
+    assert "262,144 combinations" in error["detail"]
+    assert "8 providers for each of 6 groups" in error["detail"]
+    assert "There are at least 262,144 candidates." in error["detail"]
+
+
+@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("limit", [1000, 20_001])
+def test_with_a_limit_the_same_request_is_answered(service_with, random, limit):
+    status, found = ask(service_with({RANDOM: random}), f"{MANY}&limit={limit}")
+
+    assert (status, len(found)) == (200, limit)
+    assert len({json.dumps(candidate["mappings"], sort_keys=True) for candidate in found}) == limit
+
+
+def test_with_a_maximum_the_same_request_is_answered(service_with):
+    status, found = ask(service_with({CAP: 1000}), MANY)
+
+    assert (status, len(found)) == (200, 1000)
+
+
+def test_a_random_order_of_more_candidates_than_fit_is_refused(service_with):
+    status, error = ask(service_with({RANDOM: True}), MANY)
+
+    assert (status, error["code"]) == (503, "berth.search_unfinished")
+
+
+@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("limit", [10**5, 10**30])
+def test_a_limit_that_does_not_fit_into_memory_gets_what_does(service_with, random, limit, caplog):
+    status, found = ask(service_with({MEMORY: 1, RANDOM: random}), f"{MANY}&limit={limit}")
+
+    assert status == 200
+    assert 500 < len(found) < 2000
+    assert "A search for allocation candidates was ended" in caplog.text
+
+
+@pytest.mark.parametrize("limit", ["", "&limit=1"])
+@pytest.mark.parametrize("query", [f"resources={VF}:1", f"resources={VF}:9", MANY])
+def test_a_search_that_found_nothing_in_time_is_refused_whether_there_is_something_or_not(
+    service_with, query, limit
+):
+    status, error = ask(service_with({TIME: NO_TIME}), query + limit)
+
+    assert (status, error["code"]) == (503, "berth.search_unfinished")
+    assert "[berth]search_time_limit" in error["detail"]
+    assert "Whether there are candidates that it didn't find is not known." in error["detail"]
+
+
+def test_microversions_without_codes_get_none(service_with):
+    status, error = ask(service_with({TIME: NO_TIME}), f"resources={VF}:1", "1.22")
+
+    assert status == 503
+    assert "code" not in error
+
+
+def test_without_bounds_everything_is_answered(service_with):
+    service = service_with({TIME: 0, MEMORY: 0})
+    query = "&".join(f"resources{n}={VF}:1" for n in range(1, 5)) + "&group_policy=none"
+
+    status, found = ask(service, query)
+
+    assert (status, len(found)) == (200, DEVICES**4)
+
+
+def test_a_client_that_left_ends_its_search(service_with, caplog):
+    service = service_with({TIME: 0, MEMORY: 0})
+    caplog.set_level(logging.INFO, "placement.candidates")
+
+    status, error = ask(service, MANY, **{"waitress.client_disconnected": lambda: True})
+
+    assert (status, error["code"]) == (503, "berth.search_abandoned")
+    assert "ended because the client left" in caplog.text

@@ -1,0 +1,108 @@
+"""An operator's policy file, for callers with keystone tokens (rest-api.md 2.2)."""
+
+import os
+
+import pytest
+
+from tests.functional.placement.http.test_keystone import ours
+from tests.functional.placement.keystone_stub import Keystone, token
+from tests.gabbi import services
+
+
+@pytest.fixture
+def keystone():
+    with Keystone() as server:
+        server.tokens.update(
+            admin=token("ada", ["admin"], "p"),
+            service=token("nova", ["service"], "services"),
+            reader=token("rea", ["reader"], "p"),
+            auditor=token("aud", ["auditor"], "p"),
+            system=token("sys", ["admin", "auditor"], system=True),
+        )
+        yield server
+
+
+class PolicyFile:
+    """A policy file that may change; each change has a time of its own."""
+
+    def __init__(self, path):
+        self.path = path
+        self._time = 1_000_000_000
+
+    def write(self, **rules):
+        """Rules of `placement:`, their dots written `__`; nothing else is left in the file."""
+        lines = [f'"placement:{name.replace("__", ":")}": "{rule}"' for name, rule in rules.items()]
+        self.path.write_text("\n".join(lines) + "\n")
+        self._time += 10
+        os.utime(self.path, (self._time, self._time))
+
+
+@pytest.fixture
+def policy(tmp_path):
+    return PolicyFile(tmp_path / "policy.yaml")
+
+
+@pytest.fixture
+def placement(tmp_path, keystone, policy):
+    """The service with a policy file that says nothing yet."""
+    policy.write(nothing="@")
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options()
+    options["oslo_policy"] = {"policy_file": str(policy.path)}
+    with ours(tmp_path, options) as client:
+        yield client
+
+
+def statuses(placement, path, *callers):
+    return [placement(path, caller).status_code for caller in callers]
+
+
+def test_a_file_without_a_rule_leaves_the_default(placement):
+    callers = "admin", "service", "reader", "auditor"
+    assert statuses(placement, "/resource_providers", *callers) == [200, 200, 403, 403]
+
+
+def test_a_rule_of_the_file_overrides_the_default(placement, policy):
+    policy.write(resource_providers__list="role:reader")
+    assert statuses(placement, "/resource_providers", "reader", "admin") == [200, 403]
+
+
+def test_other_operations_keep_their_defaults(placement, policy):
+    policy.write(resource_providers__list="role:reader")
+    assert statuses(placement, "/resource_classes", "reader", "admin") == [403, 200]
+
+
+def test_a_rule_may_deny_everybody(placement, policy):
+    policy.write(traits__list="!")
+    assert statuses(placement, "/traits", "admin", "service", "reader") == [403, 403, 403]
+
+
+def test_a_rule_may_name_a_role_of_the_operator_s_own(placement, policy):
+    policy.write(traits__list="role:auditor or role:admin")
+    assert statuses(placement, "/traits", "auditor", "admin", "reader") == [200, 200, 403]
+
+
+def test_a_rule_widens_no_scope(placement, policy):
+    policy.write(traits__list="role:auditor")
+    assert statuses(placement, "/traits", "system", "auditor") == [403, 200]
+
+
+def test_a_rule_may_look_at_the_project(placement, policy):
+    policy.write(usages="role:auditor and project_id:%(project_id)s")
+    paths = "/usages?project_id=p", "/usages?project_id=q"
+    assert [placement(path, "auditor").status_code for path in paths] == [200, 403]
+
+
+def test_a_change_counts_from_the_next_request_on(placement, policy):
+    found = []
+    for rule in ("role:reader", "!", "role:reader or role:admin"):
+        policy.write(traits__list=rule)
+        found.append(statuses(placement, "/traits", "reader", "admin"))
+    assert found == [[200, 403], [403, 403], [200, 200]]
+
+
+def test_a_rule_taken_out_of_the_file_is_the_default_again(placement, policy):
+    policy.write(traits__list="role:reader")
+    before = statuses(placement, "/traits", "reader", "admin")
+    policy.write(nothing="@")
+    assert (before, statuses(placement, "/traits", "reader", "admin")) == ([200, 403], [403, 200])

@@ -1,0 +1,286 @@
+"""Every answer is described, and the hook that judges answers catches wrong ones."""
+
+import contextlib
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from placement.routes import ROUTES
+from placement.schemas.answer_shapes import NOT_GIVEN
+from placement.schemas.responses import RESPONSES
+from tests import responses_hook
+from tests.functional.placement.service import Service
+from tests.responses import Exchange, complaints
+from tests.responses_hook import Judged
+
+GABBITS = sorted((Path(__file__).parents[3] / "gabbi" / "gabbits").glob("*.yaml"))
+REQUEST_ID = "req-8d6b1e52-6a4c-4c67-9a53-2f3e7f0b1c9d"
+UUID = "4e8e5957-649f-477b-9e5b-f1f75b21c03c"
+HEADERS = {
+    "x-openstack-request-id": REQUEST_ID,
+    "openstack-api-version": "placement 1.39",
+    "vary": "openstack-api-version",
+}
+
+
+def test_every_method_of_every_route_has_its_answers_described():
+    routes = {
+        path.replace("<", "{").replace(">", "}"): tuple(dict.fromkeys(e.method for e in endpoints))
+        for path, endpoints in ROUTES.items()
+    }
+    assert {path: tuple(methods) for path, methods in RESPONSES.items()} == routes
+
+
+def test_every_endpoint_succeeds_from_its_first_version_on():
+    described = {
+        (path, method): min(min(table) for status, table in answers.items() if status < 300)
+        for path, methods in RESPONSES.items()
+        for method, answers in methods.items()
+    }
+    since = {
+        (path.replace("<", "{").replace(">", "}"), endpoint.method): endpoint.since
+        for path, endpoints in ROUTES.items()
+        for endpoint in reversed(endpoints)
+    }
+    assert described == since
+
+
+def requests_of(file):
+    """(method, path, status) of every request of an acceptance file."""
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    defaults = document.get("defaults", {})
+    for request in document["tests"]:
+        method = next((key for key in request if key.isupper()), None)
+        url = request[method] if method else request.get("url", defaults.get("url"))
+        path = url.partition("?")[0].removeprefix(document.get("mount", ""))
+        status = request.get("status", defaults.get("status", 200))
+        yield method or request.get("method", "GET"), path, int(status)
+
+
+def exchange(method, path, status):
+    return Exchange(method, path, {}, status, {}, b"")
+
+
+ACCEPTANCE = {
+    (exchange(*request).route, method, status)
+    for file in GABBITS
+    for request in requests_of(file)
+    for method, _, status in [request]
+}
+
+
+def test_every_status_in_an_acceptance_file_is_described():
+    of_endpoints = {
+        (route, method, status)
+        for route, method, status in ACCEPTANCE
+        if route and method in RESPONSES[route] and status != 401
+    }
+    undescribed = {
+        (route, method, status)
+        for route, method, status in of_endpoints
+        if status not in RESPONSES[route][method]
+    }
+    # the version document isn't refused for its Accept, but for its version
+    assert undescribed == {("/", "GET", 406)}
+
+
+def test_every_described_status_is_in_an_acceptance_file():
+    described = {
+        (path, method, status)
+        for path, methods in RESPONSES.items()
+        for method, answers in methods.items()
+        for status in answers
+    }
+    # a missing content type is a 400 wherever it is sent; request-content.yaml has examples
+    missing = {one for one in described - ACCEPTANCE if one[2] != 400}
+    assert missing == LOST_RACES | ENDED_SEARCHES
+
+
+#: given only when other writers win every try; see functional/placement/test_lost_races.py
+LOST_RACES = {
+    ("/allocations/{consumer_uuid}", "DELETE", 409),
+    ("/traits/{name}", "PUT", 409),
+    ("/resource_providers/{uuid}/traits", "DELETE", 409),
+}
+
+
+#: given only by a search that runs into a bound; see candidates/test_bounds.py
+ENDED_SEARCHES = {("/allocation_candidates", "GET", 503)}
+
+
+def test_no_table_begins_with_a_status_that_is_no_longer_given():
+    tables = [
+        table
+        for methods in RESPONSES.values()
+        for answers in methods.values()
+        for table in answers.values()
+    ]
+    assert [table for table in tables if table[min(table)] is NOT_GIVEN] == []
+
+
+PROVIDER = {
+    "uuid": UUID,
+    "name": "one",
+    "generation": 0,
+    "links": [
+        {"rel": rel, "href": f"/placement/resource_providers/{UUID}{end}"}
+        for rel, end in [
+            ("self", ""),
+            ("inventories", "/inventories"),
+            ("usages", "/usages"),
+            ("aggregates", "/aggregates"),
+            ("traits", "/traits"),
+            ("allocations", "/allocations"),
+        ]
+    ],
+    "parent_provider_uuid": None,
+    "root_provider_uuid": UUID,
+}
+REFUSAL = {
+    "status": 404,
+    "title": "Not Found",
+    "detail": "The resource could not be found.\n\n No resource provider with uuid x found  ",
+    "code": "placement.undefined_code",
+    "request_id": REQUEST_ID,
+}
+
+
+def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}", **headers):
+    """An exchange whose answer has this JSON body; a header that is None is absent."""
+    text = b"" if body is None else json.dumps(body).encode()
+    kind = {} if body is None else {"content-type": "application/json"}
+    length = {"content-length": str(len(text))} if text or status != 204 else {}
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    all_headers = {k: v for k, v in {**HEADERS, **kind, **length, **given}.items() if v is not None}
+    return Exchange(method, path, {"accept": "application/json"}, status, all_headers, text)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        answered(PROVIDER),
+        answered({"errors": [REFUSAL]}, 404, vary=None),
+        answered(None, 204, "DELETE"),
+        answered(None, 201, "POST", "/resource_classes", location="http://x/"),
+        answered(None, 200, "OPTIONS", openstack_api_version=None),
+    ],
+    ids=lambda right: f"{right.method} {right.status}",
+)
+def test_a_right_answer_is_not_complained_about(right):
+    asked = {"origin": "http://elsewhere"} if right.method == "OPTIONS" else right.asked
+    assert complaints(dataclasses.replace(right, asked=asked)) == []
+
+
+def without(body, key):
+    return {name: value for name, value in body.items() if name != key}
+
+
+WRONG = {
+    "a missing key": answered(without(PROVIDER, "root_provider_uuid")),
+    "a key of later versions": answered(PROVIDER, openstack_api_version="placement 1.13"),
+    "an unknown key": answered(PROVIDER | {"more": 1}),
+    "a wrong type": answered(PROVIDER | {"generation": "0"}),
+    "a link too few": answered(PROVIDER | {"links": PROVIDER["links"][:-1]}),
+    "links in another order": answered(PROVIDER | {"links": PROVIDER["links"][::-1]}),
+    "a refusal without its code": answered({"errors": [without(REFUSAL, "code")]}, 404),
+    "a code too early": answered(
+        {"errors": [REFUSAL]}, 404, openstack_api_version="placement 1.22"
+    ),
+    "a code of another status": answered(
+        {"errors": [REFUSAL | {"code": "placement.concurrent_update"}]}, 404
+    ),
+    "a body that tells another status": answered({"errors": [REFUSAL]}, 409),
+    "a status the endpoint never gives": answered({"errors": [REFUSAL]}, 415),
+    "a status no longer given": answered(None, 201, "POST", "/resource_providers", location="x"),
+    "a status not yet given": answered(
+        None, 204, "PUT", "/resource_classes/CUSTOM_A", openstack_api_version="placement 1.6"
+    ),
+    "an unexpected failure": answered({"errors": [REFUSAL | {"status": 500}]}, 500),
+    "a failure without a version": answered(None, 500, openstack_api_version=None),
+    "an unknown path answered": answered(PROVIDER, path="/resource_provider"),
+    "an unknown method answered": answered(None, 204, "PATCH"),
+    "no allowed methods": answered({"errors": [REFUSAL | {"status": 405}]}, 405, "PATCH"),
+    "a body where none is": answered(PROVIDER, 204, "DELETE"),
+    "a content type of nothing": answered(None, 204, "DELETE", content_type="application/json"),
+    "no length of nothing": answered(
+        None, 201, "POST", "/resource_classes", location="x", content_length=None
+    ),
+    "no location of what was created": answered(None, 201, "POST", "/resource_classes"),
+    "a charset": answered(PROVIDER, content_type="application/json; charset=UTF-8"),
+    "a wrong length": answered(PROVIDER, content_length="3"),
+    "no vary": answered(PROVIDER, vary=None),
+    "no request id": answered(PROVIDER, x_openstack_request_id=None),
+    "an ill-formed version": answered(PROVIDER, openstack_api_version="1.39"),
+    "cache headers too early": answered(
+        without(without(PROVIDER, "root_provider_uuid"), "parent_provider_uuid"),
+        openstack_api_version="placement 1.13",
+        cache_control="no-cache",
+    ),
+    "a time without cache-control": answered(PROVIDER, last_modified="now"),
+    "HTML for who wants JSON": answered(
+        {"errors": [REFUSAL]}, 404, content_type="text/html; charset=UTF-8"
+    ),
+    "an identity refused in another form": answered(
+        {"errors": [REFUSAL | {"status": 401}]}, 401, openstack_api_version=None
+    ),
+    "a version refused without those served": answered(
+        {"errors": [REFUSAL | {"status": 406}]}, 406, openstack_api_version=None
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_is_complained_about(name):
+    assert complaints(WRONG[name]) != []
+
+
+def test_a_body_that_is_no_json_is_complained_about():
+    broken = dataclasses.replace(answered(PROVIDER), body=b"{" * 7)
+    headers = {**broken.headers, "content-length": "7"}
+    (complaint,) = complaints(dataclasses.replace(broken, headers=headers))
+    assert "the body is not JSON" in complaint
+
+
+def test_a_key_given_twice_is_complained_about():
+    body = b'{"aggregates": [], "aggregates": []}'
+    twice = answered(None, path=f"/resource_providers/{UUID}/aggregates")
+    headers = {
+        **twice.headers,
+        "openstack-api-version": "placement 1.1",
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+    }
+    (complaint,) = complaints(dataclasses.replace(twice, body=body, headers=headers))
+    assert "a key repeats" in complaint
+
+
+def ask(application):
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "HTTP_ACCEPT": "text/plain"}
+    return b"".join(application(environ, lambda *given: None))
+
+
+def says_nothing(environ, start_response):
+    start_response("200 OK", [])
+    return []
+
+
+def test_a_wrong_answer_of_an_application_is_an_exception():
+    with pytest.raises(AssertionError, match="GET '/' \\(no version\\) answered 200: request id"):
+        ask(Judged(says_nothing))
+    responses_hook.FOUND.clear()
+
+
+def test_a_wrong_answer_whose_exception_is_swallowed_fails_the_test_nevertheless():
+    with (
+        pytest.raises(AssertionError, match="answered 200"),
+        responses_hook.nothing_found(),
+        contextlib.suppress(AssertionError),
+    ):
+        ask(Judged(says_nothing))
+
+
+def test_every_application_is_judged(database_url):
+    assert isinstance(Service(database_url).app, Judged)

@@ -1,0 +1,76 @@
+"""A folder to start servers in, and servers that end with the test."""
+
+import contextlib
+import gc
+import logging
+import os
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.functional.placement.serving.programs import Server
+
+ROOT = Path(__file__).parents[4]
+
+
+def configuration(folder):
+    """Return an environment that configures a SQLite file and `noauth2`, and nothing else."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    scripts = sysconfig.get_path("scripts")
+    return kept | {
+        "HOME": str(folder),
+        "PATH": f"{scripts}:{kept['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{folder}/placement.db",
+        "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+        "OS_PLACEMENT_DATABASE__SQLITE_SYNCHRONOUS": "false",
+        "OS_API__AUTH_STRATEGY": "noauth2",
+    }
+
+
+@contextlib.contextmanager
+def starting(folder):
+    """Yield a function that starts servers in the folder; stop them at the end."""
+    started = []
+
+    def start(command, url, verify=True, ready=None, **more):
+        environ = configuration(folder) | more
+        given = {name: value for name, value in environ.items() if value is not None}
+        server = Server(command, folder, given, url, verify)
+        started.append(server)
+        return server.wait_until(ready)
+
+    try:
+        yield start
+    finally:
+        for server in reversed(started):
+            server.kill()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a server and waits until it answers or `ready()` is true.
+
+    `more` are variables of its environment; None removes a variable.
+    """
+    with starting(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def start_for_module(tmp_path_factory):
+    """Return a function like `start`, whose servers run for all tests of the module."""
+    with starting(tmp_path_factory.mktemp("servers")) as start:
+        yield start
+
+
+@pytest.fixture
+def own_process():
+    """Restore logging and garbage collection, which entry points change for the process."""
+    root = logging.getLogger()
+    handlers, level, thresholds = root.handlers[:], root.level, gc.get_threshold()
+    yield
+    root.handlers[:], root.level = handlers, level
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)

@@ -1,0 +1,136 @@
+"""The service behind a proxy that terminates TLS: nginx as on the deployment page."""
+
+import getpass
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional.placement.serving.page import file_shown
+from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+
+#: the configuration around a server block, for a process without root's rights
+FRAME = """
+user {user};
+pid {folder}/nginx.pid;
+error_log stderr;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    {server}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("proxy")
+
+
+@pytest.fixture(scope="module")
+def certificate(folder):
+    """Return a certificate for localhost and its key, as `(certificate, key)`."""
+    paths = folder / "placement.crt", folder / "placement.key"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    files = ["-out", str(paths[0]), "-keyout", str(paths[1])]
+    command = [needed("openssl", "openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes"]
+    subprocess.run([*command, *names, *files], check=True, capture_output=True)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def service(start_for_module):
+    """Return the service behind the proxy; it logs all requests."""
+    port = free_port()
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    server = start_for_module(
+        command,
+        f"http://127.0.0.1:{port}",
+        OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING="true",
+    )
+    server.port = port
+    return server
+
+
+@pytest.fixture(scope="module")
+def proxied(start_for_module, service, certificate, folder):
+    """Return the service as clients of the proxy reach it."""
+    port = free_port()
+    server = file_shown("/etc/nginx/sites-enabled/placement")
+    for shown, ours in {
+        "listen 8780": f"listen 127.0.0.1:{port}",
+        "placement.example": "localhost",
+        "/etc/ssl/placement.crt": str(certificate[0]),
+        "/etc/ssl/placement.key": str(certificate[1]),
+        "127.0.0.1:8778": f"127.0.0.1:{service.port}",
+    }.items():
+        assert shown in server
+        server = server.replace(shown, ours)
+    path = folder / "nginx.conf"
+    path.write_text(FRAME.format(user=getpass.getuser(), folder=folder, server=server))
+    command = [needed("nginx", "nginx-light"), "-p", str(folder), "-c", str(path)]
+    return start_for_module(
+        [*command, "-g", "daemon off;"],
+        f"https://localhost:{port}/placement",
+        verify=str(certificate[0]),
+    )
+
+
+def test_it_is_served_below_the_prefix(proxied):
+    answer = proxied.request("GET", "/resource_providers")
+    assert (answer.status_code, "resource_providers" in answer.json()) == (200, True)
+
+
+def test_locations_have_the_proxy_s_address(proxied):
+    answer = proxied.request("PUT", "/resource_classes/CUSTOM_A")
+    assert answer.headers["location"] == f"{proxied.url}/resource_classes/CUSTOM_A"
+
+
+def test_links_have_the_proxy_s_prefix(proxied):
+    proxied.request("PUT", "/resource_classes/CUSTOM_B")
+    (link, *_) = proxied.request("GET", "/resource_classes/CUSTOM_B").json()["links"]
+    assert link["href"] == "/placement/resource_classes/CUSTOM_B"
+
+
+def test_the_log_has_the_client_s_path(proxied, service):
+    proxied.request("GET", "/traits?name=startswith:HW")
+    assert '"GET /placement/traits?name=startswith:HW" status: 200' in service.said()
+
+
+def test_the_client_can_not_forge_the_proxy_s_headers(proxied):
+    pretended = {
+        "forwarded": "proto=http;host=evil.example;prefix=/evil",
+        "x-forwarded-host": "evil.example",
+        "x-forwarded-proto": "http",
+        "x-forwarded-prefix": "/evil",
+    }
+    answer = proxied.request("PUT", "/resource_classes/CUSTOM_C", headers=ADMIN | pretended)
+    assert answer.headers["location"] == f"{proxied.url}/resource_classes/CUSTOM_C"
+
+
+def test_a_reshape_of_a_large_host_fits(proxied):
+    body = {"inventories": {}, "allocations": {}, "padding": "x" * 2_000_000}
+    answer = proxied.request("POST", "/reshaper", json=body, headers=ADMIN | {"x-roles": "service"})
+    # the service rejects the body; the proxy didn't reject its size
+    assert (answer.status_code, "errors" in answer.json()) == (400, True)
+
+
+def test_a_search_may_name_many_aggregates(proxied):
+    names = ",".join(f"00000000-0000-4000-8000-{number:012}" for number in range(200))
+    path = f"/allocation_candidates?resources=VCPU:1&member_of=in:{names}"
+    answer = proxied.request("GET", path)
+    assert (len(path) > 7000, answer.status_code) == (True, 200)
+
+
+def test_without_the_option_the_proxy_s_headers_are_ignored(start):
+    port = free_port()
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    server = start(command, f"http://127.0.0.1:{port}")
+    headers = ADMIN | {"x-forwarded-host": "outside.example", "x-forwarded-prefix": "/p"}
+    answer = server.request("PUT", "/resource_classes/CUSTOM_A", headers=headers)
+    assert answer.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"

@@ -1,0 +1,129 @@
+"""The application under the servers that deployers use, with the deployment page's commands."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement import wsgi
+from tests.functional.placement.serving.page import command_shown
+from tests.functional.placement.serving.programs import free_port, needed
+
+SCRIPT = Path(wsgi.__file__).with_name("api.py")
+
+
+def uwsgi():
+    return needed("uwsgi", "pyuwsgi")
+
+
+def with_port(command, port):
+    return [word.replace("127.0.0.1:8778", f"127.0.0.1:{port}") for word in command]
+
+
+SERVERS = {
+    "gunicorn": lambda: [sys.executable, "-m", "gunicorn"],
+    "uwsgi": lambda: [uwsgi(), "--need-app"],
+}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def served(request, start_for_module, tmp_path_factory):
+    """Return the service under the server, started with the page's command."""
+    port = free_port()
+    command = SERVERS[request.param]() + with_port(command_shown(request.param)[1:], port)
+    database = f"sqlite:///{tmp_path_factory.mktemp('database')}/placement.db"
+    return start_for_module(
+        command, f"http://127.0.0.1:{port}", OS_PLACEMENT_DATABASE__CONNECTION=database
+    )
+
+
+def test_it_serves(served):
+    created = served.request("POST", "/resource_providers", json={"name": "a"})
+    found = served.request("GET", "/resource_providers").json()["resource_providers"]
+    assert (created.status_code, [one["name"] for one in found]) == (200, ["a"])
+
+
+def test_workers_share_the_database(served):
+    names = [f"/traits/CUSTOM_{number}" for number in range(8)]
+    written = [served.request("PUT", name).status_code for name in names]
+    read = [served.request("GET", name).status_code for name in names]
+    assert (written, read) == ([201] * 8, [204] * 8)
+
+
+def test_a_204_has_no_body(served):
+    served.request("PUT", "/traits/CUSTOM_GONE")
+    answer = served.request("DELETE", "/traits/CUSTOM_GONE")
+    assert (answer.status_code, answer.content, "content-type" in answer.headers) == (
+        204,
+        b"",
+        False,
+    )
+
+
+def test_unusual_paths_arrive_unchanged(served):
+    statuses = [
+        served.request("GET", path).status_code
+        for path in ("/traits/a%2Fb", "/traits/%C3%A9", "//traits", "/traits?name=in:é")
+    ]
+    assert statuses == [404, 404, 404, 200]
+
+
+def test_uwsgi_mounts_it_below_a_prefix(start):
+    port = free_port()
+    mount = ["--mount", f"/placement={SCRIPT}", "--manage-script-name", "--need-app"]
+    command = [uwsgi(), "--master", "--http-socket", f"127.0.0.1:{port}", *mount]
+    server = start(command, f"http://127.0.0.1:{port}/placement")
+    created = server.request("PUT", "/resource_classes/CUSTOM_A")
+    assert created.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
+    (link, *_) = server.request("GET", "/resource_classes/CUSTOM_A").json()["links"]
+    assert link["href"] == "/placement/resource_classes/CUSTOM_A"
+
+
+def test_gunicorn_mounts_it_below_a_prefix(start):
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}"]
+    server = start(
+        [*command, "placement.wsgi.api:application"],
+        f"http://127.0.0.1:{port}/placement",
+        SCRIPT_NAME="/placement",
+    )
+    created = server.request("PUT", "/resource_classes/CUSTOM_A")
+    assert created.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
+
+
+def test_uwsgi_stops_at_a_signal(start):
+    port = free_port()
+    command = [uwsgi(), "--need-app", "--master", "--die-on-term"]
+    command += ["--http-socket", f"127.0.0.1:{port}", "--module", "placement.wsgi.api:application"]
+    server = start(command, f"http://127.0.0.1:{port}")
+    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
+    assert server.stop(signal.SIGTERM) == 0
+
+
+MOD_WSGI = """
+import sys
+from wsgiref.simple_server import WSGIServer, WSGIRequestHandler
+
+# as mod_wsgi loads a script: by its path, into a module of its own that is not __main__,
+# with standard streams that may not be used
+path, port = sys.argv[1:]
+sys.argv = ["mod_wsgi"]
+sys.stdin = None
+module = type(sys)("_mod_wsgi_0123456789abcdef")
+module.__file__ = path
+sys.modules[module.__name__] = module
+with open(path) as script:
+    exec(compile(script.read(), path, "exec"), module.__dict__)
+with WSGIServer(("127.0.0.1", int(port)), WSGIRequestHandler) as server:
+    server.set_app(module.application)
+    server.serve_forever()
+"""
+
+
+def test_a_server_may_load_the_script_by_its_path(start):
+    port = free_port()
+    command = [sys.executable, "-c", MOD_WSGI, str(SCRIPT), str(port)]
+    server = start(command, f"http://127.0.0.1:{port}")
+    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
+    assert server.request("GET", "/traits/CUSTOM_A").status_code == 204

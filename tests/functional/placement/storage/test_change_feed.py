@@ -1,0 +1,206 @@
+"""Every write records in its transaction which providers it changed, and how.
+
+See architecture.rst D4.
+"""
+
+import pytest
+
+from placement.storage.change_feed import NO_PROVIDER, Kind
+from tests.functional.placement.small_cloud import (
+    CHILD,
+    EMPTY,
+    HOLDER,
+    NEW,
+    OTHER_HOLDER,
+    ROOT,
+    holding,
+    numbered,
+    stock,
+)
+
+PATH = f"/resource_providers/{ROOT}"
+CREATED = numbered("a", 9)
+
+
+def news(service, after):
+    """Return `{provider uuid: kinds}` of rows appended since; rows without provider under None."""
+    names = dict(service.ask("SELECT id, uuid FROM resource_providers"))
+    rows = service.ask(
+        "SELECT resource_provider_id, kind FROM berth_provider_changes "
+        "WHERE id > :after ORDER BY id",
+        after=after,
+    )
+    found = {}
+    for provider_id, kind in rows:
+        uuid = None if provider_id == NO_PROVIDER else names.get(provider_id, "gone")
+        found[uuid] = found.get(uuid, Kind(0)) | Kind(kind)
+    return found
+
+
+def newest(service):
+    return service.ask("SELECT max(id) FROM berth_provider_changes")[0][0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "changed"),
+    [
+        pytest.param(
+            ("POST", "/resource_providers", {"name": "x", "uuid": CREATED}),
+            {CREATED: Kind.ROW},
+            id="a provider is created",
+        ),
+        pytest.param(("PUT", PATH, {"name": "x"}), {ROOT: Kind.ROW}, id="a provider is renamed"),
+        pytest.param(
+            ("PUT", PATH, {"name": "x", "parent_provider_uuid": EMPTY}),
+            {ROOT: Kind.ROW, CHILD: Kind.ROW},
+            id="a tree is moved",
+        ),
+        pytest.param(
+            ("DELETE", f"/resource_providers/{EMPTY}", None),
+            {"gone": Kind.DELETED},
+            id="a provider is deleted",
+        ),
+        pytest.param(
+            ("PUT", f"{PATH}/inventories", stock(5, VCPU=9, DISK_GB=100)),
+            {ROOT: Kind.INVENTORY},
+            id="inventories are replaced",
+        ),
+        pytest.param(
+            ("POST", f"{PATH}/inventories", {"resource_class": "VGPU", "total": 1}),
+            {ROOT: Kind.INVENTORY},
+            id="an inventory is added",
+        ),
+        pytest.param(
+            (
+                "PUT",
+                f"{PATH}/inventories/VCPU",
+                {"resource_provider_generation": 5, "total": 1},
+            ),
+            {ROOT: Kind.INVENTORY},
+            id="an inventory is changed",
+        ),
+        pytest.param(
+            ("DELETE", f"{PATH}/inventories/CUSTOM_A", None),
+            {ROOT: Kind.INVENTORY},
+            id="an inventory is deleted",
+        ),
+        pytest.param(
+            ("DELETE", f"/resource_providers/{EMPTY}/inventories", None),
+            {EMPTY: Kind.INVENTORY},
+            id="all inventories are deleted",
+        ),
+        pytest.param(
+            (
+                "PUT",
+                f"{PATH}/traits",
+                {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 5},
+            ),
+            {ROOT: Kind.TRAITS},
+            id="traits are replaced",
+        ),
+        pytest.param(
+            ("DELETE", f"{PATH}/traits", None), {ROOT: Kind.TRAITS}, id="traits are deleted"
+        ),
+        pytest.param(
+            (
+                "PUT",
+                f"{PATH}/traits",
+                {"traits": ["CUSTOM_T"], "resource_provider_generation": 5},
+            ),
+            {},
+            id="traits stay the same",
+        ),
+        pytest.param(
+            (
+                "PUT",
+                f"{PATH}/aggregates",
+                {"aggregates": [], "resource_provider_generation": 5},
+            ),
+            {ROOT: Kind.AGGREGATES},
+            id="aggregates are replaced",
+        ),
+        pytest.param(
+            ("PUT", f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}, CHILD: {"VGPU": 1}})),
+            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            id="a consumer takes something",
+        ),
+        pytest.param(
+            ("PUT", f"/allocations/{OTHER_HOLDER}", holding({ROOT: {"VCPU": 1}}, generation=1)),
+            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            id="a consumer moves away",
+        ),
+        pytest.param(
+            ("PUT", f"/allocations/{HOLDER}", holding({}, generation=2)),
+            {ROOT: Kind.USAGE},
+            id="a consumer gives all up",
+        ),
+        pytest.param(
+            ("PUT", f"/allocations/{NEW}", holding({})), {}, id="a new consumer takes nothing"
+        ),
+        pytest.param(
+            ("DELETE", f"/allocations/{HOLDER}", None),
+            {ROOT: Kind.USAGE},
+            id="allocations are deleted",
+        ),
+        pytest.param(
+            (
+                "POST",
+                "/allocations",
+                {
+                    HOLDER: holding({}, generation=2),
+                    OTHER_HOLDER: holding({CHILD: {"VGPU": 2}}, generation=1),
+                },
+            ),
+            {ROOT: Kind.USAGE, CHILD: Kind.USAGE},
+            id="several consumers change",
+        ),
+        pytest.param(
+            (
+                "POST",
+                "/reshaper",
+                {
+                    "inventories": {
+                        ROOT: stock(5, DISK_GB=100),
+                        EMPTY: stock(0, VCPU=8),
+                    },
+                    "allocations": {
+                        HOLDER: holding({ROOT: {"DISK_GB": 10}, EMPTY: {"VCPU": 4}}, generation=2)
+                    },
+                },
+            ),
+            {ROOT: Kind.INVENTORY | Kind.USAGE, EMPTY: Kind.INVENTORY | Kind.USAGE},
+            id="a reshape",
+        ),
+        pytest.param(
+            (
+                "POST",
+                "/reshaper",
+                {"inventories": {EMPTY: stock(0, VCPU=8)}, "allocations": {}},
+            ),
+            {EMPTY: Kind.INVENTORY},
+            id="a reshape of inventories alone",
+        ),
+        pytest.param(
+            ("PUT", "/resource_classes/CUSTOM_UNUSED", {"name": "CUSTOM_B"}, "1.2"),
+            {None: Kind.NAMES},
+            id="a class is renamed",
+        ),
+    ],
+)
+def test_a_write_records_its_changes(filled, request_, changed):
+    before = newest(filled)
+    method, path, body, *version = request_
+
+    response = filled.request(method, path, body, *version)
+
+    assert response.status_code < 300, response.text
+    assert news(filled, before) == changed
+
+
+def test_a_deletion_is_recorded_once(filled):
+    before = newest(filled)
+    filled.delete(f"/resource_providers/{EMPTY}")
+    rows = filled.ask(
+        "SELECT count(*) FROM berth_provider_changes WHERE id > :before", before=before
+    )
+    assert rows == [(1,)]

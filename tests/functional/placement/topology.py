@@ -1,0 +1,104 @@
+"""A cloud built through the REST API, and candidates read from it by the providers' names."""
+
+import uuid
+from collections import Counter
+
+import os_resource_classes
+import os_traits
+
+
+class Cloud:
+    """The providers and aggregates of a topology, by name."""
+
+    def __init__(self, service):
+        self.service = service
+        self.uuids = {}
+        self.aggregates = {}
+
+    def build(self, topology, allocations=()):
+        """Make the providers (parents first), then the allocations."""
+        traits = {name for provider in topology for name in provider.get("traits", ())}
+        classes = {name for provider in topology for name in provider.get("inventories", {})}
+        for name in sorted(traits - set(os_traits.get_traits())):
+            self.service.write("PUT", f"/traits/{name}")
+        for name in sorted(classes - set(os_resource_classes.STANDARDS)):
+            self.service.write("PUT", f"/resource_classes/{name}")
+        for provider in topology:
+            self._make(provider)
+        for allocation in allocations:
+            self._allocate(allocation)
+        return self
+
+    def _make(self, provider):
+        key = self.uuids[provider["name"]] = str(uuid.uuid4())
+        parent = provider.get("parent")
+        body = {"name": provider["name"], "uuid": key}
+        if parent:
+            body["parent_provider_uuid"] = self.uuids[parent]
+        self.service.write("POST", "/resource_providers", body)
+        path, generation = f"/resource_providers/{key}", 0
+        if provider.get("inventories"):
+            body = {
+                "inventories": provider["inventories"],
+                "resource_provider_generation": generation,
+            }
+            answer = self.service.write("PUT", f"{path}/inventories", body)
+            generation = answer["resource_provider_generation"]
+        if provider.get("traits"):
+            body = {
+                "traits": sorted(set(provider["traits"])),
+                "resource_provider_generation": generation,
+            }
+            answer = self.service.write("PUT", f"{path}/traits", body)
+            generation = answer["resource_provider_generation"]
+        if provider.get("aggregates"):
+            labels = dict.fromkeys(provider["aggregates"])
+            body = {
+                "aggregates": [self.aggregate(label) for label in labels],
+                "resource_provider_generation": generation,
+            }
+            self.service.write("PUT", f"{path}/aggregates", body)
+
+    def _allocate(self, allocation):
+        body = {
+            "allocations": {
+                self.uuids[name]: {"resources": resources}
+                for name, resources in allocation["allocations"].items()
+            },
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        self.service.write("PUT", f"/allocations/{uuid.uuid4()}", body)
+
+    def aggregate(self, label):
+        """The uuid behind an aggregate's label."""
+        return self.aggregates.setdefault(label, str(uuid.uuid4()))
+
+    def names(self):
+        """Provider names by uuid."""
+        return {key: name for name, key in self.uuids.items()}
+
+    def candidates(self, body, version):
+        """The answer's candidates as a multiset of (allocations, mappings), by provider names."""
+        names = self.names()
+        return Counter(read_candidate(request, names) for request in body["allocation_requests"])
+
+
+def read_candidate(request, names):
+    """One allocation request as hashable values, mappings None where there are none."""
+    allocations = request["allocations"]
+    if isinstance(allocations, list):
+        pairs = [(a["resource_provider"]["uuid"], a["resources"]) for a in allocations]
+    else:
+        pairs = [(key, value["resources"]) for key, value in allocations.items()]
+    taken = frozenset((names[key], frozenset(res.items())) for key, res in pairs)
+    assert len(taken) == len(pairs)
+    if "mappings" not in request:
+        return taken, None
+    mappings = frozenset(
+        (suffix, frozenset(names[key] for key in keys))
+        for suffix, keys in request["mappings"].items()
+    )
+    return taken, mappings
