@@ -76,6 +76,18 @@ class Holding:
         kept = tuple(replace(s, side=Side.OWN) for s in self.shares if s.side not in gone)
         return Holding(self.instance, kept, ended)
 
+    def with_devices_of(self, instance: Instance) -> "Holding":
+        """Return the same with the PCI devices that the instance's record has now.
+
+        The sides of a move are those of the instance's migration context, if it has one.
+        """
+        context = instance.migration_context
+        has = dict.fromkeys(Side, instance.pci_devices)
+        if context is not None:
+            has |= {Side.OLD: context.old_pci_devices, Side.NEW: context.new_pci_devices}
+        shares = tuple(replace(s, pci_devices=tuple(has[s.side])) for s in self.shares)
+        return replace(self, instance=instance, shares=shares)
+
 
 def holding(instance: Instance, migration: Migration | None, host: str, nodename: str) -> Holding:
     """Return what the instance holds of a host's node.

@@ -1,59 +1,72 @@
-"""Finding allocations of instances that are gone (compute.md §4.9 and §4.10, number 4)."""
+"""Finding allocations of instances that are gone (compute.md §4.9, §4.10)."""
 
 import logging
 import time
+from typing import Any
 
 from keystoneauth1.exceptions import ClientException
+from oslo_config import cfg
 
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import LEFTOVER, Kind
 from compute.provider_tree import ProviderTree
-from compute.records.compute_node import ComputeNode
-from compute.records.instance import Instance
-from compute.records.migration import Migration
+from compute.records.cell_database import CellDatabase
+from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
+from compute.resource_tracker.allocation_mode import AllocationMode
 from compute.resource_tracker.consumer_audit import ConsumerAudit
-from compute.resource_tracker.reporting import TRACKER
-from compute.resource_tracker.usage import UsageTracking
+from compute.resource_tracker.node import TrackedNode
 
 LOG = logging.getLogger(__name__)
 
 
-class AllocationAudit(UsageTracking):
+class AllocationAudit:
     """Looks through the consumers of every provider of a node's own tree."""
 
-    def _audit_due(self, node: ComputeNode, consumers: set[str]) -> bool:
-        """Whether to look: if the node's consumers are others than at the last look, or it was
-        long ago. A tracker that writes allocations looks every time.
-
-        So an idle node costs no request.
-        """
-        audited = self._state(node.hypervisor_hostname).audited
-        if self.conf.compute.allocation_writer == TRACKER or audited is None:
-            return True
-        known, when = audited
-        period = self.conf.compute.resource_provider_association_refresh
-        return known != frozenset(consumers) or bool(period and time.time() - when > period)
-
-    def _note_audit(self, node: ComputeNode, consumers: set[str]) -> None:
-        state = self._state(node.hypervisor_hostname)
-        state.audited = (frozenset(consumers), time.time())
-
-    def _remove_deleted_instances_allocations(
+    def __init__(
         self,
-        context: RequestContext,
-        node: ComputeNode,
-        migrations: list[Migration],
-        instance_by_uuid: dict[str, Instance],
-    ) -> set[str] | None:
-        """Remove what instances hold here that no longer need it.
+        host: str,
+        driver: Any,
+        conf: cfg.ConfigOpts,
+        reportclient: SchedulerReportClient,
+        cell: CellDatabase,
+        mode: AllocationMode,
+    ) -> None:
+        self._host = host
+        self._driver = driver
+        self._conf = conf
+        self._reportclient = reportclient
+        self._cell = cell
+        self._mode = mode
 
-        Returns the consumers there are; None, after an error in the log, if they can't be read.
+    def run_if_due(self, context: RequestContext, node: TrackedNode) -> set[str] | None:
+        """Remove what consumers hold of the node and no longer need, if it is time to look.
+
+        It is time if the node's consumers are others than at the last audit, or if that was long
+        ago. So an idle node costs no request. A tracker that writes all allocations looks each
+        time.
+
+        Return the consumers of the node; None if nobody looked, or, after an error in the log, if
+        they can't be read.
         """
+        return self._run(context, node) if self._is_due(node) else None
+
+    def note(self, node: TrackedNode) -> None:
+        """Remember that the node's allocations are in order now."""
+        node.audited = (_holders(node), time.time())
+
+    def _is_due(self, node: TrackedNode) -> bool:
+        if self._mode.is_tracker or node.audited is None:
+            return True
+        known, when = node.audited
+        period = self._conf.compute.resource_provider_association_refresh
+        return known != _holders(node) or bool(period and time.time() - when > period)
+
+    def _run(self, context: RequestContext, node: TrackedNode) -> set[str] | None:
         try:
-            tree = self.reportclient.get_provider_subtree_and_ensure_root(
-                context, node.uuid, name=node.hypervisor_hostname, with_sharing=True
+            tree = self._reportclient.get_provider_subtree_and_ensure_root(
+                context, node.uuid, name=node.name, with_sharing=True
             )
             consumers = self._consumers_of(context, node, tree)
         except (
@@ -66,32 +79,41 @@ class AllocationAudit(UsageTracking):
         ) as failure:
             LOG.error(
                 "Skipping removal of allocations for deleted instances of %s: %s",
-                node.hypervisor_hostname,
+                node.name,
                 failure,
             )
             return None
-        kept = set(instance_by_uuid) | {migration.uuid for migration in migrations}
-        state = self._state(node.hypervisor_hostname)
-        writer = self.conf.compute.allocation_writer == TRACKER
+        kept = _holders(node)
         ConsumerAudit(
-            self.reportclient,
+            self._reportclient,
             context,
-            RecordedEvidence(self.cell, self.host, self.driver.manages_instances),
-            node,
+            RecordedEvidence(self._cell, self._host, self._driver.manages_instances),
+            node.record,
             tree,
-            # Else the scheduler's allocations may come before the record of their instance.
-            LEFTOVER if writer else {Kind.GONE},
-            state.told,
+            # Otherwise the scheduler's allocations may come before the record of their instance.
+            LEFTOVER if self._mode.is_tracker else {Kind.GONE},
+            node.told,
         ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
         return set(consumers)
 
     def _consumers_of(
-        self, context: RequestContext, node: ComputeNode, tree: ProviderTree
+        self, context: RequestContext, node: TrackedNode, tree: ProviderTree
     ) -> dict[str, set[str]]:
-        """Consumer → the node's providers that it holds something of."""
+        """Return consumer → the node's providers that it holds something of."""
         consumers: dict[str, set[str]] = {}
         for provider in tree.get_provider_uuids(node.uuid):
-            found = self.reportclient.get_allocations_for_resource_provider(context, provider)
+            found = self._reportclient.get_allocations_for_resource_provider(context, provider)
             for consumer in found.allocations:
                 consumers.setdefault(consumer, set()).add(provider)
         return consumers
+
+
+def _holders(node: TrackedNode) -> frozenset[str]:
+    """Return the instances and migrations that the records know on the node."""
+    return frozenset(
+        [
+            *(instance.uuid for instance in node.recorded.instances),
+            *node.holdings,
+            *(migration.uuid for migration in node.recorded.migrations),
+        ]
+    )

@@ -1,11 +1,14 @@
 """Claims: an instance's share of a node, held while it is built or moved (compute.md §4.11).
 
-A claim is a context manager: what leaves the block with an exception gives the share back.
-Processors, memory and disk aren't tested here: placement holds them already, or, where the tracker
-writes allocations, refuses them when it does.
+A claim is a context manager: an exception that leaves the block gives the share back.
+Processors, memory and disk aren't tested here. Placement holds them already, or, where the tracker
+writes allocations, refuses them when the tracker does.
 """
 
+from __future__ import annotations
+
 import logging
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -19,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ClaimKeeper(Protocol):
-    """What a claim needs of the tracker that made it."""
+    """The methods of the resource tracker that take a claim's share back."""
 
     def abort_instance_claim(self, context: Any, instance: Instance, nodename: str) -> None:
         """Give back what the instance holds of the node."""
@@ -35,14 +38,27 @@ class ClaimKeeper(Protocol):
         """Give back what a move holds of the node."""
 
 
+@dataclass(frozen=True)
+class Room:
+    """What a claim is tested against.
+
+    :param placed_topologies: the NUMA topologies of the instances on the node, with the host cell
+        of each instance cell
+    :param pci_available: whether the node has the devices that the instance requests
+    """
+
+    placed_topologies: list[dict[str, Any]] = field(default_factory=list)
+    pci_available: bool = True
+
+
 class NopClaim:
-    """Claims nothing: for what needs no share, but a claim."""
+    """Claims nothing: for an instance that needs no share."""
 
     def __init__(self, migration: Migration | None = None) -> None:
         self.migration = migration
         self.claimed_numa_topology: dict[str, Any] | None = None
 
-    def __enter__(self) -> "NopClaim":
+    def __enter__(self) -> NopClaim:
         return self
 
     def __exit__(
@@ -61,8 +77,11 @@ class NopClaim:
 class Claim(NopClaim):
     """A new instance's share.
 
-    :param taken: the placed NUMA topologies of the instances that are there
-    :param pci_available: whether the node has the devices the instance asks for
+    :param tracker: the resource tracker that makes the claim
+    :param pci_requests: the devices that the instance requests
+    :param limits: `cpu_allocation_ratio` and `ram_allocation_ratio` of NUMA cells, which come
+        before those of the record
+    :param room: what the claim is tested against; None: an empty node
     :raises ComputeResourcesUnavailable: it doesn't fit; all reasons are in the message
     """
 
@@ -72,22 +91,24 @@ class Claim(NopClaim):
         instance: Instance,
         nodename: str,
         tracker: ClaimKeeper,
-        node: ComputeNode,
-        taken: list[dict[str, Any]],
-        pci_available: bool,
-        limits: dict[str, Any] | None = None,
+        compute_node: ComputeNode,
+        pci_requests: list[dict[str, Any]],
         migration: Migration | None = None,
+        limits: dict[str, Any] | None = None,
+        *,
+        room: Room | None = None,
     ) -> None:
         super().__init__(migration)
         self.context = context
         self.instance = instance
         self.nodename = nodename
         self.tracker = tracker
+        room = Room() if room is None else room
         reasons = [
             reason
             for reason in (
-                self._test_numa(node, taken, limits or {}),
-                None if pci_available else "Claim pci failed",
+                self._test_numa(compute_node, room.placed_topologies, limits or {}),
+                "Claim pci failed" if pci_requests and not room.pci_available else None,
             )
             if reason
         ]
@@ -95,7 +116,7 @@ class Claim(NopClaim):
             raise exceptions.ComputeResourcesUnavailable(reason="; ".join(reasons))
 
     def _test_numa(
-        self, node: ComputeNode, taken: list[dict[str, Any]], limits: dict[str, Any]
+        self, node: ComputeNode, placed: list[dict[str, Any]], limits: dict[str, Any]
     ) -> str | None:
         """Place the instance's cells; return why that can't be done."""
         wanted = self.instance.numa_topology
@@ -103,7 +124,7 @@ class Claim(NopClaim):
             return None
         self.claimed_numa_topology = numa_fit.fit(
             node.numa_topology,
-            taken,
+            placed,
             wanted,
             limits.get("cpu_allocation_ratio") or node.cpu_allocation_ratio or 1.0,
             limits.get("ram_allocation_ratio") or node.ram_allocation_ratio or 1.0,
@@ -119,10 +140,39 @@ class Claim(NopClaim):
 
 
 class MoveClaim(Claim):
-    """The share of an instance that comes from elsewhere, or is resized here."""
+    """The share of an instance that comes from another node, or is resized here.
 
-    #: what the instance will be there
-    flavor: Flavor | None = None
+    :param flavor: the flavor that the instance will have
+    :param image_meta: has no effect: the instance's topology and requests follow from it already
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        instance: Instance,
+        nodename: str,
+        flavor: Flavor,
+        image_meta: Any,
+        tracker: ClaimKeeper,
+        compute_node: ComputeNode,
+        pci_requests: list[dict[str, Any]],
+        migration: Migration,
+        limits: dict[str, Any] | None = None,
+        *,
+        room: Room | None = None,
+    ) -> None:
+        self.flavor = flavor
+        super().__init__(
+            context,
+            instance,
+            nodename,
+            tracker,
+            compute_node,
+            pci_requests,
+            migration,
+            limits,
+            room=room,
+        )
 
     def abort(self) -> None:
         """Give back what the move holds here; what the instance has at its source stays."""

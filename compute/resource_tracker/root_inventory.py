@@ -1,12 +1,12 @@
 """The root's inventory for drivers that don't edit provider trees (compute.md §4.6)."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
 
 from compute.records.compute_node import ComputeNode
+from compute.resource_tracker.reserved_amounts import reserved_amounts
 
 Inventory = dict[str, dict[str, Any]]
 
@@ -33,28 +33,15 @@ def from_record(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
     return completed(inventory, node, conf)
 
 
-def reserved_disk_gb(conf: cfg.ConfigOpts) -> int:
-    """Return `reserved_host_disk_mb` in whole GiB, rounded up."""
-    return math.ceil(conf.reserved_host_disk_mb / 1024)
-
-
 def _ratio_and_reserved(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
+    reserved = reserved_amounts(conf)
     ratios_and_reserved = {
-        "VCPU": (
-            conf.cpu_allocation_ratio or node.cpu_allocation_ratio,
-            conf.reserved_host_cpus,
-        ),
-        "MEMORY_MB": (
-            conf.ram_allocation_ratio or node.ram_allocation_ratio,
-            conf.reserved_host_memory_mb,
-        ),
-        "DISK_GB": (
-            conf.disk_allocation_ratio or node.disk_allocation_ratio,
-            reserved_disk_gb(conf),
-        ),
+        "VCPU": (conf.cpu_allocation_ratio or node.cpu_allocation_ratio, reserved.vcpus),
+        "MEMORY_MB": (conf.ram_allocation_ratio or node.ram_allocation_ratio, reserved.memory_mb),
+        "DISK_GB": (conf.disk_allocation_ratio or node.disk_allocation_ratio, reserved.disk_gb),
     }
     return {
         # 1.0 is placement's own default, for a record from before ratios were kept.
-        name: {"allocation_ratio": ratio or 1.0, "reserved": reserved}
-        for name, (ratio, reserved) in ratios_and_reserved.items()
+        name: {"allocation_ratio": ratio or 1.0, "reserved": amount}
+        for name, (ratio, amount) in ratios_and_reserved.items()
     }

@@ -71,6 +71,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "pci": {"exceptions", "provider_tree"},
         "report": {"config", "exceptions", "provider_tree"},
         "resource_tracker": {
+            # the defaults of a tracker that is made without a configuration
+            "config",
             "consumers",
             "exceptions",
             "pci",

@@ -102,7 +102,7 @@ def test_nodes_that_share_a_provider_are_updated_side_by_side(many, outsider):
         outsider.set_aggregates(uuid, [aggregate])
     many.manager.reset()
     outcome = many.update()
-    trees = [state.tree for state in many.manager.rt._states.values()]
+    trees = [node.tree for node in many.manager.rt._nodes.all()]
     assert outcome.failures == {}
     assert all(tree.data(pool).inventory["DISK_GB"]["total"] == 100 for tree in trees)
 

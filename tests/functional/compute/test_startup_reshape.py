@@ -254,8 +254,9 @@ class TestReshapeThatMayNotBe:
         self, flat_host, outsider
     ):
         flat_host.start()
-        flat_host.manager.rt.driver = nesting = NestingDriver(None, flat_host.conf)
+        nesting = NestingDriver(None, flat_host.conf)
         nesting.init_host(flat_host.name)
+        flat_host.driver.update_provider_tree = nesting.update_provider_tree
         sent = len(flat_host.adapter.requests)
         with pytest.raises(exceptions.ReshapeNeeded):
             flat_host.update()

@@ -41,21 +41,6 @@ NOT_YET: set[str] = {
     "SchedulerReportClient.set_aggregates_for_provider",
     "SchedulerReportClient.set_inventory_for_provider",
     "SchedulerReportClient.set_traits_for_provider",
-    "ResourceTracker.__init__",
-    "ResourceTracker.allocate_pci_devices_for_instance",
-    "ResourceTracker.build_failed",
-    "ResourceTracker.build_succeeded",
-    "ResourceTracker.claim_pci_devices",
-    "ResourceTracker.clean_compute_node_cache",
-    "ResourceTracker.finish_evacuation",
-    "ResourceTracker.free_pci_device_allocations_for_instance",
-    "ResourceTracker.free_pci_device_claims_for_instance",
-    "ResourceTracker.unclaim_pci_devices",
-    "ResourceTracker.cpu_allocation_ratio",
-    "ResourceTracker.disk_allocation_ratio",
-    "ResourceTracker.is_bfv",
-    "ResourceTracker.pci_tracker",
-    "ResourceTracker.ram_allocation_ratio",
 }
 
 _EXCEPTIONS: dict[str, Any] = MODULES["nova.exception"]["exceptions"]

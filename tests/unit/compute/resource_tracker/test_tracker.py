@@ -12,6 +12,7 @@ from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report.context import admin_context
 from compute.resource_tracker import ResourceTracker
+from compute.resource_tracker import tracker as tracker_module
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, LegacyInventoryDriver, MediumFakeDriver
 from virt.virtapi import NoopVirtAPI
@@ -478,12 +479,46 @@ class TestNodes:
         assert set(tracker.compute_nodes) == {"fake-node-1", "fake-node-2"}
 
     def test_work_on_the_same_node_waits_its_turn(self, tracker, client):
-        with tracker._locks.of(HOST):
+        with tracker._nodes.lock(HOST):
             other = threading.Thread(target=update, args=[tracker])
             other.start()
-            lock = tracker._locks._locks[HOST]
+            lock = tracker._nodes._locks._locks[HOST]
             while not lock.has_pending_writers:
                 assert other.is_alive()
             assert client.calls == []
         other.join()
         assert "update" in client.calls
+
+
+class TestAsNovaHasIt:
+    def test_a_host_a_driver_and_a_client_are_enough(self, conf, client):
+        tracker = ResourceTracker(HOST, MediumFakeDriver(NoopVirtAPI(), conf), client)
+        assert tracker.reportclient is client
+        assert tracker.conf.compute.allocation_writer == "auto"
+        tracker.cell.services.create(Service(host=HOST))
+        tracker.identity = NodeIdentity.known(OTHER_UUID)
+        tracker.driver.init_host(HOST)
+        update(tracker)
+        assert tracker.get_node_by_name(HOST).uuid == OTHER_UUID
+
+    def test_without_a_client_it_is_that_of_the_process(self, conf, client, monkeypatch):
+        monkeypatch.setattr(tracker_module, "report_client_singleton", lambda conf: client)
+        driver = MediumFakeDriver(NoopVirtAPI(), conf)
+        assert ResourceTracker(HOST, driver, conf=conf).reportclient is client
+
+    def test_the_ratios_are_those_configured_when_it_was_made(self, new_tracker, conf):
+        conf.set_override("cpu_allocation_ratio", 2.0)
+        tracker = new_tracker()
+        conf.clear_override("cpu_allocation_ratio")
+        assert tracker.cpu_allocation_ratio == 2.0
+        assert (tracker.ram_allocation_ratio, tracker.disk_allocation_ratio) == (None, None)
+
+    def test_failed_builds_are_counted_until_one_succeeds(self, tracker, cell):
+        tracker.build_failed(HOST)
+        update(tracker)
+        tracker.build_failed(HOST)
+        tracker.build_failed(HOST)
+        update(tracker)
+        assert tracker.compute_nodes[HOST].stats["failed_builds"] == 2
+        tracker.build_succeeded(HOST)
+        assert tracker.stats[HOST]["failed_builds"] == 0

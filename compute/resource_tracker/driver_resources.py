@@ -1,0 +1,27 @@
+"""What a driver says of a node's resources, made complete (compute.md §4.2)."""
+
+from typing import Any
+
+from compute import exceptions
+from compute.records.compute_node import missing_resources
+from compute.records.node_identity import NodeIdentity
+
+
+def ask_driver(driver: Any, nodename: str, identity: NodeIdentity) -> dict[str, Any]:
+    """Return the driver's resource dict, with what a driver may leave out filled in.
+
+    :param identity: tells the node's uuid, if the driver doesn't; its file may be made then
+
+    Raises InvalidInput for a dict that lacks a required key.
+    """
+    resources = dict(driver.get_available_resource(nodename))
+    missing = missing_resources(resources)
+    if missing:
+        raise exceptions.InvalidInput(
+            reason=f"the driver doesn't tell {', '.join(missing)} of node {nodename}"
+        )
+    resources["hypervisor_hostname"] = nodename
+    resources["cpu_info"] = resources["cpu_info"] or ""
+    if not resources.get("uuid"):
+        resources["uuid"] = identity.read_or_create()
+    return resources

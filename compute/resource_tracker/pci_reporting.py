@@ -1,0 +1,86 @@
+"""Reporting PCI devices beside what the driver reports (compute.md §4.10, §6.11)."""
+
+from oslo_config import cfg
+
+from compute.consumers import held_shares
+from compute.consumers.instance_resources import PCI_DEVICE
+from compute.pci import placement_translator
+from compute.provider_tree import ProviderTree
+from compute.records.cell_database import CellDatabase
+from compute.report import SchedulerReportClient
+from compute.report.context import RequestContext
+from compute.resource_tracker.allocation_mode import AllocationMode
+from compute.resource_tracker.node import TrackedNode
+from compute.resource_tracker.reshape import Allocations
+
+
+class PciReporting:
+    """Adds a node's PCI devices to its tree, and their allocations to those to be written."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        reportclient: SchedulerReportClient,
+        cell: CellDatabase,
+        mode: AllocationMode,
+    ) -> None:
+        self._conf = conf
+        self._reportclient = reportclient
+        self._cell = cell
+        self._mode = mode
+
+    def report(
+        self,
+        context: RequestContext,
+        tree: ProviderTree,
+        node: TrackedNode,
+        reshaped: Allocations | None,
+    ) -> Allocations | None:
+        """Edit the tree, and return the allocations to write with it.
+
+        :param reshaped: the allocations of a reshape by the driver, if there is one
+
+        They are those of the reshape, or all of the node's, if holders of devices had to be given
+        theirs, or None. Raises PlacementPciException for devices that can't be reported.
+        """
+        self._add_whole_devices(tree, node)
+        if not self._conf.pci.report_in_placement:
+            placement_translator.refuse_if_reported(tree, node.name)
+            placement_translator.refuse_one_time_use(node.pci_devices)
+            return reshaped
+        placement_translator.check_specs(self._conf.pci.device_spec)
+        gathered = reshaped
+        if gathered is None:
+            gathered = self._reportclient.get_allocations_for_provider_tree(context, node.name)
+        changed = placement_translator.report(
+            tree,
+            node.name,
+            node.pci_devices,
+            self._holders_of_devices(tree, node, gathered),
+            gathered,
+        )
+        return gathered if changed else reshaped
+
+    def _add_whole_devices(self, tree: ProviderTree, node: TrackedNode) -> None:
+        """Report whole devices as PCI_DEVICE, where the tracker writes the allocations of them."""
+        total = sum(device.get("dev_type") == "type-PCI" for device in node.pci_devices)
+        if not self._mode.is_tracker or not total:
+            return
+        record = {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
+        tree.update_inventory(node.name, {**tree.data(node.name).inventory, PCI_DEVICE: record})
+
+    def _holders_of_devices(
+        self, tree: ProviderTree, node: TrackedNode, allocations: Allocations
+    ) -> dict[str, set[str]]:
+        """Return consumer → addresses of the devices it has; see `held_shares.device_holders`."""
+        here = set(tree.get_provider_uuids(node.name))
+        present = {
+            consumer
+            for consumer, body in allocations.items()
+            if not here.isdisjoint(body["allocations"])
+        }
+        return held_shares.device_holders(
+            {**node.left_by_revert(), **node.holdings},
+            self._cell.migrations.by_uuids(present),
+            present,
+        )

@@ -1,0 +1,31 @@
+"""Where an instance's NUMA cells fit (compute.md §4.11)."""
+
+from compute.resource_tracker import numa_fit
+from tests.unit.compute.resource_tracker.equipped_host import TWO_CELLS
+
+
+class TestNuma:
+    def wants(self, *cells):
+        return {"cells": [{"vcpus": vcpus, "memory_mb": memory} for vcpus, memory in cells]}
+
+    def test_cells_are_placed_each_on_one_of_the_hosts(self):
+        placed = numa_fit.fit(TWO_CELLS, [], self.wants((4, 1024), (2, 1024)))
+        assert [cell["id"] for cell in placed["cells"]] == [0, 1]
+
+    def test_what_is_taken_is_not_given_again(self):
+        first = numa_fit.fit(TWO_CELLS, [], self.wants((4, 1024)))
+        second = numa_fit.fit(TWO_CELLS, [first], self.wants((3, 1024)))
+        assert second["cells"][0]["id"] == 1
+        assert numa_fit.fit(TWO_CELLS, [first, second], self.wants((3, 1024))) is None
+
+    def test_a_later_cell_may_need_the_first_choice_of_an_earlier_one(self):
+        taken = [{"cells": [{"id": 1, "vcpus": 2, "memory_mb": 0}]}]
+        placed = numa_fit.fit(TWO_CELLS, taken, self.wants((2, 512), (4, 512)))
+        assert [cell["id"] for cell in placed["cells"]] == [1, 0]
+
+    def test_overcommit_makes_room(self):
+        assert numa_fit.fit(TWO_CELLS, [], self.wants((6, 512))) is None
+        assert numa_fit.fit(TWO_CELLS, [], self.wants((6, 512)), cpu_ratio=2.0) is not None
+
+    def test_a_host_without_cells_fits_everything(self):
+        assert numa_fit.fit(None, [], self.wants((64, 512))) == self.wants((64, 512))
