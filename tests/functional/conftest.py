@@ -1,6 +1,6 @@
-"""A placement service to talk to: ours, in this process, or the one BERTH_TEST_PLACEMENT_URL names.
+"""A placement service for tests: ours in this process, or the one at BERTH_TEST_PLACEMENT_URL.
 
-Tests that use it can't assume an empty database, so they make up their names and uuids.
+Tests that use it can't assume an empty database, so they generate names and uuids.
 """
 
 import io
@@ -18,7 +18,7 @@ PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
 
 
 class WSGITransport(BaseAdapter):
-    """Lets `requests` call a WSGI application directly: no socket, no global patching."""
+    """Adapter for `requests` that calls a WSGI application: no socket, no global patching."""
 
     def __init__(self, app):
         super().__init__()
@@ -72,14 +72,14 @@ class WSGITransport(BaseAdapter):
         return environ
 
     def close(self):
-        """There is no connection to close."""
+        """Do nothing: there is no connection."""
 
 
 class RecordingAdapter(Adapter):
-    """A keystoneauth1 adapter that remembers what it was asked, and can be told to fail.
+    """A keystoneauth1 adapter that records requests, and can be told to fail.
 
-    `requests` holds `(method, url, microversion)`. `before`, if set, is called with method and url
-    ahead of each request; what it raises is raised, and a Response it returns is the answer.
+    `requests` has `(method, url, microversion)`. `before`, if set, is called with method and url
+    before each request. Its exceptions propagate; a Response that it returns is the response.
     """
 
     def __init__(self, *args, **kwargs):
@@ -100,7 +100,7 @@ class RecordingAdapter(Adapter):
 
 @pytest.fixture
 def placement_http(tmp_path):
-    """A `requests` session that reaches placement, and the URL to reach it under."""
+    """Return a `requests` session that reaches placement, and its URL."""
     url = os.environ.get(PLACEMENT_URL)
     if url:
         with requests.Session() as http:
@@ -125,7 +125,7 @@ def _own_service(tmp_path):
 
 @pytest.fixture
 def new_adapter(placement_http):
-    """Makes adapters: each has a record of its own."""
+    """Return a function that makes adapters, each with its own record."""
     http, url = placement_http
 
     def new():
@@ -141,5 +141,5 @@ def new_adapter(placement_http):
 
 @pytest.fixture
 def placement_adapter(new_adapter):
-    """An administrator's adapter that may also reshape."""
+    """Return the adapter of an administrator who may also reshape."""
     return new_adapter()

@@ -1,4 +1,4 @@
-"""An identity server on loopback that knows a few tokens: as much as keystonemiddleware asks."""
+"""An identity server on the loopback interface, with what keystonemiddleware needs of it."""
 
 import datetime
 import json
@@ -11,9 +11,9 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def token(user, roles=(), project=None, system=False, valid_for=HOUR):
-    """The token's data as the identity API shows it (v3, GET /auth/tokens).
+    """Return the token's data as the identity API shows it (v3, GET /auth/tokens).
 
-    :param project: what it is scoped to; with `system` instead: the whole system; else nothing
+    :param project: the token's scope; with `system` instead: the whole system; else no scope
     """
     now = datetime.datetime.now(datetime.UTC)
     data = {
@@ -39,8 +39,8 @@ def _time(moment):
 class Keystone(ThreadingHTTPServer):
     """Issues tokens to the service itself and validates those in `tokens`.
 
-    `asked` holds the tokens it was asked to validate. While `broken`, it answers everything 500.
-    Of tokens whose name begins with `stuck` it says nothing before it is stopped.
+    `asked` has the tokens of all validations. While `broken`, every response is 500. A request
+    about a token whose name begins with `stuck` gets no response before the server stops.
     """
 
     daemon_threads = True
@@ -61,21 +61,21 @@ class Keystone(ThreadingHTTPServer):
         self.stop()
 
     def stop(self):
-        """Refuse connections from now on; doing it twice does no harm."""
+        """Refuse connections from now on; repeated calls are harmless."""
         self._stopped.set()
         self.shutdown()
         self.server_close()
 
     def say_nothing(self):
-        """Keep whoever asks waiting."""
+        """Don't respond while the server runs."""
         self._stopped.wait()
 
     def revoke(self, name):
-        """Know the token no more, as keystone does of revoked ones."""
+        """Forget the token, as keystone does after a revocation."""
         del self.tokens[name]
 
     def options(self):
-        """What [keystone_authtoken] must say to have tokens checked here."""
+        """Return the options of [keystone_authtoken] for this server."""
         return {
             "www_authenticate_uri": f"{self.url}/public",
             "auth_url": f"{self.url}/v3",
@@ -85,12 +85,12 @@ class Keystone(ThreadingHTTPServer):
             "user_domain_id": "default",
             "project_name": "service",
             "project_domain_id": "default",
-            # an answer or none: waiting doesn't help
+            # no retries: a response comes at once or never
             "http_request_max_retries": "0",
         }
 
     def own_token(self):
-        """What the service gets when it logs in."""
+        """Return the token that the service gets when it logs in."""
         endpoints = [
             {"id": interface, "interface": interface, "region": "one", "region_id": "one"}
             | {"url": f"{self.url}/v3"}
@@ -145,4 +145,4 @@ class _Answering(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, *unused):
-        """Say nothing."""
+        """Log nothing."""

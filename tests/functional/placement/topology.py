@@ -1,4 +1,4 @@
-"""A cloud built through the REST API, and candidates read from it by the providers' names."""
+"""A cloud built through the REST API, and candidates in terms of the providers' names."""
 
 import uuid
 from collections import Counter
@@ -16,7 +16,7 @@ class Cloud:
         self.aggregates = {}
 
     def build(self, topology, allocations=()):
-        """Make the providers (parents first), then the allocations."""
+        """Create the providers (parents first), then the allocations."""
         traits = {name for provider in topology for name in provider.get("traits", ())}
         classes = {name for provider in topology for name in provider.get("inventories", {})}
         for name in sorted(traits - set(os_traits.get_traits())):
@@ -73,21 +73,21 @@ class Cloud:
         self.service.write("PUT", f"/allocations/{uuid.uuid4()}", body)
 
     def aggregate(self, label):
-        """The uuid behind an aggregate's label."""
+        """Return the uuid of an aggregate's label."""
         return self.aggregates.setdefault(label, str(uuid.uuid4()))
 
     def names(self):
-        """Provider names by uuid."""
+        """Return the providers' names by uuid."""
         return {key: name for name, key in self.uuids.items()}
 
     def candidates(self, body, version):
-        """The answer's candidates as a multiset of (allocations, mappings), by provider names."""
+        """Return a response's candidates as a multiset of (allocations, mappings), by names."""
         names = self.names()
         return Counter(read_candidate(request, names) for request in body["allocation_requests"])
 
 
 def read_candidate(request, names):
-    """One allocation request as hashable values, mappings None where there are none."""
+    """Return one allocation request as hashable values; mappings are None if it has none."""
     allocations = request["allocations"]
     if isinstance(allocations, list):
         pairs = [(a["resource_provider"]["uuid"], a["resources"]) for a in allocations]

@@ -1,4 +1,4 @@
-"""Errors in a handler's own words."""
+"""Errors, and their replacement by handlers."""
 
 import pytest
 
@@ -15,17 +15,17 @@ def every_error(kind=PlacementError):
 @pytest.mark.parametrize("kind", list(every_error()), ids=lambda kind: kind.__name__)
 def test_every_error_has_a_status_a_title_and_a_code(kind):
     assert (kind.status in range(400, 508), bool(kind.title)) == (True, True)
-    # codes of our own say whose they are
+    # error codes of Berth begin with `berth.`
     assert kind.code.startswith(("placement.", "berth."))
 
 
-def test_an_error_is_made_of_the_facts_its_text_names():
+def test_an_error_s_text_is_filled_in():
     assert errors.ProviderInUse(uuid="u").message == (
         "Unable to delete resource provider u: Resource provider has allocations."
     )
 
 
-def test_braces_in_facts_stay_as_they_are():
+def test_braces_in_values_stay_unchanged():
     assert errors.SchemaMismatch(why="{'a': {}}").message == "JSON does not validate: {'a': {}}"
 
 
@@ -43,16 +43,16 @@ def reworded(error):
     return type(raised.value), raised.value.message
 
 
-def test_a_handler_rewords_an_error():
+def test_a_handler_replaces_an_error_s_text():
     assert reworded(errors.ProviderNotFound("{x}")) == (errors.NotFound, "gone {u}: {x}")
 
 
-def test_a_wording_is_for_all_errors_below_it():
+def test_a_replacement_applies_to_subclasses_too():
     assert reworded(errors.TraitInUse(name="T")) == (
         errors.ConcurrentUpdate,
         "again: The trait T is in use by a resource provider.",
     )
 
 
-def test_errors_without_a_wording_pass():
+def test_errors_without_a_replacement_propagate():
     assert reworded(errors.Forbidden("no")) == (errors.Forbidden, "no")

@@ -1,4 +1,4 @@
-"""Microversion negotiation and the choice by version (rest-api.md 1.2)."""
+"""Negotiation of microversions, and the choice of a table's entry by version (rest-api.md 1.2)."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_the_versions_follow_each_other_without_a_gap():
     assert list(microversions.HISTORY) == [(1, minor) for minor in range(count)]
 
 
-def test_every_version_of_openstack_placement_is_among_them():
+def test_they_include_every_version_of_openstack_placement():
     assert (1, 39) in microversions.HISTORY
 
 
@@ -36,7 +36,7 @@ def test_a_request_that_names_no_version_of_placement_has_the_oldest(header):
         ("placement 1.4,compute latest", (1, 4)),
     ],
 )
-def test_the_last_entry_of_placement_wins(header, version):
+def test_the_last_entry_for_placement_is_used(header, version):
     assert microversions.negotiate(header) == version
 
 
@@ -51,14 +51,14 @@ def test_a_version_that_is_not_served_is_not_acceptable(version):
 
 
 @pytest.mark.parametrize("version", ["1", "abc", "1.x", "1.5.6", "LATEST"])
-def test_a_version_that_can_not_be_read_is_a_bad_request(version):
+def test_an_unreadable_version_is_a_bad_request(version):
     with pytest.raises(UnreadableVersion) as refused:
         microversions.negotiate(f"placement {version}")
     wording = f"Invalid microversion: invalid version string: {version}; "
     assert refused.value.message.startswith(wording)
 
 
-def test_a_refused_header_is_refused_again():
+def test_a_rejected_header_is_rejected_again():
     for _ in range(2):
         with pytest.raises(UnacceptableVersion):
             microversions.negotiate("placement 1.99")

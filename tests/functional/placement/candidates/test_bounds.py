@@ -1,4 +1,4 @@
-"""A search for candidates ends: at a bound, or with its client. It never says "none" unproven."""
+"""A search for candidates ends at a limit, or with its client; it says "none" only if proven."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ NO_TIME = 1e-9
 
 @pytest.fixture
 def service_with(tmp_path):
-    """Makes a service with options, which has one tree of devices."""
+    """Return a function that makes a service with options and one tree of devices."""
 
     def make(options=None):
         service = Service(f"sqlite:///{tmp_path}/placement.db", **(options or {}))
@@ -37,7 +37,7 @@ def service_with(tmp_path):
 
 
 def ask(service, query, version="1.39", **headers):
-    """Status, and candidates or error."""
+    """Return the status, and the candidates or the error."""
     response = service.get(
         f"/allocation_candidates?{query}", version=version, environ_overrides=headers
     )
@@ -45,7 +45,7 @@ def ask(service, query, version="1.39", **headers):
     return status, body["errors"][0] if "errors" in body else body["allocation_requests"]
 
 
-def test_more_candidates_than_fit_into_memory_are_refused_and_the_answer_says_what_exploded(
+def test_more_candidates_than_fit_into_memory_are_an_error_that_names_the_cause(
     service_with,
 ):
     service = service_with()
@@ -62,20 +62,20 @@ def test_more_candidates_than_fit_into_memory_are_refused_and_the_answer_says_wh
 
 @pytest.mark.parametrize("random", [False, True])
 @pytest.mark.parametrize("limit", [1000, 20_001])
-def test_with_a_limit_the_same_request_is_answered(service_with, random, limit):
+def test_with_a_limit_the_same_request_succeeds(service_with, random, limit):
     status, found = ask(service_with({RANDOM: random}), f"{MANY}&limit={limit}")
 
     assert (status, len(found)) == (200, limit)
     assert len({json.dumps(candidate["mappings"], sort_keys=True) for candidate in found}) == limit
 
 
-def test_with_a_maximum_the_same_request_is_answered(service_with):
+def test_with_a_maximum_the_same_request_succeeds(service_with):
     status, found = ask(service_with({CAP: 1000}), MANY)
 
     assert (status, len(found)) == (200, 1000)
 
 
-def test_a_random_order_of_more_candidates_than_fit_is_refused(service_with):
+def test_a_random_order_of_more_candidates_than_fit_is_an_error(service_with):
     status, error = ask(service_with({RANDOM: True}), MANY)
 
     assert (status, error["code"]) == (503, "berth.search_unfinished")
@@ -83,7 +83,9 @@ def test_a_random_order_of_more_candidates_than_fit_is_refused(service_with):
 
 @pytest.mark.parametrize("random", [False, True])
 @pytest.mark.parametrize("limit", [10**5, 10**30])
-def test_a_limit_that_does_not_fit_into_memory_gets_what_does(service_with, random, limit, caplog):
+def test_a_limit_that_does_not_fit_into_memory_gets_those_that_fit(
+    service_with, random, limit, caplog
+):
     status, found = ask(service_with({MEMORY: 1, RANDOM: random}), f"{MANY}&limit={limit}")
 
     assert status == 200
@@ -93,7 +95,7 @@ def test_a_limit_that_does_not_fit_into_memory_gets_what_does(service_with, rand
 
 @pytest.mark.parametrize("limit", ["", "&limit=1"])
 @pytest.mark.parametrize("query", [f"resources={VF}:1", f"resources={VF}:9", MANY])
-def test_a_search_that_found_nothing_in_time_is_refused_whether_there_is_something_or_not(
+def test_a_search_that_found_nothing_in_time_is_an_error_whether_candidates_exist_or_not(
     service_with, query, limit
 ):
     status, error = ask(service_with({TIME: NO_TIME}), query + limit)
@@ -110,7 +112,7 @@ def test_microversions_without_codes_get_none(service_with):
     assert "code" not in error
 
 
-def test_without_bounds_everything_is_answered(service_with):
+def test_without_limits_every_search_succeeds(service_with):
     service = service_with({TIME: 0, MEMORY: 0})
     query = "&".join(f"resources{n}={VF}:1" for n in range(1, 5)) + "&group_policy=none"
 
@@ -119,7 +121,7 @@ def test_without_bounds_everything_is_answered(service_with):
     assert (status, len(found)) == (200, DEVICES**4)
 
 
-def test_a_client_that_left_ends_its_search(service_with, caplog):
+def test_a_search_ends_when_its_client_has_disconnected(service_with, caplog):
     service = service_with({TIME: 0, MEMORY: 0})
     caplog.set_level(logging.INFO, "placement.candidates")
 

@@ -1,6 +1,6 @@
-"""Candidates where the reference is known to be wrong in a way that options or limits show.
+"""Candidates where options or limits show an error of the reference.
 
-What shows without them is in candidate-examples.yaml (allocation-candidates.md 2.12).
+Errors that show without them are in candidate-examples.yaml (allocation-candidates.md 2.12).
 """
 
 import pytest
@@ -11,7 +11,7 @@ from tests.functional.placement.topology import Cloud
 CAP = "placement__max_allocation_candidates"
 WIDE = "workarounds__optimize_for_wide_provider_trees"
 
-#: a tree whose candidates all use two of its providers, and a host that has all alone
+#: a tree whose candidates use two providers each, and a host that has all resources itself
 TREE_AND_HOST = [
     {"name": "tree", "inventories": {"VCPU": {"total": 8}}},
     *(
@@ -23,7 +23,7 @@ TREE_AND_HOST = [
 
 
 def found(service, query, version):
-    """The providers of each candidate, and those with a summary."""
+    """Return the providers of each candidate, and those with a summary."""
     response = service.get(f"/allocation_candidates?{query}", version=version)
     assert response.status_code == 200
     body = response.json
@@ -35,7 +35,7 @@ def found(service, query, version):
 
 @pytest.mark.parametrize("cap", [1, 3, 6])
 @pytest.mark.parametrize("topology", [TREE_AND_HOST, [TREE_AND_HOST[-1], *TREE_AND_HOST[:-1]]])
-def test_candidates_that_the_microversion_hides_do_not_use_up_the_maximum(
+def test_candidates_that_the_microversion_hides_do_not_count_for_the_maximum(
     database_url, topology, cap
 ):
     service = Service(database_url, **{CAP: cap})
@@ -45,7 +45,7 @@ def test_candidates_that_the_microversion_hides_do_not_use_up_the_maximum(
 
 
 @pytest.mark.parametrize("optimized", [False, True])
-def test_sums_count_what_is_used_whether_optimized_for_wide_trees_or_not(database_url, optimized):
+def test_sums_include_usage_whether_optimized_for_wide_trees_or_not(database_url, optimized):
     service = Service(database_url, **{WIDE: optimized})
     cloud = Cloud(service).build(
         [
@@ -59,7 +59,7 @@ def test_sums_count_what_is_used_whether_optimized_for_wide_trees_or_not(databas
     assert found(service, query, "1.39")[0] == [[cloud.uuids["free"]]]
 
 
-def test_before_nested_candidates_summaries_are_of_the_providers_in_the_answer(database_url):
+def test_before_nested_candidates_summaries_have_the_providers_of_the_response(database_url):
     service = Service(database_url)
     Cloud(service).build(
         [

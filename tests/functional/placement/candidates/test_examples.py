@@ -1,4 +1,4 @@
-"""The 179 cases of candidate-examples.yaml, through the application."""
+"""The 179 cases of candidate-examples.yaml on the application."""
 
 import re
 from collections import Counter
@@ -15,13 +15,13 @@ CASES = yaml.load(
     getattr(yaml, "CSafeLoader", yaml.SafeLoader),
 )
 
-#: the uuid of providers that don't exist
+#: a uuid that no provider has
 NOBODY = "7a4c0b1e-1111-4222-8333-9d5e6f708192"
 
 
 @pytest.fixture
 def cloud_of(database_url):
-    """Builds the cloud of a case."""
+    """Return a function that builds the cloud of a case."""
 
     def build(case):
         options = {f"placement__{name}": value for name, value in case.get("config", {}).items()}
@@ -55,7 +55,7 @@ def expected_candidates(expect):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_the_example_is_answered_as_it_says(case, cloud_of):
+def test_the_response_is_as_the_example_says(case, cloud_of):
     cloud = cloud_of(case)
     expect = case["expect"]
 

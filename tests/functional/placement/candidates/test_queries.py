@@ -1,4 +1,4 @@
-"""Queries that nobody means well: they end, with an error or an answer."""
+"""Malicious queries end, with an error or a response."""
 
 import itertools
 
@@ -31,7 +31,7 @@ def ask(service, query, version="1.39"):
 
 
 def repeated(part, separator="&"):
-    """The part with running numbers, up to a megabyte."""
+    """Return the part repeated with running numbers, up to a megabyte."""
     parts, length = [], 0
     for number in itertools.count(1):
         text = part.format(n=number)
@@ -42,7 +42,7 @@ def repeated(part, separator="&"):
     raise AssertionError("unreachable")
 
 
-def test_hundreds_of_groups_that_fit_are_served(service):
+def test_hundreds_of_groups_that_fit_have_candidates(service):
     query = "&".join(f"resources{n}=VCPU:1" for n in range(64))
 
     status, body = ask(service, f"{query}&group_policy=none")
@@ -71,13 +71,13 @@ def test_a_megabyte_of_groups_ends(service):
     assert (status, body["allocation_requests"]) == (200, [])
 
 
-def test_a_megabyte_of_unknown_traits_is_refused(service):
+def test_a_megabyte_of_unknown_traits_is_rejected(service):
     query = "resources=VCPU:1&required=" + repeated("CUSTOM_{n}", ",")
 
     assert ask(service, query)[0] == 400
 
 
-def test_a_megabyte_of_unknown_classes_is_refused(service):
+def test_a_megabyte_of_unknown_classes_is_rejected(service):
     assert ask(service, "resources=" + repeated("CUSTOM_{n}:1", ","))[0] == 400
 
 
@@ -112,7 +112,7 @@ def test_many_equal_subtrees_are_one(service):
     assert (status, len(body["allocation_requests"])) == (200, 12)
 
 
-def test_a_megabyte_of_nonsense_is_refused(service):
+def test_a_megabyte_of_nonsense_is_rejected(service):
     assert ask(service, repeated("{n}x=y"))[0] == 400
 
 
@@ -142,24 +142,24 @@ def test_sums_beyond_all_inventories_have_no_candidates(service):
     assert two[1]["allocation_requests"] == []
 
 
-def test_an_amount_with_too_many_digits_is_refused(service):
+def test_an_amount_with_too_many_digits_is_rejected(service):
     status, body = ask(service, "resources=VCPU:" + "9" * 10_000)
 
     assert status == 400
     assert "expected positive integer amount" in body["errors"][0]["detail"]
 
 
-def test_a_limit_with_too_many_digits_is_as_good_as_none(service):
+def test_a_limit_with_too_many_digits_has_no_effect(service):
     status, body = ask(service, "resources=SRIOV_NET_VF:1&limit=" + "9" * 5_000)
 
     assert (status, len(body["allocation_requests"])) == (200, 12)
 
 
-def test_the_first_limit_must_be_one_though_the_schema_sees_the_last(service):
+def test_the_first_limit_must_be_valid_although_the_schema_checks_the_last(service):
     assert ask(service, "resources=VCPU:1&limit=abc&limit=1")[0] == 400
 
 
-def test_the_answer_is_written_as_json_dumps_would(service):
+def test_the_response_is_written_as_by_json_dumps(service):
     import json
 
     query = "resources=VCPU:1&resources1=SRIOV_NET_VF:1&limit=3"

@@ -1,4 +1,4 @@
-"""Answers come in the reference's order: JSON has none, but people and command lines show it."""
+"""Responses have the reference's order: JSON objects have none, but people and tools see it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def service(database_url):
 
 @pytest.fixture
 def host(service):
-    """The path of a host with two consumers; all was written in another order."""
+    """Return the path of a host with two consumers, which was written in another order."""
     stock = {name: {"total": 100} for name in MIXED}
     cloud = Cloud(service).build([{"name": "host", "inventories": stock}])
     for number, kind in enumerate(("MIGRATION", "INSTANCE")):
@@ -33,16 +33,16 @@ def host(service):
 
 
 @pytest.mark.parametrize("what", ["inventories", "usages"])
-def test_classes_of_a_provider_come_by_their_ids(service, host, what):
+def test_classes_of_a_provider_are_in_the_order_of_ids(service, host, what):
     assert list(service.write("GET", f"{host}/{what}")[what]) == BY_ID
 
 
-def test_classes_that_are_held_of_a_provider_come_by_their_ids(service, host):
+def test_allocated_classes_of_a_provider_are_in_the_order_of_ids(service, host):
     held = service.write("GET", f"{host}/allocations")["allocations"]
     assert [list(each["resources"]) for each in held.values()] == [BY_ID, BY_ID]
 
 
-def test_classes_of_a_project_come_by_their_ids_and_the_count_after_the_first(service, host):
+def test_classes_of_a_project_are_in_the_order_of_ids_with_the_count_after_the_first(service, host):
     by_type = service.write("GET", "/usages?project_id=p")["usages"]
     of_all = service.write("GET", "/usages?project_id=p&consumer_type=all")["usages"]
 
@@ -56,7 +56,7 @@ def test_classes_of_a_project_come_by_their_ids_and_the_count_after_the_first(se
     ]
 
 
-def test_traits_that_were_set_are_named_in_the_alphabet_s_order(service, host):
+def test_traits_that_were_set_are_in_alphabetical_order(service, host):
     wanted = ["STORAGE_DISK_SSD", "HW_CPU_X86_AVX2", "COMPUTE_NODE"]
     body = {"traits": wanted, "resource_provider_generation": 3}
     assert service.write("PUT", f"{host}/traits", body)["traits"] == sorted(wanted)

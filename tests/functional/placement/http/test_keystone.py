@@ -1,6 +1,6 @@
-"""Authentication by keystone tokens, checked by the real keystonemiddleware (rest-api.md 2.1).
+"""Authentication with keystone tokens and the real keystonemiddleware (rest-api.md 2.1).
 
-With `BERTH_GABBI_REFERENCE=/path/to/python` the same is asked of the reference service.
+With `BERTH_GABBI_REFERENCE=/path/to/python` the tests run on the reference.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def keystone():
 
 
 class Client:
-    """Sends requests with a token, or without."""
+    """Sends requests with or without a token."""
 
     def __init__(self, session, url):
         self.session = session
@@ -60,7 +60,7 @@ class Client:
 
 @contextlib.contextmanager
 def ours(folder, options):
-    """Our service in process, configured by a file as operators do it."""
+    """Yield our service in this process, configured by a file as by operators."""
     with requests.Session() as session:
         url = "http://placement.test"
         session.mount(url, WSGITransport(create_app(file_of(folder, options))))
@@ -68,7 +68,7 @@ def ours(folder, options):
 
 
 def file_of(folder, options):
-    """The configuration, read from a file that says it."""
+    """Read the configuration from a file with these options."""
     lines = []
     for group, settings in options.items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in settings.items())]
@@ -79,7 +79,7 @@ def file_of(folder, options):
 
 @contextlib.contextmanager
 def theirs(folder, options):
-    """The reference service, configured by its environment."""
+    """Yield the reference, configured by its environment."""
     with (
         services.reference(REFERENCE, folder, options, "") as service,
         requests.Session() as session,
@@ -97,7 +97,7 @@ def placement(tmp_path, keystone):
 
 
 def refusal(answer):
-    """What a 403 says behind its standard explanation."""
+    """Return the message of a 403, without the standard explanation."""
     (error,) = answer.json()["errors"]
     return error["detail"].removeprefix("Access was denied to this resource.\n\n ").strip()
 
@@ -108,7 +108,7 @@ def test_a_valid_token_is_enough(placement):
 
 
 @pytest.mark.parametrize("given", [None, "", "unknown", "expired"])
-def test_without_a_valid_token_nobody_gets_in(placement, keystone, given):
+def test_requests_without_a_valid_token_are_rejected(placement, keystone, given):
     answer = placement("/resource_providers", given)
     assert answer.status_code == 401
     assert answer.json() == UNAUTHORIZED
@@ -119,13 +119,13 @@ def test_without_a_valid_token_nobody_gets_in(placement, keystone, given):
 
 
 @pytest.mark.parametrize("odd", [b"\xe9", b"\xff\xfe", b"a b", b"a\tb", b"%00", b"x" * 5_000])
-def test_an_odd_token_is_like_an_unknown_one(placement, odd):
+def test_an_unusual_token_is_like_an_unknown_one(placement, odd):
     answer = placement("/resource_providers", odd)
     assert (answer.status_code, answer.json()) == (401, UNAUTHORIZED)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/plain", "*/*"])
-def test_who_is_not_let_in_is_told_so_in_json_whatever_it_accepts(placement, accept):
+def test_the_401_is_json_whatever_the_client_accepts(placement, accept):
     answer = placement("/resource_providers", accept=accept)
     assert (answer.status_code, answer.json()) == (401, UNAUTHORIZED)
 
@@ -143,7 +143,7 @@ def test_authentication_comes_before_the_version(placement):
 
 
 @pytest.mark.parametrize("given", [None, "unknown", "admin"])
-def test_the_versions_are_shown_to_everybody_without_asking_keystone(placement, keystone, given):
+def test_the_versions_are_shown_without_a_request_to_keystone(placement, keystone, given):
     answer = placement("/", given)
     assert answer.status_code == 200
     assert answer.json()["versions"][0]["max_version"] == fixtures.NEWEST
@@ -168,7 +168,7 @@ def test_an_unscoped_token_has_no_role(placement):
 
 
 @pytest.mark.parametrize("path", ["/resource_providers", "/usages?project_id=p"])
-def test_a_system_scoped_token_is_refused_by_its_scope(placement, path):
+def test_a_system_scoped_token_is_rejected_for_its_scope(placement, path):
     answer = placement(path, "system")
     assert answer.status_code == 403
     assert refusal(answer) in ("placement:resource_providers:list", "placement:usages")
@@ -192,7 +192,7 @@ def test_roles_of_the_token_decide(placement):
         name: placement("/reshaper", name, "POST", content_type="application/json").status_code
         for name in ("admin", "service", "reader", "unscoped")
     }
-    # the service's request is refused for its body
+    # the service is authorized, and its empty body is rejected
     assert statuses == {"admin": 403, "service": 400, "reader": 403, "unscoped": 403}
 
 
@@ -209,11 +209,11 @@ SMUGGLED = {
 }
 
 
-def test_headers_do_not_stand_for_a_token(placement):
+def test_headers_can_not_replace_a_token(placement):
     assert placement("/resource_providers", **SMUGGLED).status_code == 401
 
 
-def test_headers_do_not_stand_for_a_valid_token(placement):
+def test_headers_can_not_replace_a_valid_token(placement):
     assert placement("/resource_providers", "expired", **SMUGGLED).status_code == 401
 
 
@@ -256,7 +256,7 @@ def test_while_keystone_is_down_the_versions_are_shown(placement, keystone):
     assert placement("/").status_code == 200
 
 
-def test_unavailability_is_told_in_the_form_the_client_accepts(placement, keystone):
+def test_unavailability_is_reported_in_the_form_that_the_client_accepts(placement, keystone):
     keystone.stop()
     answer = placement("/resource_providers", "admin", accept="text/plain")
     assert answer.headers["content-type"] == "text/plain; charset=UTF-8"
@@ -268,32 +268,32 @@ def test_while_keystone_fails_the_service_is_unavailable(placement, keystone):
     assert unavailable(placement("/resource_providers", "admin"))
 
 
-def test_keystone_is_asked_once_for_a_token_in_use(placement, keystone):
+def test_keystone_validates_a_token_in_use_once(placement, keystone):
     for _ in range(3):
         placement("/resource_providers", "admin")
     assert keystone.asked == ["admin"]
 
 
-def test_when_keystone_is_well_again_so_is_the_service(placement, keystone):
+def test_the_service_recovers_with_keystone(placement, keystone):
     keystone.broken = True
     before = placement("/resource_providers", "admin").status_code
     keystone.broken = False
     assert (before, placement("/resource_providers", "admin").status_code) == (503, 200)
 
 
-def test_a_token_revoked_before_its_first_use_is_refused(placement, keystone):
+def test_a_token_revoked_before_its_first_use_is_rejected(placement, keystone):
     keystone.revoke("admin")
     answer = placement("/resource_providers", "admin")
     assert (answer.status_code, answer.json()) == (401, UNAUTHORIZED)
 
 
-def test_a_token_revoked_in_use_is_believed_as_long_as_answers_are_kept(placement, keystone):
+def test_a_token_revoked_in_use_is_accepted_while_its_validation_is_cached(placement, keystone):
     before = placement("/resource_providers", "admin").status_code
     keystone.revoke("admin")
     assert (before, placement("/resource_providers", "admin").status_code) == (200, 200)
 
 
-def test_where_answers_are_not_kept_a_revoked_token_is_refused_at_once(tmp_path, keystone):
+def test_without_a_cache_a_revoked_token_is_rejected_at_once(tmp_path, keystone):
     options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
     options["keystone_authtoken"] = keystone.options() | {"token_cache_time": "-1"}
     with (theirs if REFERENCE else ours)(tmp_path, options) as placement:
@@ -333,7 +333,7 @@ def test_option_values_are_logged_without_secrets(tmp_path, keystone, caplog):
     assert [secret for secret in ("h1dden", SERVICE_PASSWORD) if secret in caplog.text] == []
 
 
-def test_the_environment_says_how_to_reach_keystone(tmp_path, keystone, monkeypatch):
+def test_the_environment_configures_how_to_reach_keystone(tmp_path, keystone, monkeypatch):
     options = services.options_of(tmp_path, {}) | {"keystone_authtoken": keystone.options()}
     for group in ("placement_database", "keystone_authtoken"):
         for name, value in options[group].items():

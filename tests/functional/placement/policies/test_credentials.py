@@ -1,6 +1,6 @@
-"""Rules of the operator's may look at all that a token says of its caller, and never fail open.
+"""An operator's rules may use everything in a caller's tokens, and never allow by mistake.
 
-With `BERTH_GABBI_REFERENCE=/path/to/python` the same is asked of the reference service.
+With `BERTH_GABBI_REFERENCE=/path/to/python` the tests run on the reference.
 """
 
 import pytest
@@ -14,7 +14,7 @@ ELSEWHERE = {"id": "elsewhere", "name": "Elsewhere"}
 
 
 def changed(data, **facts):
-    """A token's data with other facts."""
+    """Return a token's data with changes."""
     return data | facts
 
 
@@ -47,7 +47,7 @@ def keystone():
 
 @pytest.fixture
 def ask(tmp_path, keystone):
-    """Asks for the list of providers under a rule: with a token, and perhaps a service's."""
+    """Return a function that lists providers under a rule, with a token or two."""
     options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
     options["keystone_authtoken"] = keystone.options()
     options["oslo_policy"] = {"policy_file": str(tmp_path / "policy.yaml")}
@@ -84,7 +84,7 @@ YES, NO = 200, 403
         ("not is_admin_project:False", "cloud", "other"),
         ("user_domain_id:elsewhere", "foreign", "ada"),
         ("project_domain_id:elsewhere", "moved", "ada"),
-        # the operations' scope refuses these tokens, whatever the rule says
+        # the operations' scope rejects these tokens, whatever the rule says
         ("domain_id:elsewhere", None, "domain"),
         ("@", None, "domain"),
         ("system_scope:all", None, "system"),
@@ -97,7 +97,7 @@ YES, NO = 200, 403
         ("service_project_id:services", "ada+nova", "ada+neutron"),
         ("service_user_domain_id:elsewhere", "ada+novaaway", "ada+nova"),
         ("service_project_domain_id:elsewhere", "ada+novamoved", "ada+nova"),
-        # what no context has
+        # attributes that no context has
         ("is_admin:True", None, "ada"),
         ("is_admin:False", None, "ada"),
         ("user_name:ada", None, "ada"),
@@ -109,8 +109,8 @@ YES, NO = 200, 403
         ("not nothing:x", "ada", None),
     ],
 )
-def test_a_rule_decides_by_what_the_tokens_say(ask, rule, let_in, refused):
+def test_a_rule_decides_by_the_contents_of_the_tokens(ask, rule, let_in, refused):
     callers = [(caller, status) for caller, status in ((let_in, YES), (refused, NO)) if caller]
-    # twice, each after the other: an answer for one is none for the other
+    # each caller twice, in turn, because a cached result must be used for its caller only
     callers = [*callers, *reversed(callers)]
     assert ask(rule, *(caller for caller, _ in callers)) == [status for _, status in callers]

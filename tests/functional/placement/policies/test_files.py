@@ -23,14 +23,14 @@ def keystone():
 
 
 class PolicyFile:
-    """A policy file that may change; each change has a time of its own."""
+    """A policy file that may change; each version has its own modification time."""
 
     def __init__(self, path):
         self.path = path
         self._time = 1_000_000_000
 
     def write(self, **rules):
-        """Rules of `placement:`, their dots written `__`; nothing else is left in the file."""
+        """Write rules of `placement:`, with `__` for dots, as the only contents of the file."""
         lines = [f'"placement:{name.replace("__", ":")}": "{rule}"' for name, rule in rules.items()]
         self.path.write_text("\n".join(lines) + "\n")
         self._time += 10
@@ -44,7 +44,7 @@ def policy(tmp_path):
 
 @pytest.fixture
 def placement(tmp_path, keystone, policy):
-    """The service with a policy file that says nothing yet."""
+    """Return the service with an empty policy file."""
     policy.write(nothing="@")
     options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
     options["keystone_authtoken"] = keystone.options()
@@ -72,7 +72,7 @@ def test_other_operations_keep_their_defaults(placement, policy):
     assert statuses(placement, "/resource_classes", "reader", "admin") == [403, 200]
 
 
-def test_a_rule_may_deny_everybody(placement, policy):
+def test_a_rule_may_reject_every_caller(placement, policy):
     policy.write(traits__list="!")
     assert statuses(placement, "/traits", "admin", "service", "reader") == [403, 403, 403]
 
@@ -82,18 +82,18 @@ def test_a_rule_may_name_a_role_of_the_operator_s_own(placement, policy):
     assert statuses(placement, "/traits", "auditor", "admin", "reader") == [200, 200, 403]
 
 
-def test_a_rule_widens_no_scope(placement, policy):
+def test_a_rule_can_not_extend_the_scope(placement, policy):
     policy.write(traits__list="role:auditor")
     assert statuses(placement, "/traits", "system", "auditor") == [403, 200]
 
 
-def test_a_rule_may_look_at_the_project(placement, policy):
+def test_a_rule_may_use_the_project(placement, policy):
     policy.write(usages="role:auditor and project_id:%(project_id)s")
     paths = "/usages?project_id=p", "/usages?project_id=q"
     assert [placement(path, "auditor").status_code for path in paths] == [200, 403]
 
 
-def test_a_change_counts_from_the_next_request_on(placement, policy):
+def test_a_change_applies_from_the_next_request_on(placement, policy):
     found = []
     for rule in ("role:reader", "!", "role:reader or role:admin"):
         policy.write(traits__list=rule)
@@ -101,7 +101,7 @@ def test_a_change_counts_from_the_next_request_on(placement, policy):
     assert found == [[200, 403], [403, 403], [200, 200]]
 
 
-def test_a_rule_taken_out_of_the_file_is_the_default_again(placement, policy):
+def test_the_default_applies_again_after_a_rule_is_removed_from_the_file(placement, policy):
     policy.write(traits__list="role:reader")
     before = statuses(placement, "/traits", "reader", "admin")
     policy.write(nothing="@")

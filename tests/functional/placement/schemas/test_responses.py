@@ -1,4 +1,4 @@
-"""Every answer is described, and the hook that judges answers catches wrong ones."""
+"""Every response has a schema, and the hook that checks responses finds wrong ones."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ HEADERS = {
 }
 
 
-def test_every_method_of_every_route_has_its_answers_described():
+def test_every_method_of_every_route_has_schemas_of_its_responses():
     routes = {
         path.replace("<", "{").replace(">", "}"): tuple(dict.fromkeys(e.method for e in endpoints))
         for path, endpoints in ROUTES.items()
@@ -49,7 +49,7 @@ def test_every_endpoint_succeeds_from_its_first_version_on():
 
 
 def requests_of(file):
-    """(method, path, status) of every request of an acceptance file."""
+    """Yield (method, path, status) of every request of an acceptance file."""
     document = yaml.safe_load(file.read_text(encoding="utf-8"))
     defaults = document.get("defaults", {})
     for request in document["tests"]:
@@ -72,7 +72,7 @@ ACCEPTANCE = {
 }
 
 
-def test_every_status_in_an_acceptance_file_is_described():
+def test_every_status_in_an_acceptance_file_has_a_schema():
     of_endpoints = {
         (route, method, status)
         for route, method, status in ACCEPTANCE
@@ -83,23 +83,23 @@ def test_every_status_in_an_acceptance_file_is_described():
         for route, method, status in of_endpoints
         if status not in RESPONSES[route][method]
     }
-    # the version document isn't refused for its Accept, but for its version
+    # `/` ignores Accept, but rejects unknown versions with 406
     assert undescribed == {("/", "GET", 406)}
 
 
-def test_every_described_status_is_in_an_acceptance_file():
+def test_every_status_with_a_schema_is_in_an_acceptance_file():
     described = {
         (path, method, status)
         for path, methods in RESPONSES.items()
         for method, answers in methods.items()
         for status in answers
     }
-    # a missing content type is a 400 wherever it is sent; request-content.yaml has examples
+    # a missing content type is a 400 for every body; request-content.yaml has examples
     missing = {one for one in described - ACCEPTANCE if one[2] != 400}
     assert missing == LOST_RACES | ENDED_SEARCHES
 
 
-#: given only when other writers win every try; see functional/placement/test_lost_races.py
+#: only if other writers win every try; see functional/placement/test_lost_races.py
 LOST_RACES = {
     ("/allocations/{consumer_uuid}", "DELETE", 409),
     ("/traits/{name}", "PUT", 409),
@@ -107,11 +107,11 @@ LOST_RACES = {
 }
 
 
-#: given only by a search that runs into a bound; see candidates/test_bounds.py
+#: only for a search that reaches a limit; see candidates/test_bounds.py
 ENDED_SEARCHES = {("/allocation_candidates", "GET", 503)}
 
 
-def test_no_table_begins_with_a_status_that_is_no_longer_given():
+def test_no_table_begins_with_a_status_that_no_longer_occurs():
     tables = [
         table
         for methods in RESPONSES.values()
@@ -149,7 +149,7 @@ REFUSAL = {
 
 
 def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}", **headers):
-    """An exchange whose answer has this JSON body; a header that is None is absent."""
+    """Return an exchange whose response has this JSON body; None removes a header."""
     text = b"" if body is None else json.dumps(body).encode()
     kind = {} if body is None else {"content-type": "application/json"}
     length = {"content-length": str(len(text))} if text or status != 204 else {}
@@ -169,7 +169,7 @@ def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}",
     ],
     ids=lambda right: f"{right.method} {right.status}",
 )
-def test_a_right_answer_is_not_complained_about(right):
+def test_a_valid_response_is_accepted(right):
     asked = {"origin": "http://elsewhere"} if right.method == "OPTIONS" else right.asked
     assert complaints(dataclasses.replace(right, asked=asked)) == []
 
@@ -233,18 +233,18 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_answer_is_complained_about(name):
+def test_an_invalid_response_is_reported(name):
     assert complaints(WRONG[name]) != []
 
 
-def test_a_body_that_is_no_json_is_complained_about():
+def test_a_body_that_is_no_json_is_reported():
     broken = dataclasses.replace(answered(PROVIDER), body=b"{" * 7)
     headers = {**broken.headers, "content-length": "7"}
     (complaint,) = complaints(dataclasses.replace(broken, headers=headers))
     assert "the body is not JSON" in complaint
 
 
-def test_a_key_given_twice_is_complained_about():
+def test_a_repeated_key_is_reported():
     body = b'{"aggregates": [], "aggregates": []}'
     twice = answered(None, path=f"/resource_providers/{UUID}/aggregates")
     headers = {
@@ -267,13 +267,13 @@ def says_nothing(environ, start_response):
     return []
 
 
-def test_a_wrong_answer_of_an_application_is_an_exception():
+def test_an_invalid_response_of_an_application_is_an_exception():
     with pytest.raises(AssertionError, match="GET '/' \\(no version\\) answered 200: request id"):
         ask(Judged(says_nothing))
     responses_hook.FOUND.clear()
 
 
-def test_a_wrong_answer_whose_exception_is_swallowed_fails_the_test_nevertheless():
+def test_an_invalid_response_fails_the_test_even_if_its_exception_is_swallowed():
     with (
         pytest.raises(AssertionError, match="answered 200"),
         responses_hook.nothing_found(),
@@ -282,5 +282,5 @@ def test_a_wrong_answer_whose_exception_is_swallowed_fails_the_test_nevertheless
         ask(Judged(says_nothing))
 
 
-def test_every_application_is_judged(database_url):
+def test_every_application_is_checked(database_url):
     assert isinstance(Service(database_url).app, Judged)

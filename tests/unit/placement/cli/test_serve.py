@@ -23,7 +23,7 @@ from placement.cli.serve import main, parser
         ("--client-timeout", "inf", "from 0.1 to 86400"),
     ],
 )
-def test_a_number_out_of_its_range_is_refused(capsys, option, given, range_):
+def test_a_number_outside_its_range_is_rejected(capsys, option, given, range_):
     with pytest.raises(SystemExit) as ended:
         main([f"{option}={given}"])
     said = capsys.readouterr().err.splitlines()[-1]
@@ -32,7 +32,7 @@ def test_a_number_out_of_its_range_is_refused(capsys, option, given, range_):
     assert range_ in said
 
 
-def test_numbers_at_the_ends_of_their_ranges_are_taken():
+def test_numbers_at_the_ends_of_their_ranges_are_accepted():
     given = parser().parse_args(
         ["--port=65535", "--workers=1000", "--threads=1", "--client-timeout=0.1"]
     )

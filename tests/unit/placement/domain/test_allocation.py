@@ -27,7 +27,7 @@ def test_entries_that_fit_pass():
     judge(entries, {(ROOT, VCPU): Inventory(total=4)})
 
 
-def test_nothing_always_fits():
+def test_no_entries_always_fit():
     judge([], {})
 
 
@@ -58,7 +58,7 @@ def test_the_first_entry_that_does_not_fit_is_reported():
     assert "'DISK_GB'" in refusal(CapacityExceeded, entries, stock)
 
 
-def test_units_and_steps_are_constraints():
+def test_violations_of_units_and_steps_are_reported_as_constraints():
     message = refusal(
         ConstraintViolated, [Entry("a", ROOT, VCPU, 3)], {(ROOT, VCPU): Inventory(9, step_size=2)}
     )
@@ -82,14 +82,14 @@ def test_the_same_class_of_another_provider_has_its_own_capacity():
     judge(entries, {(ROOT, VCPU): Inventory(total=4), (CHILD, VCPU): Inventory(total=4)})
 
 
-def test_what_consumers_outside_the_request_hold_counts():
+def test_allocations_of_consumers_outside_the_request_count():
     usages = {(ROOT, VCPU): Usage(until_now=3, by_others=3)}
     refusal(
         CapacityExceeded, [Entry("a", ROOT, VCPU, 2)], {(ROOT, VCPU): Inventory(total=4)}, usages
     )
 
 
-def test_what_the_request_replaces_does_not_count():
+def test_allocations_that_the_request_replaces_do_not_count():
     usages = {(ROOT, VCPU): Usage(until_now=4, by_others=0)}
     judge([Entry("a", ROOT, VCPU, 4)], {(ROOT, VCPU): Inventory(total=4)}, usages)
 
@@ -118,7 +118,7 @@ def test_units_apply_to_an_overcommitted_amount_that_stays():
     refusal(ConstraintViolated, [Entry("a", ROOT, VCPU, 4)], stock, usages)
 
 
-def test_what_is_given_up_needs_no_inventory_of_its_class():
+def test_a_removed_allocation_needs_no_inventory_of_its_class():
     entries = [Entry("a", ROOT, DISK, 0), Entry("a", ROOT, VCPU, 1)]
     judge(entries, {(ROOT, VCPU): Inventory(total=4)})
 

@@ -22,5 +22,5 @@ def test_invalid_custom_names(name):
 
 
 @pytest.mark.parametrize(("name", "custom"), [("CUSTOM_a", True), ("HW_CPU", False), ("", False)])
-def test_the_prefix_alone_tells_custom_names_from_standard_ones(name, custom):
+def test_only_the_prefix_separates_custom_names_from_standard_ones(name, custom):
     assert is_custom(name) is custom

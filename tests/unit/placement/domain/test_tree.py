@@ -1,11 +1,11 @@
-"""Who may become whose child (rest-api.md 5)."""
+"""The rules for moves of providers (rest-api.md 5)."""
 
 import pytest
 
 from placement.domain import tree
 from placement.domain.provider import Node
 
-#: 1 ── 2 ── 3, and 4 ── 5 beside it
+#: two trees: 1 ── 2 ── 3, and 4 ── 5
 ROOT = Node(1, "root", 0, root_id=1, parent_id=None)
 CHILD = Node(2, "child", 0, root_id=1, parent_id=1)
 GRANDCHILD = Node(3, "grandchild", 0, root_id=1, parent_id=2)
@@ -15,7 +15,7 @@ TREE = [GRANDCHILD, CHILD, ROOT]
 
 
 @pytest.mark.parametrize(("top", "ids"), [(1, [1, 2, 3]), (2, [2, 3]), (3, [3])])
-def test_a_subtree_is_a_provider_and_all_below_it(top, ids):
+def test_a_subtree_is_a_provider_with_its_descendants(top, ids):
     assert tree.subtree(TREE, top) == ids
 
 
@@ -60,9 +60,9 @@ def test_a_root_can_not_go_below_itself(parent, may_reparent):
     assert move(ROOT, parent, may_reparent) == tree.LOOP
 
 
-def test_re_parenting_is_refused_before_the_loop_it_would_make():
+def test_forbidden_re_parenting_is_reported_before_a_loop():
     assert move(CHILD, GRANDCHILD, False) == tree.NO_REPARENTING
 
 
-def test_a_loop_is_refused_where_re_parenting_is_allowed():
+def test_a_loop_is_rejected_if_re_parenting_is_allowed():
     assert move(CHILD, GRANDCHILD, True) == tree.LOOP

@@ -1,4 +1,4 @@
-"""What passes for a uuid (rest-api.md 1.4)."""
+"""Spellings of uuids (rest-api.md 1.4)."""
 
 import pytest
 
@@ -28,10 +28,10 @@ def test_the_normal_spelling_is_dashed_and_lower_case(spelling):
 @pytest.mark.parametrize(
     "value", ["", "x", PLAIN[:-1], PLAIN + "0", PLAIN.replace("a", "g"), PLAIN + "\n", None, 5, []]
 )
-def test_everything_else_is_none(value):
+def test_everything_else_is_no_uuid(value):
     assert not uuids.is_uuid_like(value)
 
 
-def test_new_uuids_are_normal_and_differ():
+def test_new_uuids_are_normalised_and_differ():
     first, second = uuids.new(), uuids.new()
     assert (uuids.normalised(first), first == second) == (first, False)

@@ -1,4 +1,4 @@
-"""What a request may send and must accept (rest-api.md 1.4, 1.5)."""
+"""Checks of Content-Length, Content-Type and Accept (rest-api.md 1.4, 1.5)."""
 
 import pytest
 
@@ -15,23 +15,23 @@ from placement.http import content_headers
         {"CONTENT_LENGTH": "5", "CONTENT_TYPE": "text/plain"},
     ],
 )
-def test_content_that_is_declared_or_missing_is_readable(environ):
+def test_content_with_a_type_and_no_content_are_accepted(environ):
     assert content_headers.check_length(environ) is None
 
 
 @pytest.mark.parametrize("declared", [{}, {"CONTENT_TYPE": ""}])
-def test_content_without_a_type_is_refused(declared):
+def test_content_without_a_type_is_rejected(declared):
     with pytest.raises(UnreadableContent, match="content-type header required"):
         content_headers.check_length({"CONTENT_LENGTH": "1", **declared})
 
 
-def test_a_length_that_is_no_integer_is_refused():
+def test_a_length_that_is_no_integer_is_rejected():
     with pytest.raises(UnreadableContent, match="content-length header must be an integer"):
         content_headers.check_length({"CONTENT_LENGTH": "much"})
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
-def test_json_is_read_whatever_its_parameters(media_type):
+def test_json_is_accepted_with_any_parameters(media_type):
     assert content_headers.check_is_json({"CONTENT_TYPE": media_type}) is None
 
 
@@ -57,7 +57,7 @@ def test_other_media_types_are_not_supported(environ, named):
     "accept",
     [None, "application/json", "*/*", "application/*", "text/html, */*;q=0.1", "nonsense/;;"],
 )
-def test_clients_that_take_json_are_served(accept):
+def test_clients_that_accept_json_are_served(accept):
     environ = {} if accept is None else {"HTTP_ACCEPT": accept}
     assert content_headers.check_accepts_json(environ) is None
 
@@ -66,6 +66,6 @@ def test_clients_that_take_json_are_served(accept):
     "accept",
     ["text/html", "application/json;q=0", "application/json;version=1", "text/*, image/png"],
 )
-def test_clients_that_do_not_take_json_are_refused(accept):
+def test_clients_that_do_not_accept_json_are_rejected(accept):
     with pytest.raises(NotAcceptable, match="Only application/json is provided"):
         content_headers.check_accepts_json({"HTTP_ACCEPT": accept})

@@ -1,4 +1,4 @@
-"""URLs as requests came in (rest-api.md 1.9)."""
+"""URLs built from the WSGI environment (rest-api.md 1.9)."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def environ(**more):
         ({"SERVER_PORT": "80"}, "http://inside/traits/A"),
     ],
 )
-def test_an_absolute_url_is_where_the_client_asked(given, url):
+def test_an_absolute_url_has_the_host_of_the_request(given, url):
     assert absolute_url(environ(**given), "/traits/A") == url
 
 

@@ -1,4 +1,4 @@
-"""Errors as answers (rest-api.md 1.5, 1.6)."""
+"""Rendering of errors (rest-api.md 1.5, 1.6)."""
 
 import json
 
@@ -30,7 +30,7 @@ def described(error, **circumstances):
     return json.loads(answer(error, **circumstances).body)["errors"][0]
 
 
-def test_an_error_says_status_title_detail_code_and_request_in_this_order():
+def test_an_error_has_status_title_detail_code_and_request_id_in_this_order():
     assert list(described(errors.ProviderNotFound(uuid="u")).items()) == [
         ("status", 404),
         ("title", "Not Found"),
@@ -71,7 +71,7 @@ def test_errors_have_a_code_from_1_23_on(version, has_code):
         ),
     ],
 )
-def test_each_status_has_its_words(error, start, end):
+def test_each_status_has_its_explanation(error, start, end):
     detail = described(error)["detail"]
     assert (detail.startswith(start), detail.endswith(end)) == (True, True)
 
@@ -103,11 +103,11 @@ def test_a_media_type_that_is_not_supported_is_named(declared, named):
         ("one<br>two", "one\ntwo"),
     ],
 )
-def test_line_ends_and_tags_leave_the_message(message, shown):
+def test_line_ends_and_tags_are_removed_from_the_message(message, shown):
     assert described(errors.NotFound(message))["detail"].endswith(f"\n\n {shown}  ")
 
 
-def test_a_version_that_is_not_served_says_which_are():
+def test_the_error_of_a_version_that_is_not_served_names_the_served_ones():
     found = described(UnacceptableVersion(why="x"), version=None)
     assert (found["max_version"], found["min_version"]) == (microversions.name(NEWEST), "1.0")
 
@@ -136,16 +136,16 @@ def test_markup_in_the_html_form_is_escaped():
     assert "<script>" not in answer(errors.NotFound("<script>alert(1)</script>"), "text/html").text
 
 
-def test_what_is_allowed_is_said_in_the_order_of_the_route():
+def test_allow_has_the_order_of_the_route():
     error = errors.MethodNotAllowed(allow=("GET", "PUT"))
     assert answer(error).headers["allow"] == "GET, PUT"
 
 
-def test_a_method_that_an_old_version_lacks_is_refused_without_saying_what_is_allowed():
+def test_a_method_that_an_old_version_lacks_is_rejected_without_allow():
     assert "allow" not in answer(errors.MethodNotAllowed("")).headers
 
 
-def test_who_does_not_say_who_it_is_gets_no_errors_list():
+def test_a_401_has_no_list_of_errors():
     environ = {"REQUEST_METHOD": "GET", "HTTP_ACCEPT": "application/json"}
     body = json.loads(error_body.unauthorized(environ).body)
     assert (sorted(body), body["code"]) == (["code", "message", "title"], "401 Unauthorized")

@@ -1,4 +1,4 @@
-"""Reading JSON bodies (rest-api.md 1.4, JSON parsing)."""
+"""Parse JSON bodies (rest-api.md 1.4, JSON parsing)."""
 
 import json
 import math
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=50, deadline=None)
 @given(VALUES, st.booleans())
-def test_a_body_is_read_as_the_standard_library_reads_it(value, ascii_only):
+def test_a_body_is_parsed_as_by_the_standard_library(value, ascii_only):
     body = json.dumps(value, ensure_ascii=ascii_only)
     read = loads(body.encode())
     assert repr(read) == repr(json.loads(body))
@@ -36,12 +36,12 @@ def test_of_a_key_that_repeats_the_last_value_counts():
     assert loads(b'{"a": 1, "b": 2, "a": 3}') == {"a": 3, "b": 2}
 
 
-def test_not_a_number_is_read():
+def test_nan_is_accepted():
     assert math.isnan(loads(b'{"ratio": NaN}')["ratio"])
 
 
 @pytest.mark.parametrize(("literal", "value"), [(b"Infinity", math.inf), (b"-Infinity", -math.inf)])
-def test_infinity_is_read(literal, value):
+def test_infinity_is_accepted(literal, value):
     assert loads(literal) == value
 
 
@@ -69,7 +69,7 @@ def test_an_empty_body_is_malformed():
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1,]", b"{'a': 1}", b'{"a": 1} x', b"01", b'"\n"'])
-def test_broken_json_is_malformed_in_the_words_of_the_standard_library(body):
+def test_broken_json_is_malformed_with_the_standard_library_s_message(body):
     with pytest.raises(json.JSONDecodeError) as words:
         json.loads(body)
     assert malformed(body) == f"Malformed JSON: {words.value}"
@@ -85,5 +85,5 @@ def test_a_whole_surrogate_pair_is_a_character():
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-def test_what_is_nested_beyond_reading_is_malformed(opening):
+def test_json_that_is_nested_too_deeply_is_malformed(opening):
     assert malformed(opening * 100_000).startswith("Malformed JSON: ")

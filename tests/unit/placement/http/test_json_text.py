@@ -1,4 +1,4 @@
-"""How JSON is written (rest-api.md 1.4)."""
+"""Write JSON (rest-api.md 1.4)."""
 
 from placement.http.json_text import dumps
 

@@ -1,4 +1,4 @@
-"""Query strings (rest-api.md 1.8)."""
+"""Parse query strings (rest-api.md 1.8)."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_bytes_that_a_client_did_not_escape_are_utf_8_too():
 
 
 @pytest.mark.parametrize("text", ["a=%FF", "%C3=1", "a=\xff"])
-def test_what_is_not_utf_8_is_refused(text):
+def test_other_encodings_than_utf_8_are_rejected(text):
     with pytest.raises(BadQuery, match="'utf-8' codec can't decode"):
         Query(text)
 
@@ -44,10 +44,10 @@ def test_of_a_repeated_parameter_the_last_value_counts():
     assert (query.get("a"), query.last()) == ("3", {"a": "3", "b": "2"})
 
 
-def test_all_values_of_a_repeated_parameter_can_be_had():
+def test_all_values_of_a_repeated_parameter_are_available():
     assert Query("a=1&b=2&a=3").all("a") == ["1", "3"]
 
 
-def test_a_parameter_that_is_not_there_has_no_value():
+def test_a_missing_parameter_has_no_value():
     query = Query("a=1")
     assert (query.get("b"), query.all("b"), "b" in query, "a" in query) == (None, [], False, True)

@@ -1,4 +1,4 @@
-"""A slow keystone takes as many threads as it may, and no more."""
+"""A slow keystone blocks a limited number of threads."""
 
 import threading
 
@@ -20,7 +20,7 @@ def clock():
     return Clock()
 
 
-def test_as_many_as_may_be_are_under_way(clock):
+def test_no_more_validations_run_than_allowed(clock):
     validations = TokenValidations(2, clock)
     with validations.one(), validations.one():
         clock.now += SLOW
@@ -30,7 +30,7 @@ def test_as_many_as_may_be_are_under_way(clock):
         """There is room again."""
 
 
-def test_nobody_waits_behind_a_slow_one(clock):
+def test_no_validation_waits_for_a_slow_one(clock):
     validations = TokenValidations(1, clock)
     with validations.one():
         clock.now += SLOW + 1
@@ -38,7 +38,7 @@ def test_nobody_waits_behind_a_slow_one(clock):
         pass
 
 
-def test_when_keystone_is_quick_again_others_wait_again(clock):
+def test_validations_wait_again_when_keystone_is_fast_again(clock):
     validations = TokenValidations(1, clock)
     with validations.one():
         clock.now += SLOW + 1
@@ -59,7 +59,7 @@ def test_when_keystone_is_quick_again_others_wait_again(clock):
     waiting.join()
 
 
-def test_one_that_failed_is_under_way_no_more(clock):
+def test_a_failed_validation_no_longer_counts(clock):
     validations = TokenValidations(1, clock)
     with pytest.raises(KeyError), validations.one():
         raise KeyError

@@ -1,4 +1,4 @@
-"""What oslo.policy is asked, and how its answers are told (rest-api.md 2.2)."""
+"""Policy checks, their error messages, and the cache of results (rest-api.md 2.2)."""
 
 import pytest
 
@@ -44,12 +44,12 @@ NO = "Policy does not allow {} to be performed."
 
 
 @pytest.mark.parametrize("roles", ["admin", "service", "ADMIN", " member , Service "])
-def test_administrators_and_services_may(roles):
+def test_administrators_and_services_are_allowed(roles):
     assert refusal(policy(), caller(roles), LIST) is None
 
 
 @pytest.mark.parametrize("roles", ["", "member", "reader", "administrator"])
-def test_others_may_not(roles):
+def test_others_are_rejected(roles):
     assert refusal(policy(), caller(roles), LIST) == NO.format(LIST)
 
 
@@ -63,17 +63,17 @@ def test_with_the_old_defaults_an_administrator_may_reshape():
     assert refusal(policy(enforce_new_defaults=False), caller("admin"), RESHAPE) is None
 
 
-def test_a_system_scoped_caller_is_told_the_rule_alone():
+def test_the_error_for_a_system_scoped_caller_is_the_rule_s_name():
     assert refusal(policy(), caller("admin", project=None, scope="all"), LIST) == LIST
 
 
-def test_a_reader_may_see_its_own_project_only():
+def test_a_reader_may_read_its_own_project_only():
     asked = policy()
     answers = [refusal(asked, caller("reader"), USAGES, {"project_id": p}) for p in ("p", "q")]
     assert answers == [None, NO.format(USAGES)]
 
 
-def test_answers_are_not_mixed_up_between_callers():
+def test_results_are_cached_separately_for_each_caller():
     asked = policy()
     callers = [caller("admin"), caller(""), caller("admin", user="v"), caller("service")]
     answers = [[refusal(asked, one, RESHAPE) for one in callers] for _ in range(2)]
@@ -81,7 +81,7 @@ def test_answers_are_not_mixed_up_between_callers():
     assert answers == [[no, no, no, None]] * 2
 
 
-def test_a_changed_file_counts_at_once(tmp_path):
+def test_a_changed_file_applies_at_once(tmp_path):
     path = tmp_path / "policy.yaml"
     path.write_text(f'"{LIST}": "@"\n')
     asked = policy(Clock(), policy_file=str(path))
@@ -92,7 +92,7 @@ def test_a_changed_file_counts_at_once(tmp_path):
     assert refusal(asked, caller(), LIST) == NO.format(LIST)
 
 
-def test_a_file_that_appears_counts_after_the_next_search(tmp_path):
+def test_a_new_file_applies_after_the_next_search(tmp_path):
     path, clock = tmp_path / "policy.yaml", Clock()
     asked = policy(clock, policy_file=str(path))
     assert refusal(asked, caller(), LIST) == NO.format(LIST)

@@ -1,4 +1,4 @@
-"""Schemas and what they say (rest-api.md 1.4, 3.15)."""
+"""Schemas and their messages (rest-api.md 1.4, 3.15)."""
 
 import importlib.util
 import math
@@ -73,18 +73,18 @@ def why_not(schema, value):
         ({"pattern": "^A$"}, "B", "'B' does not match '^A$'", "pattern"),
     ],
 )
-def test_the_reason_is_in_jsonschema_s_words(schema, value, message, keyword):
+def test_the_message_is_jsonschema_s(schema, value, message, keyword):
     reason = why_not(schema, value)
     assert reason.startswith(f"{message}\n\nFailed validating '{keyword}' in schema")
 
 
-def test_the_reason_names_the_place_in_schema_and_value():
+def test_the_message_names_the_place_in_schema_and_value():
     reason = why_not(closed_object({"total": {"minimum": 1}}), {"total": 0})
     assert "in schema['properties']['total']:" in reason
     assert "On instance['total']:" in reason
 
 
-def test_a_value_that_fits_has_no_reason():
+def test_a_valid_value_has_no_message():
     assert why_not(closed_object({"a": INTEGER}, ["a"]), {"a": 4}) is None
 
 
@@ -92,40 +92,40 @@ def test_a_whole_float_is_an_integer():
     assert why_not(INTEGER, 4.0) is None
 
 
-def test_the_pattern_of_a_body_lets_one_newline_at_the_end_slip_through():
+def test_a_pattern_accepts_one_newline_at_the_end():
     assert why_not({"pattern": "^[A-Z]+$"}, "A\n") is None
 
 
 @pytest.mark.parametrize(
     "spelling", [A.upper(), A.replace("-", ""), "{" + A + "}", f"urn:uuid:{A}"]
 )
-def test_bodies_take_a_uuid_in_any_spelling(spelling):
+def test_bodies_accept_a_uuid_in_any_spelling(spelling):
     assert why_not(UUID, spelling) is None
 
 
 @pytest.mark.parametrize("spelling", [A.replace("-", ""), "{" + A + "}", f"urn:uuid:{A}"])
-def test_queries_take_a_uuid_with_its_dashes_only(spelling):
+def test_queries_accept_a_uuid_with_dashes_only(spelling):
     reason = Schema(UUID, strict_uuids=True).why_not(spelling)
     assert reason.startswith(f"'{spelling}' is not a 'uuid'")
 
 
-def test_queries_take_a_uuid_in_upper_case():
+def test_queries_accept_a_uuid_in_upper_case():
     assert Schema(UUID, strict_uuids=True).why_not(A.upper()) is None
 
 
-def test_a_value_that_is_not_text_is_not_asked_for_its_format():
+def test_the_format_of_a_value_that_is_not_text_is_not_checked():
     assert why_not({"format": "uuid"}, 5) is None
 
 
 @pytest.mark.parametrize("depth", [500, 900])
-def test_what_is_nested_too_deeply_to_be_shown_is_refused(depth):
+def test_a_value_that_is_nested_too_deeply_is_rejected(depth):
     value = []
     for _ in range(depth):
         value = [value]
     assert why_not(INTEGER, value) == "nested too deeply"
 
 
-#: values that come close to bodies of the service, and some that don't
+#: values similar to bodies of the service, and some others
 TEXTS = st.sampled_from(
     [
         *(A, A.upper(), A.replace("-", ""), "-" * 36),
@@ -152,7 +152,7 @@ VALUES = st.recursive(
 
 
 def fitting(schema):
-    """Values made along a schema, so that many fit it."""
+    """Return a strategy for values built along a schema, many of which are valid."""
     if "anyOf" in schema:
         return st.one_of(*(fitting(choice) for choice in schema["anyOf"])) | VALUES
     kinds = schema.get("type", [])
@@ -178,13 +178,13 @@ def fitting(schema):
 @pytest.mark.parametrize("schema", SCHEMAS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_the_quick_check_never_accepts_what_jsonschema_refuses(schema, data):
+def test_the_native_check_never_accepts_what_jsonschema_rejects(schema, data):
     value = data.draw(fitting(schema.source))
     error = best_match(schema._validator.iter_errors(value))
     assert schema.why_not(value) == (None if error is None else str(error))
 
 
-def test_without_the_quick_check_all_is_as_it_was(monkeypatch):
+def test_results_are_the_same_without_the_native_check(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     schema = Schema(INTEGER)
     assert schema.why_not(4) is None
@@ -192,5 +192,5 @@ def test_without_the_quick_check_all_is_as_it_was(monkeypatch):
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_every_schema_is_a_schema(schema):
+def test_every_schema_is_a_valid_schema(schema):
     assert jsonschema.Draft202012Validator.check_schema(schema.source) is None

@@ -1,4 +1,4 @@
-"""Of many errors the same one is told as jsonschema tells, in the same words."""
+"""Of several errors, the same one is reported as by jsonschema, with the same message."""
 
 import itertools
 
@@ -21,7 +21,7 @@ SHAPES = {
     "a list": {"type": "array", "items": RECORD},
     "a list of lists": {"type": "array", "items": {"type": "array", "items": RECORD}},
 }
-#: right, wrong itself, and wrong ever deeper
+#: valid records, invalid ones, and ones with errors at a greater depth
 RECORDS = [{"total": 1}, 5, {"x": 1}, {"total": "1"}, {"more": [1, 0]}, {"total": "1", "more": [0]}]
 
 
@@ -35,7 +35,7 @@ def filled(shape, records):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_error_nearest_to_the_top_and_last_is_told(shape):
+def test_the_reported_error_is_the_last_of_those_nearest_to_the_root(shape):
     schema, plain = Schema(SHAPES[shape]), jsonschema.Draft202012Validator(SHAPES[shape])
     for records in itertools.product(RECORDS, repeat=3):
         value = filled(shape, records)

@@ -1,4 +1,4 @@
-"""The front of a worker: bounds on connections and on what waits; threads wait for nobody."""
+"""Limits on connections and waiting requests of a worker; threads never wait for clients."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ LARGE = 30_000_000
 
 
 class Application:
-    """Answers at once; `/large` at length, `/held` when it is told to."""
+    """Responds at once; `/large` with a long body, `/held` once the test releases it."""
 
     def __init__(self):
         self.begun = threading.Semaphore(0)
@@ -39,7 +39,7 @@ def application():
 
 @pytest.fixture
 def serve(application):
-    """Starts a front with one thread; answers a function that connects to it."""
+    """Start a front with one thread; return a function that connects to it."""
     with contextlib.ExitStack() as stack:
 
         def serve(connections=1_000):
@@ -95,8 +95,8 @@ def status(client, path="/x"):
     return answer.status
 
 
-def test_one_more_connection_ends_the_one_waited_for_longest(serve):
-    # the listener and its own pipe count, too
+def test_a_connection_beyond_the_limit_closes_the_longest_waiting_one(serve):
+    # the listener and its own pipe are counted, too
     connect = serve(connections=5)
     first, second, third = connect(), connect(), connect()
     assert [status(one) for one in (third, second, first)] == [200] * 3
@@ -106,7 +106,7 @@ def test_one_more_connection_ends_the_one_waited_for_longest(serve):
     assert (status(first), status(second)) == (200, 200)
 
 
-def test_an_answer_that_nobody_reads_keeps_no_thread(serve):
+def test_a_response_that_the_client_does_not_read_blocks_no_thread(serve):
     connect = serve()
     slow = connect()
     slow.request("GET", "/large")
@@ -115,7 +115,7 @@ def test_an_answer_that_nobody_reads_keeps_no_thread(serve):
     assert len(answer.read()) == LARGE
 
 
-def test_what_needs_no_identity_does_not_wait_for_others(serve, application):
+def test_requests_without_authentication_do_not_wait_for_others(serve, application):
     connect = serve()
     held = connect()
     held.request("GET", "/held")
@@ -125,7 +125,7 @@ def test_what_needs_no_identity_does_not_wait_for_others(serve, application):
     assert held.getresponse().status == 200
 
 
-def test_when_too_many_wait_the_next_is_told_so(serve, application, monkeypatch):
+def test_a_request_beyond_the_limit_of_waiting_ones_gets_503(serve, application, monkeypatch):
     monkeypatch.setattr(front, "MOST_WAITING", 0)
     connect = serve()
     assert status(connect()) == 503
