@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from compute.demo.picture import Amounts, Picture, PlacementAPI
 from compute.demo.programs import (
     DemoFailed,
     Machine,
@@ -18,6 +17,7 @@ from compute.demo.programs import (
     placement_service,
     run_agent,
 )
+from compute.demo.provider_drawing import Amounts, Picture, PlacementAPI
 
 #: what moves to the NUMA nodes, and what stays
 MOVING = ("VCPU", "MEMORY_MB")

@@ -26,9 +26,9 @@ from virt.fake.failing import (
     FakeUnshelveSpawnFailDriver,
     FakeUnshelveSpawnFailDriverWithNestedCustomResources,
 )
-from virt.fake.large import FakeLargeScaleDriver
+from virt.fake.large_scale import FakeLargeScaleDriver
 from virt.fake.legacy import LegacyInventoryDriver, ResourceOnlyDriver
-from virt.fake.reshape import (
+from virt.fake.reshaping import (
     FakeBadReshapeDriver,
     FakeNUMAReshapeDriver,
     FakeRCRenameDriver,

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from virt.host.facts import KernelFacts
+from virt.host.kernel_facts import KernelFacts
 from virt.host.samples import two_socket
 
 SAMPLES = {"two-socket": two_socket}

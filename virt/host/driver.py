@@ -3,8 +3,8 @@
 from oslo_config import cfg
 
 from compute import exceptions
-from virt.host.facts import KernelFacts
-from virt.host.host_info import LinuxHostInfo
+from virt.host.kernel_facts import KernelFacts
+from virt.host.linux_host_info import LinuxHostInfo
 from virt.node.driver import NodeDriver
 from virt.node.facts import HostInfo
 from virt.virtapi import VirtAPI

@@ -2,8 +2,8 @@
 
 from oslo_config import cfg
 
-from virt.libvirt.host_info import LibvirtHostInfo
 from virt.libvirt.hypervisor import Hypervisor
+from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.node.driver import NodeDriver
 from virt.node.facts import HostInfo
 from virt.virtapi import VirtAPI

@@ -16,7 +16,7 @@ from virt.node.consumers import Consumers
 from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
 from virt.node.facts import HostFacts, HostFactsError, HostInfo
 from virt.node.gpus import checked_classes
-from virt.node.update import NodeUpdate
+from virt.node.node_update import NodeUpdate
 from virt.pci_device import offered, parse_device_specs
 from virt.reshape.resource_class import check_renames
 from virt.virtapi import VirtAPI

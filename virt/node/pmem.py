@@ -8,7 +8,7 @@ from pathlib import Path
 from compute import exceptions
 from compute.provider_tree import Resource
 from virt.inventory import Inventory, record
-from virt.node.files import parsed, parsed_if_there
+from virt.node.host_files import parsed, parsed_if_there
 
 OPTION = "[libvirt]pmem_namespaces"
 

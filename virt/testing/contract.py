@@ -7,7 +7,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderTree
 from compute.provider_tree.allocation_records import Allocations
 from virt.driver import ComputeDriver
-from virt.testing import holdings, picture
+from virt.testing import holdings, tree_snapshot
 from virt.testing.interruption import Interrupted, InterruptibleTree
 from virt.testing.scenario import (
     OPERATORS_AGGREGATE,
@@ -59,7 +59,7 @@ class DriverContract:
         driver = scenario.start()
         world = World(driver)
         for nodename in world.nodes:
-            before = picture.taken(world.tree)
+            before = tree_snapshot.taken(world.tree)
             for doing in ("a first update", "a second update"):
                 update(driver, world.tree, nodename, doing)
                 _complain(_theft_complaints(world, before, nodename), doing)
@@ -74,7 +74,7 @@ class DriverContract:
         _updated_twice(scenario.start(), scenario.start(), "the first update after a restart")
 
     def test_a_half_edited_tree_is_finished(self, scenario: Scenario) -> None:
-        """Wherever an update was stopped, the next one gets to the same picture."""
+        """Wherever an update was stopped, the next one leads to the same tree."""
         driver = scenario.start()
         world = World(driver)
         for nodename in world.nodes:
@@ -106,7 +106,7 @@ class DriverContract:
         world = World(driver)
         for nodename in world.nodes:
             update(driver, world.tree, nodename, "a first update")
-        before = picture.taken(world.tree)
+        before = tree_snapshot.taken(world.tree)
         for name, one in before.items():
             if name not in world.foreign:
                 changed = {
@@ -116,8 +116,8 @@ class DriverContract:
                 world.tree.update_inventory(name, changed)
         for nodename in world.nodes:
             update(driver, world.tree, nodename)
-        after = picture.taken(world.tree)
-        _complain(picture.differences(before, after), "an update of changed totals")
+        after = tree_snapshot.taken(world.tree)
+        _complain(tree_snapshot.differences(before, after), "an update of changed totals")
 
 
 class ReshapeContract(DriverContract):
@@ -155,7 +155,7 @@ class ReshapeContract(DriverContract):
         world = scenario.before()
         driver = scenario.start()
         for nodename in world.nodes:
-            before = picture.taken(world.tree)
+            before = tree_snapshot.taken(world.tree)
             allocations = holdings.handed_over(world, nodename, scenario.held)
             _reshape(driver, world.tree, nodename, allocations)
             _complain(_theft_complaints(world, before, nodename), "a reshape")
@@ -175,12 +175,12 @@ class ReshapeContract(DriverContract):
         world = scenario.before()
         driver = scenario.start()
         _reshape_all(scenario, driver, world)
-        before = picture.taken(world.tree)
+        before = tree_snapshot.taken(world.tree)
         for nodename in world.nodes:
             update(driver, world.tree, nodename, "the update after a reshape")
             update(scenario.start(), world.tree, nodename, "the start after a reshape")
-        after = picture.taken(world.tree)
-        _complain(picture.differences(before, after), "the update after a reshape")
+        after = tree_snapshot.taken(world.tree)
+        _complain(tree_snapshot.differences(before, after), "the update after a reshape")
 
     def test_a_reshape_can_be_tried_again(self, scenario: ReshapeScenario) -> None:
         """After a conflict the same driver is asked anew, with the tree and the amounts of old."""
@@ -218,9 +218,9 @@ def _updated_twice(first: ComputeDriver, second: ComputeDriver, doing: str) -> N
     world = World(first)
     for nodename in world.nodes:
         update(first, world.tree, nodename, "a first update")
-        before = picture.taken(world.tree)
+        before = tree_snapshot.taken(world.tree)
         update(second, world.tree, nodename, doing)
-        _complain(picture.differences(before, picture.taken(world.tree)), doing)
+        _complain(tree_snapshot.differences(before, tree_snapshot.taken(world.tree)), doing)
 
 
 def _node_complaints(driver: ComputeDriver, nodes: list[str]) -> Iterable[str]:
@@ -251,10 +251,10 @@ def _picture_complaints(world: World, ratios_expected: bool = True) -> Iterable[
             yield f"the root provider of {nodename} is gone"
         elif world.tree.data(uuid).parent_uuid is not None:
             yield f"the root provider of {nodename} is no root any more"
-    yield from picture.faults(world.tree, world.foreign, ratios_expected)
+    yield from tree_snapshot.faults(world.tree, world.foreign, ratios_expected)
 
 
-def _theft_complaints(world: World, before: picture.Picture, nodename: str) -> Iterable[str]:
+def _theft_complaints(world: World, before: tree_snapshot.Snapshot, nodename: str) -> Iterable[str]:
     """Say what changed in other nodes' trees, others' providers, and others' parts of this node."""
     other_nodes = [
         world.tree.data(uuid).name
@@ -263,9 +263,9 @@ def _theft_complaints(world: World, before: picture.Picture, nodename: str) -> I
         for uuid in world.tree.get_provider_uuids(node_uuid)
     ]
     theirs = {*world.foreign, *other_nodes, *(name for name in world.nodes if name != nodename)}
-    yield from picture.differences(
+    yield from tree_snapshot.differences(
         {name: one for name, one in before.items() if name in theirs},
-        picture.taken(world.tree, theirs),
+        tree_snapshot.taken(world.tree, theirs),
     )
     if not world.tree.exists(nodename):
         yield f"the root provider of {nodename} is gone"
@@ -301,7 +301,9 @@ def _with_bare_providers_of(source: ProviderTree, tree: ProviderTree) -> Provide
 
 def _same_but_for_uuids(expected: ProviderTree, tree: ProviderTree, doing: str) -> None:
     _complain(
-        picture.differences(picture.taken(expected, uuids=False), picture.taken(tree, uuids=False)),
+        tree_snapshot.differences(
+            tree_snapshot.taken(expected, uuids=False), tree_snapshot.taken(tree, uuids=False)
+        ),
         doing,
     )
 

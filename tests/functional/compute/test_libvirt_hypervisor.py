@@ -19,8 +19,8 @@ from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import GPUS, TYPE
 from virt.fake import MediumFakeDriver
 from virt.libvirt import LibvirtDriver
-from virt.libvirt.host_info import LibvirtHostInfo
 from virt.libvirt.hypervisor import Hypervisor
+from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 
 SERVER = {"DISK_GB": 1, "MEMORY_MB": 1024, "VCPU": 2}
 NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})

@@ -1,7 +1,7 @@
 import json
 
 from virt.host.__main__ import main
-from virt.host.facts import KernelFacts, Memory
+from virt.host.kernel_facts import KernelFacts, Memory
 from virt.host.samples import two_socket
 from virt.node.facts import NumaNode
 

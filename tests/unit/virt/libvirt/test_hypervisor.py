@@ -23,8 +23,8 @@ from tests.unit.virt.libvirt.library import Altered
 from tests.unit.virt.libvirt.library import test_hypervisor_of as hypervisor_of
 from tests.unit.virt.node.hosts import mdev_uuid
 from virt.driver import DriverLoadError, load_driver
-from virt.libvirt.host_info import LibvirtHostInfo
 from virt.libvirt.hypervisor import Hypervisor
+from virt.libvirt.libvirt_host_info import LibvirtHostInfo
 from virt.libvirt.xml_reading import MalformedXML
 from virt.node.facts import HostFactsError, MediatedDevice
 

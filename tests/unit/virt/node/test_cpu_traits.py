@@ -2,7 +2,7 @@ import os_traits
 import pytest
 
 from tests.unit.virt.host.machines import ARM_CPUINFO, cpuinfo
-from virt.host.facts import parse_cpuinfo
+from virt.host.kernel_facts import parse_cpuinfo
 from virt.node.cpu_traits import cpu_traits
 from virt.node.facts import Processor
 

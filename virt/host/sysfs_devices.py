@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from virt.node.facts import HostFactsError, MediatedDevice
-from virt.node.files import entries, is_gone, parsed_if_there, unreadable, whole_number
+from virt.node.host_files import entries, is_gone, parsed_if_there, unreadable, whole_number
 from virt.pci_device import PciDevice
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

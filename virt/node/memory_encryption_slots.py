@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from virt.node.files import parsed_if_there, whole_number
+from virt.node.host_files import parsed_if_there, whole_number
 
 _KINDS = {"sev": "amd_sev", "sev_es": "amd_sev_es", "tdx": "intel_tdx"}
 

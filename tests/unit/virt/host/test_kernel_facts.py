@@ -15,7 +15,7 @@ from tests.unit.virt.host.machines import (
     cpuinfo,
     two_sockets,
 )
-from virt.host.facts import KernelFacts, Memory, parse_cpu_list, parse_cpuinfo
+from virt.host.kernel_facts import KernelFacts, Memory, parse_cpu_list, parse_cpuinfo
 from virt.node.disk import disk_space
 from virt.node.facts import HostFactsError, NumaNode, Processor
 

@@ -7,7 +7,7 @@ from compute.provider_tree import ProviderTree
 from tests.unit.virt.consumers import uuid
 from virt.driver import load_driver
 from virt.fake import FakeLargeScaleDriver
-from virt.fake.large import shape_of
+from virt.fake.large_scale import shape_of
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
+from virt.fake.cells_and_cards import cells_and_cards, of_cells_and_cards
 from virt.fake.driver import FakeDriver, NodesNamedByUUID
-from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.reshape import numa
 from virt.sriov import PhysicalFunction
 from virt.virtapi import VirtAPI

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from virt.node.cpu_sets import cpu_range
 from virt.node.facts import NumaNode, Processor
-from virt.node.files import entries, parsed, parsed_if_there, whole_number
+from virt.node.host_files import entries, parsed, parsed_if_there, whole_number
 
 _NODE_DIRECTORY = re.compile(r"node(\d+)")
 _HUGEPAGES = re.compile(r"hugepages-(\d+)kB")

@@ -14,8 +14,8 @@ from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.cells import CELL_CLASSES, cell_name
 from compute.provider_tree.names import child_name
+from virt.fake.cells_and_cards import cells_and_cards, of_cells_and_cards
 from virt.fake.driver import MediumFakeDriver
-from virt.fake.modelled import cells_and_cards, of_cells_and_cards
 from virt.inventory import Inventory, record
 from virt.ownership import Ownership
 from virt.reshape import numa

@@ -2,11 +2,11 @@
 
 import os
 
-from virt.host.devices import read_devices
-from virt.host.facts import KernelFacts
+from virt.host.kernel_facts import KernelFacts
+from virt.host.sysfs_devices import read_devices
 from virt.node.disk import disk_space, image_cache_gb
-from virt.node.encryption import read_encryption_slots
 from virt.node.facts import Guest, HostFacts
+from virt.node.memory_encryption_slots import read_encryption_slots
 from virt.node.pmem import read_namespaces
 
 

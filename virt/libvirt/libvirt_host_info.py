@@ -8,8 +8,8 @@ from virt.libvirt.device_xml import parse_devices
 from virt.libvirt.guest_xml import parse_guest
 from virt.libvirt.hypervisor import Hypervisor
 from virt.node.disk import disk_space, image_cache_gb
-from virt.node.encryption import read_encryption_slots
 from virt.node.facts import Guest, HostFacts, NumaNode
+from virt.node.memory_encryption_slots import read_encryption_slots
 from virt.node.pmem import read_namespaces
 
 

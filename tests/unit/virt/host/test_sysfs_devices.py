@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.virt.host.machines import two_sockets
-from virt.host.devices import read_devices
-from virt.host.facts import KernelFacts
+from virt.host.kernel_facts import KernelFacts
+from virt.host.sysfs_devices import read_devices
 from virt.node.facts import HostFactsError, MediatedDevice
 from virt.pci_device import PciDevice
 

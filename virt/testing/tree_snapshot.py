@@ -28,10 +28,10 @@ class Provider:
 
 
 #: Name → provider.
-Picture = dict[str, Provider]
+Snapshot = dict[str, Provider]
 
 
-def taken(tree: ProviderTree, names: Collection[str] | None = None, uuids: bool = True) -> Picture:
+def taken(tree: ProviderTree, names: Collection[str] | None = None, uuids: bool = True) -> Snapshot:
     """Return what the tree shows now, of all providers or of those called `names`."""
     found = [tree.data(uuid) for uuid in tree.get_provider_uuids()]
     name_of = {one.uuid: one.name for one in found}
@@ -50,7 +50,7 @@ def taken(tree: ProviderTree, names: Collection[str] | None = None, uuids: bool 
     }
 
 
-def differences(before: Picture, after: Picture) -> list[str]:
+def differences(before: Snapshot, after: Snapshot) -> list[str]:
     """Return what changed, a line each."""
     lines = [f"provider {name} was removed" for name in before if name not in after]
     lines += [f"provider {name} was added" for name in after if name not in before]

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.unit.virt.host.machines import two_sockets
-from virt.node.encryption import read_encryption_slots
 from virt.node.facts import HostFactsError
+from virt.node.memory_encryption_slots import read_encryption_slots
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.cells import CELL_CLASSES, cell_name
 from virt.inventory import Inventory
-from virt.node import layout, pmem
+from virt.node import pmem, provider_layout
 from virt.node.consumers import Consumers, KnownPlaces
 from virt.node.cpu_sets import CpuSets
 from virt.node.cpu_traits import cpu_traits
@@ -116,12 +116,12 @@ class NodeUpdate:
             return None
         return pool
 
-    def _layout(self, now: Mapping[str, Inventory], report_disk: bool) -> layout.Layout:
+    def _layout(self, now: Mapping[str, Inventory], report_disk: bool) -> provider_layout.Layout:
         facts = self.facts
-        lay_out = layout.flat
+        lay_out = provider_layout.flat
         if self.conf.berth.numa_in_placement:
             moves = self.conf.berth.numa_classes == "standard"
-            lay_out = layout.modelled if moves else layout.described
+            lay_out = provider_layout.modelled if moves else provider_layout.described
         disk_gb = facts.disk.total_gb if report_disk else 0
         totals = {
             "VCPU": len(self.cpus.shared),
@@ -129,17 +129,17 @@ class NodeUpdate:
             "DISK_GB": disk_gb,
         }
         return lay_out(
-            layout.Node(
+            provider_layout.Node(
                 self.nodename,
                 facts,
                 self.cpus,
-                layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
+                provider_layout.reserved_amounts(self.conf, totals, self.reserved_disk_gb),
                 lambda name: self.ratios_from(numa.inherited(now, name)),
                 disk_gb,
             )
         )
 
-    def _dedicate(self, now: Mapping[str, Inventory], wanted: layout.Layout) -> None:
+    def _dedicate(self, now: Mapping[str, Inventory], wanted: provider_layout.Layout) -> None:
         """Let pinned guests have PCPU, the first time there are any (compute.md §6.5.2)."""
         have_been = {name for inventory in now.values() for name in inventory}
         is_news = self.cpus.dedicated and pcpu.VCPU in have_been and pcpu.PCPU not in have_been
@@ -166,10 +166,10 @@ class NodeUpdate:
         self,
         is_ours: numa.Ownership,
         cards: CardProviders,
-        wanted: layout.Layout,
+        wanted: provider_layout.Layout,
         now: Mapping[str, Inventory],
     ) -> None:
-        parents = layout.card_parents(self.nodename, cards.functions, wanted.cells)
+        parents = provider_layout.card_parents(self.nodename, cards.functions, wanted.cells)
         card_providers = cards.wanted(parents)
         providers = [*wanted.cells, *card_providers.values()]
         places = KnownPlaces(
@@ -211,7 +211,7 @@ class NodeUpdate:
             for resource_class in inventory
             if (name == self.nodename) == modelled
         }
-        return sorted(leaving & layout.hugepages(self.facts).keys())
+        return sorted(leaving & provider_layout.hugepages(self.facts).keys())
 
     def _update_traits(self) -> None:
         """Set the processor's traits; those of memory encryption are on providers of their own."""
