@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.candidates import build, table
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.storage import change_feed
 from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings

@@ -6,7 +6,7 @@ import logging
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification

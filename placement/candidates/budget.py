@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 #: steps between two looks at the clock; a step takes about a microsecond
 _STEPS = 2_000
@@ -12,12 +12,26 @@ _ASK_EVERY = 0.1
 _MOST_REMEMBERED = 50_000
 
 
+class Searched(Protocol):
+    """A tree that is searched for candidates, as messages describe it."""
+
+    @property
+    def root(self) -> int | None:
+        """Return the slot of the root; None: any of several trees."""
+
+    def options(self) -> list[tuple[str, int]]:
+        """Return the suffix of each variable, and how many providers can serve it."""
+
+    def combinations(self) -> int:
+        """Return in how many ways each variable can have a provider, valid or not."""
+
+
 class SearchEnded(Exception):
     """A search was ended before it was finished, so nothing that it didn't find is disproved."""
 
-    def __init__(self, problem: Any = None, count: int | None = None) -> None:
+    def __init__(self, problem: "Searched | None" = None, count: int | None = None) -> None:
         super().__init__()
-        #: the `placement.candidates.solved.Solved` it was at work on, if any
+        #: what was searched when the search ended, if that is known
         self.problem = problem
         #: how many candidates there are, if that is known
         self.count = count
@@ -84,7 +98,7 @@ class Budget:
             if self._client_left():
                 raise Abandoned
 
-    def keep(self, size: int, problem: Any = None) -> None:
+    def keep(self, size: int, problem: "Searched | None" = None) -> None:
         """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory.
 
         :param problem: what they are kept for

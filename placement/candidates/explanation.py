@@ -61,7 +61,7 @@ def explain(
     ended = None
     try:
         for family in trees.families(simple, others):
-            found = family.solved.at(0) is not None
+            found = family.solutions.at(0) is not None
             (fruitful if found else fruitless).extend(uuids[root] for root in family.roots.tolist())
             left[family.roots] = False
     except (OutOfTime, OutOfMemory) as early:

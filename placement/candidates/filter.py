@@ -13,11 +13,11 @@ from placement.candidates import mask_steps
 from placement.candidates.account import Account
 from placement.candidates.columns import Mask
 from placement.candidates.mask_steps import MaskStep, Remaining
-from placement.candidates.problem import Demand
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
-from placement.candidates.sharing import reached_roots
+from placement.candidates.sharing_providers import reached_roots
 from placement.candidates.snapshot import Snapshot
+from placement.candidates.tree_problem import Demand
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

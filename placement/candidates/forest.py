@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.columns import Mask, Numbers, Slots
-from placement.candidates.texts import in_blocks
+from placement.candidates.prepared_texts import in_blocks
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

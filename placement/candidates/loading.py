@@ -9,8 +9,8 @@ import numpy as np
 
 from placement.candidates.columns import Blocks, Column, SlotSet, Stock, empty_column
 from placement.candidates.forest import Forest
+from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.snapshot import Ids, Names, Register, Snapshot
-from placement.candidates.texts import Texts
 from placement.storage import snapshot_reads as reads
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
@@ -45,8 +45,8 @@ def load(connection: Connection) -> Snapshot:
         with_trait=with_trait,
         in_aggregate=in_aggregate,
         stray_usage=stray,
-        texts=Texts.unwritten(size),
-        tree_texts=Texts.unwritten(size),
+        texts=PreparedTexts.unwritten(size),
+        tree_texts=PreparedTexts.unwritten(size),
     )
 
 
@@ -128,8 +128,8 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) ->
     others = sorted(kinds.keys() - used_only)
     new = dataclasses.replace(old, names=names, memo={})
     if _renamed(old.names.classes, names.classes) or _renamed(old.names.traits, names.traits):
-        empty = Texts.unwritten(old.size)
-        new = dataclasses.replace(new, texts=empty, tree_texts=Texts.unwritten(old.size))
+        empty = PreparedTexts.unwritten(old.size)
+        new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
     if used_only:
         new = _with_usage(connection, new, used_only)
     if others:

@@ -4,10 +4,10 @@ A step says which providers meet one condition. `filter.py` applies the steps on
 and accounts for each of them.
 """
 
-import dataclasses
 import functools
 import operator
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from placement.candidates.resolved_group import ResolvedGroup
 from placement.candidates.snapshot import Snapshot
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
-class MaskStep:
+class MaskStep(NamedTuple):
     """One condition of a group.
 
     :param name: what an account of the search calls it
@@ -32,8 +31,7 @@ class MaskStep:
     roots: Mask | None = None
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
-class Remaining:
+class Remaining(NamedTuple):
     """What the steps so far left of the cloud.
 
     :param own: the providers that may still serve their own tree
@@ -48,10 +46,11 @@ class Remaining:
 
     def after(self, step: MaskStep) -> "Remaining":
         """Return what the step leaves of this."""
-        own = self.own & step.own
-        alike = self.own is self.shared and step.own is step.shared
-        shared = own if alike else self.shared & step.shared
-        return Remaining(own, shared, self.roots if step.roots is None else self.roots & step.roots)
+        _, own, shared, roots = step
+        alike = own is shared and self.own is self.shared
+        own = self.own & own
+        shared = own if alike else self.shared & shared
+        return Remaining(own, shared, self.roots if roots is None else self.roots & roots)
 
     @property
     def providers(self) -> Mask:

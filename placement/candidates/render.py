@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.candidates.batch import Batch
+from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Slots
-from placement.candidates.problem import Shape
+from placement.candidates.prepared_texts import SEPARATOR
 from placement.candidates.search import Found
 from placement.candidates.summaries import Summaries
-from placement.candidates.texts import SEPARATOR
+from placement.candidates.tree_problem import Shape
 from placement.candidates.trees import Family
 from placement.candidates.uuid_table import LENGTH
 from placement.microversions import Version
@@ -109,6 +109,8 @@ class _Candidates:
         self._one_each = found.shuffle is not None
         #: the writer of the trees that have a batch to themselves, by root
         self._bound: dict[int, tuple[BoundWriter, list[int]]] = {}
+        #: by problem and solution
+        self._templates: dict[object, Template] = {}
         self._used: list[Slots] = []
         self._lent: set[int] = set()
 
@@ -153,10 +155,10 @@ class _Candidates:
 
     def _several(self, batch: Batch) -> list[bytes]:
         family = batch.family
-        templates = family.solved.templates
-        template = templates.get(batch.number)
+        key = (family.solutions, batch.solution)
+        template = self._templates.get(key)
         if template is None:
-            template = templates[batch.number] = self._template(batch)
+            template = self._templates[key] = self._template(batch)
         self._used += [family.members[:, place] for place in template.used]
         self._lent.update(template.lent)
         if len(family) < _FEW or not self._register.uuid_table.even:
@@ -187,17 +189,17 @@ class _Candidates:
         return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]
 
     def _template(self, batch: Batch) -> Template:
-        solved, solution = batch.family.solved, batch.solution
-        own = len(solved.places)
-        names = [f"\0{place}\0" for place in solved.places]
-        names += [self._register.uuids[slot] for slot in solved.lent]
+        solutions, solution = batch.family.solutions, batch.solution
+        own = len(solutions.places)
+        names = [f"\0{place}\0" for place in solutions.places]
+        names += [self._register.uuids[slot] for slot in solutions.lent]
         pieces = _HOLE.split(self._writer.bound(names).write(solution))
         used = self._writer.used(solution)
         return Template(
             tuple(pieces[::2]),
             tuple(int(piece) for piece in pieces[1::2]),
-            tuple(solved.places[local] for local in used if local < own),
-            tuple(solved.lent[local - own] for local in used if local >= own),
+            tuple(solutions.places[local] for local in used if local < own),
+            tuple(solutions.lent[local - own] for local in used if local >= own),
         )
 
 

@@ -1,17 +1,16 @@
 """A request group with ids in place of names: the first step of its search."""
 
-import dataclasses
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from placement.candidates.columns import Mask
-from placement.candidates.problem import Demand
 from placement.candidates.request import Group
 from placement.candidates.snapshot import Ids, Snapshot
+from placement.candidates.tree_problem import Demand
 from placement.errors import BadRequest
 
 
-@dataclasses.dataclass(frozen=True)
-class ResolvedGroup:
+class ResolvedGroup(NamedTuple):
     """One request group, every name of it looked up once.
 
     :param suffix: empty for the group that may take each class from another provider
@@ -32,7 +31,7 @@ class ResolvedGroup:
     member_of: tuple[Ids, ...]
     not_member_of: Ids | None
     root: int | None
-    members: Mask | None = dataclasses.field(compare=False, repr=False)
+    members: Mask | None
 
     @property
     def conditions(self) -> object:
@@ -47,8 +46,7 @@ class ResolvedGroup:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Unmatched:
+class Unmatched(NamedTuple):
     """A group that no provider can serve, as its names show before any other condition.
 
     :param step: the step of the search that found it; None: no step
@@ -66,11 +64,11 @@ def resolve(snapshot: Snapshot, group: Group) -> ResolvedGroup | Unmatched:
     tree that doesn't exist is no error: no provider is in it.
     """
     demand = _demand(snapshot, group)
-    member_of = tuple(snapshot.aggregates(uuids) for uuids in group.member_of)
+    member_of = tuple([snapshot.aggregates(uuids) for uuids in group.member_of])
     members = _members(snapshot, member_of)
     if members is not None and not members.any():
         return Unmatched("member_of", members)
-    required = tuple(trait_ids(snapshot, names) for names in group.required)
+    required = tuple([trait_ids(snapshot, names) for names in group.required])
     forbidden = trait_ids(snapshot, group.forbidden)
     root = None
     if group.in_tree is not None:
@@ -106,12 +104,14 @@ def trait_ids(snapshot: Snapshot, names: Iterable[str]) -> Ids:
 
 def _demand(snapshot: Snapshot, group: Group) -> Demand:
     ids = snapshot.names.class_ids
-    for name in group.resources:
+    demand = []
+    for name, amount in group.resources.items():
         if name not in ids:
             raise BadRequest(
                 f"Invalid resource class in resources parameter: No such resource class {name}."
             )
-    return tuple((ids[name], amount) for name, amount in group.resources.items())
+        demand.append((ids[name], amount))
+    return tuple(demand)
 
 
 def _members(snapshot: Snapshot, member_of: Iterable[Ids]) -> Mask | None:

@@ -6,10 +6,11 @@ import random
 import sys
 from collections.abc import Iterable, Iterator
 
-from placement.candidates.batch import Batch
-from placement.candidates.board import Solution
 from placement.candidates.budget import Budget
-from placement.candidates.lottery import Allowance, RawDraws, TooManyToCount
+from placement.candidates.candidate_batch import Batch
+from placement.candidates.counting import Allowance, TooManyToCount
+from placement.candidates.rejection_sampling import BlindDraws
+from placement.candidates.tree_problem import Solution
 from placement.candidates.trees import Family
 
 #: how many states are counted before candidates are sampled without; per family, and at least
@@ -102,7 +103,7 @@ class Draw:
         self._families = list(self._stream)
         weights = self._weights()
         ends = self._ends(weights)
-        counts = [weight for weight in weights if not isinstance(weight, RawDraws)]
+        counts = [weight for weight in weights if not isinstance(weight, BlindDraws)]
         if ends[-1] > self._limit:
             if len(counts) == len(weights):
                 self._pick(counts, ends)
@@ -117,22 +118,22 @@ class Draw:
         batches = []
         for (which, solution), trees in self._trees.items():
             family = self._families[which]
-            batches.append(Batch(family.chosen(trees), family.solved.keep(solution)))
+            batches.append(Batch(family.chosen(trees), solution))
         return batches
 
-    def _weights(self) -> "list[int | RawDraws]":
+    def _weights(self) -> "list[int | BlindDraws]":
         """The count of each family's solutions, or how to draw without."""
         allowance = Allowance(max(_STATES, _STATES_EACH * len(self._families)))
-        weights: list[int | RawDraws] = []
+        weights: list[int | BlindDraws] = []
         for family in self._families:
             try:
-                weights.append(family.solved.count(allowance))
+                weights.append(family.solutions.count(allowance))
             except TooManyToCount:
-                weights.append(family.solved.raw())
+                weights.append(family.solutions.draws())
         return weights
 
-    def _ends(self, weights: "list[int | RawDraws]") -> list[int]:
-        numbers = [w.count if isinstance(w, RawDraws) else w for w in weights]
+    def _ends(self, weights: "list[int | BlindDraws]") -> list[int]:
+        numbers = [w.count if isinstance(w, BlindDraws) else w for w in weights]
         totals = (n * len(family) for n, family in zip(numbers, self._families, strict=True))
         return list(itertools.accumulate(totals, initial=0))
 
@@ -145,28 +146,28 @@ class Draw:
             self._budget.keep(self._size)
             trees = trees_of.get((which, rank))
             if trees is None:
-                solution = self._families[which].solved.ranked(rank)
+                solution = self._families[which].solutions.ranked(rank)
                 trees = trees_of[which, rank] = self._trees[which, solution] = []
             trees.append(tree)
             self._count += 1
 
-    def _draw(self, weights: "list[int | RawDraws]", ends: list[int]) -> None:
+    def _draw(self, weights: "list[int | BlindDraws]", ends: list[int]) -> None:
         """By number, where some numbers stand for nothing valid; until nothing new comes."""
         misses = 0
         while len(self) < self._limit and misses < _MISSES + _MISSES_EACH * len(self):
             number = self._source.randrange(ends[-1])
             which = bisect.bisect_right(ends, number) - 1
             family, weight = self._families[which], weights[which]
-            count = weight.count if isinstance(weight, RawDraws) else weight
+            count = weight.count if isinstance(weight, BlindDraws) else weight
             tree, rank = divmod(number - ends[which], count)
-            if isinstance(weight, RawDraws):
+            if isinstance(weight, BlindDraws):
                 solution = weight.draw(self._source)
             else:
-                solution = family.solved.ranked(rank)
+                solution = family.solutions.ranked(rank)
             if solution is None or not self._add(which, tree, solution):
                 misses += 1
 
-    def _descend(self, weights: "list[int | RawDraws]") -> None:
+    def _descend(self, weights: "list[int | BlindDraws]") -> None:
         """By searches that try options in a random order."""
         alive = [which for which, weight in enumerate(weights) if weight != 0]
         for _ in range(_DESCENTS_EACH * self._limit):
@@ -174,7 +175,7 @@ class Draw:
                 return
             which = self._source.choice(alive)
             family = self._families[which]
-            solution = family.solved.any_one(self._source)
+            solution = family.solutions.any_one(self._source)
             if solution is None:
                 alive.remove(which)
             else:
@@ -184,15 +185,17 @@ class Draw:
         """One after the other, a solution of each family in turn."""
         more = list(range(len(self._families)))
         for number in itertools.count():
-            more = [n for n in more if self._families[n].solved.at(number) is not None]
+            found = [(which, self._families[which].solutions.at(number)) for which in more]
+            more = [which for which, solution in found if solution is not None]
             if not more:
                 return
-            for which in more:
-                family = self._families[which]
-                for tree in range(len(family)):
+            for which, solution in found:
+                if solution is None:
+                    continue
+                for tree in range(len(self._families[which])):
                     if len(self) >= self._limit:
                         return
-                    self._add(which, tree, family.solved.known(number))
+                    self._add(which, tree, solution)
 
     def _add(self, which: int, tree: int, solution: Solution) -> bool:
         key = (which, tree, solution)

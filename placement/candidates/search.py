@@ -10,15 +10,15 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 
 from placement.candidates.account import Account
-from placement.candidates.batch import Batch
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime, SearchEnded
+from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Slots
+from placement.candidates.counting import Allowance, TooManyToCount
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
-from placement.candidates.lottery import Allowance, TooManyToCount
-from placement.candidates.problem import Shape
 from placement.candidates.request import CandidateRequest, Generation
 from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.snapshot import Snapshot
+from placement.candidates.tree_problem import Shape
 from placement.candidates.trees import Family, Trees
 from placement.candidates.unfinished import refusal, what_ended
 from placement.errors import BadRequest
@@ -152,7 +152,7 @@ def _has_option(
     alone = dataclasses.replace(request, same_subtree=(), isolate=False, nested=True)
     trees = Trees(snapshot, alone, [group], budget)
     families = trees.families(*trees.split(group.roots))
-    return any(family.solved.at(0) is not None for family in families)
+    return any(family.solutions.at(0) is not None for family in families)
 
 
 class _Stream:
@@ -168,29 +168,33 @@ class _Stream:
         """One candidate of each tree, then a second of each, and so on."""
         more: list[Family] = []
         for family in self.families():
-            if family.solved.at(0) is not None:
+            solution = family.solutions.at(0)
+            if solution is not None:
                 more.append(family)
-                yield from self._new(Batch(family, 0))
+                yield from self._new(Batch(family, solution))
         for number in itertools.count(1):
-            more = [family for family in more if family.solved.at(number) is not None]
+            found = [(family, family.solutions.at(number)) for family in more]
+            more = [family for family, solution in found if solution is not None]
             if not more:
                 return
-            for family in more:
-                yield from self._new(Batch(family, number))
+            for family, solution in found:
+                if solution is not None:
+                    yield from self._new(Batch(family, solution))
 
     def one_by_one(self) -> Iterator[Batch]:
         """All candidates of a tree, then those of the next."""
         for family in self.families():
             alike = range(len(family))
-            if family.solved.at(1) is None:
-                trees = [family] if family.solved.at(0) is not None else []
+            if family.solutions.at(1) is None:
+                trees = [family] if family.solutions.at(0) is not None else []
             else:
                 trees = [family.chosen([number]) for number in alike]
             for tree in trees:
                 for number in itertools.count():
-                    if tree.solved.at(number) is None:
+                    solution = tree.solutions.at(number)
+                    if solution is None:
                         break
-                    yield from self._new(Batch(tree, number))
+                    yield from self._new(Batch(tree, solution))
 
     @property
     def repeats(self) -> bool:
@@ -204,7 +208,7 @@ class _Stream:
     def _new(self, batch: Batch) -> Iterator[Batch]:
         """What of the batch no other tree has had."""
         family, solution = batch.family, batch.solution
-        if not family.solved.only_shared(solution):
+        if not family.solutions.only_shared(solution):
             # their own provider ties the candidates to their trees
             yield batch
             return
@@ -214,7 +218,7 @@ class _Stream:
             used = tuple(slots[local] for local in solution)
             self._budget.spend()
             if used not in self._seen:
-                self._budget.keep(_BATCH, family.solved)
+                self._budget.keep(_BATCH, family.solutions)
                 self._seen.add(used)
                 new.append(number)
         if new:
@@ -283,18 +287,18 @@ def _check_size(stream: _Stream, budget: Budget, size: int) -> None:
     """Raise OutOfMemory if a count shows that there are more candidates than can be kept."""
     total, allowance = 0, Allowance(_COUNTED)
     for family in stream.families():
-        solved = family.solved
+        solutions = family.solutions
         # what one tree has, another may have as well; but no tree has a candidate twice
         trees = 1 if stream.repeats else len(family)
-        if budget.has_room_for(solved.combinations() * trees * size):
+        if budget.has_room_for(solutions.combinations() * trees * size):
             continue
         try:
-            count = solved.count(allowance) * trees
+            count = solutions.count(allowance) * trees
         except TooManyToCount:
             return
         total = max(total, count) if stream.repeats else total + count
         if not budget.has_room_for(total * size):
-            raise OutOfMemory(solved, total)
+            raise OutOfMemory(solutions, total)
 
 
 def _first(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
@@ -328,7 +332,7 @@ class _First:
     def run(self) -> None:
         """Take them. What is taken stays, should the budget end it."""
         for batch in _first(self._stream, self._most):
-            self._budget.keep(_BATCH + self._size * len(batch), batch.family.solved)
+            self._budget.keep(_BATCH + self._size * len(batch), batch.family.solutions)
             self._batches.append(batch)
 
     def batches(self) -> list[Batch]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.candidates.columns import Blocks, Column, Mask, Slots, SlotSet, empty_column
 from placement.candidates.forest import Forest
-from placement.candidates.texts import Texts
+from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.uuid_table import UuidTable
 
 #: the trait of providers that serve all trees of their aggregates
@@ -113,8 +113,8 @@ class Snapshot:
     with_trait: Mapping[int, SlotSet]
     in_aggregate: Mapping[int, SlotSet]
     stray_usage: Mapping[tuple[int, int], int]
-    texts: Texts
-    tree_texts: Texts
+    texts: PreparedTexts
+    tree_texts: PreparedTexts
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     @property

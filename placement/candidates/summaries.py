@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.candidates.columns import Slots
+from placement.candidates.prepared_texts import SEPARATOR
 from placement.candidates.snapshot import Snapshot
-from placement.candidates.texts import SEPARATOR
 from placement.microversions import Version
 
 TRAITS: Version = (1, 17)

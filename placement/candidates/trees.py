@@ -8,11 +8,11 @@ import numpy as np
 from placement.candidates.budget import Budget
 from placement.candidates.columns import Mask, Slots
 from placement.candidates.filter import FilteredGroup, Part
-from placement.candidates.problem import Local, Shape, Variable
 from placement.candidates.request import CandidateRequest
-from placement.candidates.sharing import Lenders
+from placement.candidates.sharing_providers import Lenders
 from placement.candidates.snapshot import Snapshot
-from placement.candidates.solved import Alone, Solved
+from placement.candidates.tree_problem import Local, Shape, TreeProblem, Variable
+from placement.candidates.tree_solutions import SingleProviderSolution, TreeSolutions
 
 #: masks that fit a word of a tree's description
 _BITS = 60
@@ -34,7 +34,7 @@ class Family:
     :param members: anchors × providers: the slots of each tree
     """
 
-    solved: Solved
+    solutions: TreeSolutions | SingleProviderSolution
     roots: Slots
     members: Slots
 
@@ -43,12 +43,12 @@ class Family:
 
     def chosen(self, which: slice | list[int]) -> "Family":
         """Some of them."""
-        return Family(self.solved, self.roots[which], self.members[which])
+        return Family(self.solutions, self.roots[which], self.members[which])
 
     def slots(self, number: int) -> list[int]:
         """The provider behind each local in the tree of that number."""
-        members, solved = self.members[number].tolist(), self.solved
-        return [*(members[place] for place in solved.places), *solved.lent]
+        members, solutions = self.members[number].tolist(), self.solutions
+        return [*(members[place] for place in solutions.places), *solutions.lent]
 
 
 class Trees:
@@ -77,7 +77,7 @@ class Trees:
             lending |= shared[sharing]
         self.lenders = Lenders(snapshot, sharing[lending].tolist())
         self._sharing = set(sharing.tolist()) if self.lenders else set()
-        self._known: dict[tuple[bytes, tuple[int, ...]], Solved] = {}
+        self._known: dict[tuple[bytes, tuple[int, ...]], TreeSolutions] = {}
 
     def _shape(self, request: CandidateRequest) -> Shape:
         variables = tuple(
@@ -122,7 +122,8 @@ class Trees:
     def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
         """The anchors as `split` gave them; the others described a chunk at a time."""
         if len(simple):
-            yield Family(Alone(self.shape, self._budget), simple, simple[:, None])
+            solution = SingleProviderSolution(self.shape, self._budget)
+            yield Family(solution, simple, simple[:, None])
         start, length = 0, _FIRST_CHUNK
         while start < len(others):
             self._budget.look()
@@ -147,8 +148,8 @@ class Trees:
         length = len(text) // len(roots)
         if not self.lenders and text == text[:length] * len(roots):
             # one problem for all
-            solved = self._solved((text[:length], ()), described[0], int(roots[0]))
-            yield Family(solved, roots, members)
+            solutions = self._solutions((text[:length], ()), described[0], int(roots[0]))
+            yield Family(solutions, roots, members)
             return
         numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
         lent: tuple[int, ...] = ()
@@ -158,17 +159,18 @@ class Trees:
             key = (text[number * length : (number + 1) * length], lent)
             numbers.setdefault(key, []).append(number)
         for key, same in numbers.items():
-            solved = self._solved(key, described[same[0]], int(roots[same[0]]))
-            yield Family(solved, roots[same], members[same])
+            solutions = self._solutions(key, described[same[0]], int(roots[same[0]]))
+            yield Family(solutions, roots[same], members[same])
 
-    def _solved(
+    def _solutions(
         self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
-    ) -> Solved:
-        solved = self._known.get(key)
-        if solved is None:
+    ) -> TreeSolutions:
+        solutions = self._known.get(key)
+        if solutions is None:
             self._budget.spend(_DESCRIBING)
-            solved = self._known[key] = self._solve(description.tolist(), key[1], root)
-        return solved
+            problem = self._problem(description.tolist(), key[1], root)
+            solutions = self._known[key] = TreeSolutions(problem, self._budget)
+        return solutions
 
     def _describe(self, members: np.ndarray) -> np.ndarray:
         """Trees × members × words: all that tells the search in one tree from another."""
@@ -192,7 +194,7 @@ class Trees:
             words.append(np.isin(members, sharing).astype(np.int64))
         return np.ascontiguousarray(np.stack(words, axis=2))
 
-    def _solve(self, rows: list[list[int]], lent: tuple[int, ...], root: int) -> Solved:
+    def _problem(self, rows: list[list[int]], lent: tuple[int, ...], root: int) -> TreeProblem:
         option_words = -(-len(self._masks) // _BITS)
         hit_words = -(-len(self.trait_sets) // _BITS)
         nested = bool(self.shape.subtrees)
@@ -215,7 +217,7 @@ class Trees:
             Local(options, hits, mask, tree, rooms)
             for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
         ]
-        return Solved(self.shape, locals_, kept, lent, sharing, self._budget, root)
+        return TreeProblem(self.shape, locals_, kept, lent, sharing, root)
 
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
         """The locals in the subtree of each local, as bits."""

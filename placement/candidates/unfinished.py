@@ -3,7 +3,7 @@
 import collections
 import math
 
-from placement.candidates.budget import Abandoned, Budget, OutOfTime, SearchEnded
+from placement.candidates.budget import Abandoned, Budget, OutOfTime, Searched, SearchEnded
 from placement.candidates.snapshot import Snapshot
 from placement.errors import PlacementError, SearchAbandoned, SearchUnfinished
 
@@ -22,7 +22,7 @@ def refusal(ended: SearchEnded, snapshot: Snapshot, budget: Budget) -> Placement
         return SearchAbandoned()
     sentences = []
     if ended.problem is not None:
-        sentences.append(_combinations(ended, snapshot))
+        sentences.append(_combinations(ended.problem, snapshot))
     if ended.count is None:
         sentences.append("Whether there are candidates that it didn't find is not known.")
     else:
@@ -42,9 +42,8 @@ def what_ended(ended: SearchEnded, budget: Budget) -> str:
     )
 
 
-def _combinations(ended: SearchEnded, snapshot: Snapshot) -> str:
-    """The sentence that says what exploded."""
-    problem = ended.problem
+def _combinations(problem: Searched, snapshot: Snapshot) -> str:
+    """Return the sentence that says which combinations are too many."""
     suffixes: dict[int, list[str]] = collections.defaultdict(list)
     for suffix, count in problem.options():
         suffixes[count].append(suffix)
@@ -53,7 +52,7 @@ def _combinations(ended: SearchEnded, snapshot: Snapshot) -> str:
     if len(kinds) > _MOST_NAMED:
         named.append("and so on")
     where = "a tree"
-    if problem.root >= 0:
+    if problem.root is not None:
         where = f"the tree of resource provider {snapshot.register.uuids[problem.root]}"
     return (
         f"In {where} there are {_number(problem.combinations())} combinations to look through: "

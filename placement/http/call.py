@@ -9,7 +9,7 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.errors import BodyTooLong, SchemaMismatch
 from placement.http.client_disconnect import client_left
 from placement.http.context import RequestContext

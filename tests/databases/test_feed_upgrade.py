@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.storage import change_feed, readiness, schema_upgrade, tables
 from placement.storage.change_feed import Kind
 from placement.storage.dialects import DatabaseUnusable

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.candidates.combine import solutions
-from placement.candidates.lottery import Lottery, is_solution
-from placement.candidates.outlook import bits
-from placement.candidates.problem import Local, Shape, Variable
-from placement.candidates.subtrees import options_of
+from placement.candidates.backtracking import solutions
+from placement.candidates.bitset import bits
+from placement.candidates.counting import CountedSolutions
+from placement.candidates.rejection_sampling import is_solution
+from placement.candidates.tree_problem import Local, Shape, Variable, options_of
 
 VF = 1
 
@@ -89,7 +89,7 @@ def test_solutions_are_those_of_the_definition(problem):
 @settings(max_examples=300, deadline=None)
 @given(problem=problems())
 def test_a_lottery_has_every_solution_under_one_number(problem):
-    lottery = Lottery(*problem)
+    lottery = CountedSolutions(*problem)
 
     drawn = [lottery.solution(number) for number in range(lottery.count)]
 
@@ -162,7 +162,7 @@ def test_unequal_amounts_that_cannot_be_packed_are_given_up():
 
 def test_a_lottery_counts_what_nobody_could_list():
     shape = shape_of([0] * 64, isolate=True)
-    lottery = Lottery(shape, devices(64, 1))
+    lottery = CountedSolutions(shape, devices(64, 1))
 
     assert lottery.count == _factorial(64)
     assert sorted(lottery.solution(lottery.count - 1)) == list(range(64))
@@ -173,7 +173,7 @@ def _factorial(number):
 
 
 def test_a_number_beyond_the_last_solution_is_an_error():
-    lottery = Lottery(shape_of([0]), devices(2, 1))
+    lottery = CountedSolutions(shape_of([0]), devices(2, 1))
 
     with pytest.raises(IndexError):
         lottery.solution(2)

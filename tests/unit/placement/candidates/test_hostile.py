@@ -5,12 +5,12 @@ import random
 
 import pytest
 
+from placement.candidates.backtracking import solutions
 from placement.candidates.budget import Budget, OutOfTime
-from placement.candidates.combine import solutions
+from placement.candidates.counting import Allowance, CountedSolutions, TooManyToCount
 from placement.candidates.explanation import explain
-from placement.candidates.lottery import Allowance, Lottery, TooManyToCount
-from placement.candidates.problem import Local, Shape, Variable
 from placement.candidates.request import CandidateRequest, Group
+from placement.candidates.tree_problem import Local, Shape, Variable
 from tests.unit.placement.candidates.snapshots import child, host
 
 VF, VGPU = 1, 2
@@ -181,7 +181,7 @@ def test_counting_ends_with_what_it_may_look_at():
     rooms = [300 + 37 * n for n in range(8)]
 
     with pytest.raises(TooManyToCount):
-        Lottery(packing(amounts), devices(rooms), Budget(), Allowance(1000))
+        CountedSolutions(packing(amounts), devices(rooms), Budget(), Allowance(1000))
 
 
 def test_a_tree_whose_search_ran_into_a_bound_is_neither_fruitful_nor_fruitless(clouds):

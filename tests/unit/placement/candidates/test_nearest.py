@@ -3,7 +3,7 @@
 import pytest
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
-from placement.candidates.nearest import NearMiss, near_misses
+from placement.candidates.near_misses import NearMiss, near_misses
 from placement.candidates.request import CandidateRequest, Group
 from placement.errors import BadRequest
 from tests.unit.placement.candidates.snapshots import child, host

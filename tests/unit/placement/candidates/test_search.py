@@ -80,7 +80,7 @@ def test_a_tree_that_is_used_up_leaves_its_turns_to_others(clouds):
 def test_trees_alike_share_one_search(clouds):
     found = search(clouds.snapshot(two_trees()), request())
 
-    assert len({id(batch.family.solved) for batch in found.batches}) == 1
+    assert len({id(batch.family.solutions) for batch in found.batches}) == 1
 
 
 def test_the_same_seed_chooses_the_same(clouds):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from placement.candidates.texts import SEPARATOR, Texts, in_blocks
+from placement.candidates.prepared_texts import SEPARATOR, PreparedTexts, in_blocks
 from placement.candidates.uuid_table import LENGTH, UuidTable
 
 SIZE = 600
@@ -39,7 +39,7 @@ def texts_of(texts, slots, counts, write):
 
 
 def test_all_of_a_block_comes_as_one_text(write):
-    texts = Texts.unwritten(SIZE)
+    texts = PreparedTexts.unwritten(SIZE)
 
     pieces = texts.of(everything(), whole(), write)
 
@@ -48,7 +48,7 @@ def test_all_of_a_block_comes_as_one_text(write):
 
 
 def test_some_of_a_block_come_one_by_one(write):
-    assert Texts.unwritten(SIZE).of(np.array([3, 300, 599]), whole(), write) == [
+    assert PreparedTexts.unwritten(SIZE).of(np.array([3, 300, 599]), whole(), write) == [
         b"3.1",
         b"300.1",
         b"599.1",
@@ -58,14 +58,14 @@ def test_some_of_a_block_come_one_by_one(write):
 def test_what_can_never_be_wanted_does_not_keep_a_block_from_being_whole(write):
     roots = np.arange(SIZE) % 2 == 0
 
-    pieces = Texts.unwritten(SIZE).of(np.flatnonzero(roots), in_blocks(roots), write)
+    pieces = PreparedTexts.unwritten(SIZE).of(np.flatnonzero(roots), in_blocks(roots), write)
 
     assert len(pieces) == 3
 
 
 @pytest.mark.parametrize("slots", [range(SIZE), [7, 8, 500]])
 def test_nothing_is_written_twice(write, slots):
-    texts = Texts.unwritten(SIZE)
+    texts = PreparedTexts.unwritten(SIZE)
     first = texts_of(texts, slots, whole(), write)
 
     assert texts_of(texts, slots, whole(), write) == first
@@ -73,7 +73,7 @@ def test_nothing_is_written_twice(write, slots):
 
 
 def test_a_change_is_seen_by_the_new_texts_and_not_by_the_old(write):
-    old = Texts.unwritten(SIZE)
+    old = PreparedTexts.unwritten(SIZE)
     texts_of(old, everything(), whole(), write)
     write.edition = 2
 
@@ -86,7 +86,7 @@ def test_a_change_is_seen_by_the_new_texts_and_not_by_the_old(write):
 
 
 def test_growing_makes_a_whole_block_incomplete_until_it_is_written(write):
-    texts = Texts.unwritten(257)
+    texts = PreparedTexts.unwritten(257)
     texts_of(texts, everything(257), whole(257), write)
 
     grown = texts.forgetting([257, 600], 601)
@@ -96,7 +96,7 @@ def test_growing_makes_a_whole_block_incomplete_until_it_is_written(write):
 
 
 def test_texts_of_any_order_keep_it(write):
-    assert Texts.unwritten(SIZE).each([500, 1, 500], write) == [b"500.1", b"1.1", b"500.1"]
+    assert PreparedTexts.unwritten(SIZE).each([500, 1, 500], write) == [b"500.1", b"1.1", b"500.1"]
 
 
 def test_a_table_of_uuids_that_grows_leaves_the_old_one_as_it_was():

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.storage.engine import Database, DatabaseSettings
 from tests.functional.placement.candidates.snapshot.comparing import HOST
 from tests.functional.placement.service import Service

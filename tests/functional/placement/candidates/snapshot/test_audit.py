@@ -8,9 +8,9 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates import audits
-from placement.candidates import live as live_module
-from placement.candidates.live import LiveSnapshot
+from placement.candidates import audit_schedule
+from placement.candidates import live_snapshot as live_module
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.errors import DatabaseUnavailable
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
@@ -439,7 +439,7 @@ def test_the_thread_ends_with_the_snapshot_it_watches(cloud, database):
 
 
 def test_an_audit_longer_than_the_interval_still_is_of_use(clock):
-    times = audits.AuditTimes(60, clock)
+    times = audit_schedule.AuditTimes(60, clock)
     begun = times.now()
     clock.now += 200
     times.renewed(begun)

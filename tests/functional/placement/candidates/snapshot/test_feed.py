@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
 from tests.databases.fixtures import CHOSEN

@@ -6,7 +6,7 @@ Whatever was written since, before the next search: it is noticed at once, and a
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.live import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, record, use, used

@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from placement.candidates.bitset import bits, union
 from placement.candidates.bounds import can_supply
 from placement.candidates.budget import Budget
-from placement.candidates.outlook import bits
-from placement.candidates.problem import Local, Shape
+from placement.candidates.tree_problem import Local, Shape, options_of
 
 T = TypeVar("T")
 #: (variables of which at least one must be on the local, that local)
@@ -23,19 +23,7 @@ Solve = Callable[[list[int], list[Top]], Iterable[T]]
 _MOST_CODES = 50_000
 
 
-def options_of(shape: Shape, locals_: Sequence[Local]) -> list[int]:
-    """The locals that can serve each variable, as bits."""
-    by_kind: dict[int, int] = {}
-    for variable in shape.variables:
-        if variable.kind not in by_kind:
-            bit = 1 << variable.kind
-            by_kind[variable.kind] = sum(
-                1 << number for number, local in enumerate(locals_) if local.options & bit
-            )
-    return [by_kind[variable.kind] for variable in shape.variables]
-
-
-class Parts:
+class Subproblems:
     """Goes through the parts of one search.
 
     Tops that can't serve their constraint are dropped beforehand. After the first part in which
@@ -51,7 +39,7 @@ class Parts:
         self._possible: bool | None = None
         self._careful = False
         self._hopeless: set[object] = set()
-        self._symmetry: _Symmetry | None = None
+        self._symmetry: _SubtreeSymmetry | None = None
 
     def each(self, solve: Solve[T], source: random.Random | None = None) -> Iterator[T]:
         """What `solve` finds in each part; it may be called again and again.
@@ -81,7 +69,7 @@ class Parts:
             self._constraints = []
             for members in self.shape.subtrees:
                 tops, reached = 0, dict.fromkeys(members, 0)
-                for top in bits(_union(options, members)):
+                for top in bits(union(options, members)):
                     narrowed = self._below(members, top, options)
                     if narrowed is not None and self._can_serve(members, top, narrowed):
                         tops |= 1 << top
@@ -208,18 +196,11 @@ class Parts:
             # what was remembered speaks of the old one's codes
             self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
-            self._symmetry = _Symmetry(self.shape, self.locals)
+            self._symmetry = _SubtreeSymmetry(self.shape, self.locals)
         return self._symmetry.state(tops)
 
 
-def _union(options: Sequence[int], members: Iterable[int]) -> int:
-    found = 0
-    for index in members:
-        found |= options[index]
-    return found
-
-
-class _Symmetry:
+class _SubtreeSymmetry:
     """Describes a choice of tops so that equal subtrees may change places."""
 
     def __init__(self, shape: Shape, locals_: Sequence[Local]) -> None:

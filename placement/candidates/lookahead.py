@@ -1,55 +1,39 @@
-"""Whether what is left can still serve those that come: bounds for the search within one tree.
+"""Bounds for the search within one tree: whether what is left can still serve the rest.
 
-None of them is ever wrong when it says no. They are exact where all ask for one unit, or for equal
-amounts. Unequal amounts are bin packing, which no bound decides in every case.
+No bound is ever wrong when it says no. The bounds are exact where all variables ask for one unit,
+or for equal amounts. Unequal amounts are bin packing, which no bound decides in every case.
 """
 
 import bisect
 import collections
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from placement.candidates.assignment import Assignment
+from placement.candidates.bitset import bits
 from placement.candidates.bounds import can_supply
+from placement.candidates.search_plan import SearchPlan
 
 #: sums up to this many units are told apart, one bit each
 _MOST_SUMS = 1 << 16
 #: bounds the memory of one depth
 _MOST_ROOMS = 2_000
 
-#: (number of the contested class, amount)
-Takes = tuple[tuple[int, int], ...]
 
+class Lookahead:
+    """Looks from a depth of a search at the variables from there on."""
 
-class Outlook:
-    """Looks from each depth of a search at the variables from there on.
-
-    :param options: by depth, the locals that can serve the variable, as bits
-    :param takes: by depth, what it takes
-    :param exclusive: by depth, whether it needs a local that no other exclusive one has
-    :param count: how many locals there are
-    """
-
-    def __init__(
-        self,
-        options: Sequence[int],
-        takes: Sequence[Takes],
-        exclusive: Sequence[bool],
-        count: int,
-    ) -> None:
-        self._options, self._takes, self._exclusive = options, takes, exclusive
-        self._count = count
+    def __init__(self, plan: SearchPlan) -> None:
+        self._variables, self._count = plan.variables, len(plan.locals)
         self._ahead: dict[int, _Ahead] = {}
 
-    def is_hopeful(self, depth: int, rooms: Sequence[Sequence[int]], taken: int) -> bool:
-        """Whether nothing shows that the variables from `depth` on can't all be served.
-
-        :param rooms: by local, what is left of each contested class
-        :param taken: the locals that exclusive variables have, as bits
-        """
+    def is_hopeful(self, depth: int, assignment: Assignment) -> bool:
+        """Say whether bounds allow that the variables from `depth` on are all served."""
         ahead = self._ahead.get(depth)
         if ahead is None:
             ahead = self._ahead[depth] = self._look(depth)
+        rooms, taken = assignment.rooms, assignment.taken
         if ahead.exclusive:
             free = ((able, 1 - (taken >> n & 1)) for n, able in enumerate(ahead.able))
             if not can_supply(ahead.exclusive, free):
@@ -62,23 +46,23 @@ class Outlook:
         exclusive: dict[int, int] = collections.Counter()
         wants: dict[int, list[tuple[int, int]]] = {}
         alone: dict[int, bool] = {}
-        for at in range(depth, len(self._options)):
-            mask = self._options[at]
+        for variable in self._variables[depth:]:
+            mask = variable.options
             if mask not in kinds:
                 kinds[mask] = 1 << len(kinds)
                 for number in bits(mask):
                     able[number] |= kinds[mask]
-            if self._exclusive[at]:
+            if variable.exclusive:
                 exclusive[kinds[mask]] += 1
-            for column, amount in self._takes[at]:
+            for column, amount in variable.takes:
                 wants.setdefault(column, []).append((amount, kinds[mask]))
-                alone[column] = alone.get(column, True) and self._exclusive[at]
+                alone[column] = alone.get(column, True) and variable.exclusive
         classes = [_Wants(column, asked, alone[column]) for column, asked in wants.items()]
         return _Ahead(able, exclusive, classes)
 
 
 class _Ahead:
-    """What the variables from one depth on want.
+    """What the variables from one depth on ask for.
 
     :param able: by local, the kinds of variables that it can serve, as bits
     :param exclusive: how many variables of each kind need a local of their own
@@ -167,11 +151,3 @@ class _Wants:
         most = min(room // self._piece, self._reached.bit_length())
         reached = self._reached & (1 << most + 1) - 1
         return (*numbers, (reached.bit_length() - 1) * self._piece)
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

@@ -13,10 +13,10 @@ _LOW = (1 << _SHIFT) - 1
 _FEW = 64
 
 
-class Texts:
+class PreparedTexts:
     """Texts that are written when they are first wanted and kept until they change.
 
-    A change gives new Texts that share all blocks it doesn't touch. Where all of a block is wanted,
+    A change gives new texts that share all blocks it doesn't touch. Where all of a block is wanted,
     as in long answers, the block is kept as one text.
     """
 
@@ -30,12 +30,12 @@ class Texts:
         self.size = size
 
     @classmethod
-    def unwritten(cls, size: int) -> "Texts":
+    def unwritten(cls, size: int) -> "PreparedTexts":
         """For so many slots, none of them written yet."""
         count = number_of_blocks(size)
         return cls([[None] * (_LOW + 1) for _ in range(count)], [None] * count, size)
 
-    def forgetting(self, slots: Iterable[int], size: int) -> "Texts":
+    def forgetting(self, slots: Iterable[int], size: int) -> "PreparedTexts":
         """Without the texts of some slots, grown to `size`."""
         blocks, joined = list(self._blocks), list(self._joined)
         for _ in range(len(blocks), number_of_blocks(size)):
@@ -48,7 +48,7 @@ class Texts:
                 blocks[number], joined[number] = list(blocks[number]), None
                 copied.add(number)
             blocks[number][slot & _LOW] = None
-        return Texts(blocks, joined, size)
+        return PreparedTexts(blocks, joined, size)
 
     def of(
         self, slots: Slots, whole: Numbers, write: Callable[[list[int]], Sequence[bytes]]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
 
-from placement.candidates import audits, loading
-from placement.candidates.audits import AuditTimes
+from placement.candidates import audit_schedule, loading
+from placement.candidates.audit_schedule import AuditTimes
 from placement.candidates.comparison import differences
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
@@ -58,7 +58,7 @@ class LiveSnapshot:
         database: Database,
         audit_interval: float = 0,
         clock: Callable[[], float] = time.monotonic,
-        watch: Callable[["LiveSnapshot", float], None] = audits.watch,
+        watch: Callable[["LiveSnapshot", float], None] = audit_schedule.watch,
     ) -> None:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)

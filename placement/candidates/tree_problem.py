@@ -1,0 +1,107 @@
+"""The search within one tree as a problem of small integers, so that equal trees are solved once.
+
+A *variable* stands for what one provider has to give: a suffixed group, or one class of the
+unsuffixed group. A *local* stands for a provider that can serve variables: a provider of the tree,
+or a sharing provider that serves the tree. A *solution* chooses a local for each variable.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+#: (resource class id, amount)
+Demand = tuple[tuple[int, int], ...]
+#: the number of the local that serves each variable
+Solution = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """One choice of a provider: for a suffixed group, or for a class of the unsuffixed group.
+
+    :param kind: variables of a kind have the same options
+    :param contested: the part of the demand of classes that other variables ask for, too
+    """
+
+    suffix: str
+    kind: int
+    demand: Demand
+    contested: Demand
+
+    @property
+    def suffixed(self) -> bool:
+        """Say whether the variable is a suffixed group."""
+        return bool(self.suffix)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What all trees of a request have in common.
+
+    :param variables: groups in request order, classes of the unsuffixed group side by side
+    :param subtrees: same_subtree as sets of variables
+    :param trait_sets: how many trait sets the unsuffixed group's providers together have to hit
+    :param isolate: whether suffixed variables need different providers
+    :param nested: whether several providers of one tree may be used
+    """
+
+    variables: tuple[Variable, ...]
+    subtrees: tuple[frozenset[int], ...]
+    trait_sets: int
+    isolate: bool
+    nested: bool
+
+    @functools.cached_property
+    def contested(self) -> tuple[int, ...]:
+        """Return the classes that several variables ask for."""
+        classes = {key for variable in self.variables for key, _ in variable.contested}
+        return tuple(sorted(classes))
+
+
+@dataclasses.dataclass(frozen=True)
+class Local:
+    """A provider that can serve something in the tree at hand.
+
+    :param options: bit k is set if it can serve variables of kind k
+    :param hits: bit t is set if it has a trait of trait set t
+    :param below: the locals in its subtree, itself included, as bits
+    :param tree: tells providers of one tree from those of another
+    :param rooms: what is left of each contested class, in the order of `Shape.contested`
+    """
+
+    options: int
+    hits: int
+    below: int
+    tree: int
+    rooms: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class TreeProblem:
+    """What the search within a tree has to solve.
+
+    :param locals: the tree's own locals, then the locals that are lent
+    :param places: where in the tree each of its own locals stands
+    :param lent: the slots of the sharing providers from other trees, one for each local lent
+    :param sharing: by local, whether it is a sharing provider
+    :param root: the slot of the root of one tree that has the problem
+    """
+
+    shape: Shape
+    locals: Sequence[Local]
+    places: Sequence[int]
+    lent: tuple[int, ...]
+    sharing: Sequence[bool]
+    root: int
+
+
+def options_of(shape: Shape, locals_: Sequence[Local]) -> list[int]:
+    """Return the locals that can serve each variable, as bits."""
+    by_kind: dict[int, int] = {}
+    for variable in shape.variables:
+        if variable.kind not in by_kind:
+            bit = 1 << variable.kind
+            by_kind[variable.kind] = sum(
+                1 << number for number, local in enumerate(locals_) if local.options & bit
+            )
+    return [by_kind[variable.kind] for variable in shape.variables]
