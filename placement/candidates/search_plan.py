@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from placement.candidates.bitset import bits
 from placement.candidates.same_subtree import Top
-from placement.candidates.tree_problem import Local, Shape, Variable
+from placement.candidates.tree_problem import Local, Shape
 
 #: (number of the contested class, amount)
 Takes = tuple[tuple[int, int], ...]
@@ -86,7 +86,10 @@ def plan(
     )
     column = {key: number for number, key in enumerate(shape.contested)}
     variables = [shape.variables[index] for index in order]
-    takes = [_takes(variable, column) for variable in variables]
+    takes = [
+        tuple([(column[key], amount) for key, amount in variable.contested])
+        for variable in variables
+    ]
     hitting = [shape.trait_sets > 0 and not variable.suffixed for variable in variables]
     masks = [options[index] for index in order]
     hits_behind = _hits_behind(masks, hitting, locals_)
@@ -111,12 +114,10 @@ def plan(
     return SearchPlan(shape, locals_, tuple(order), tuple(planned), tops_by_depth, least)
 
 
-def _takes(variable: Variable, column: dict[int, int]) -> Takes:
-    return tuple([(column[key], amount) for key, amount in variable.contested])
-
-
 def _sizes(shape: Shape) -> list[float]:
-    """Return how large a part of all that is asked of a class each variable asks for, at most."""
+    """Return the largest share that each variable has of all that is asked of a class."""
+    if not shape.contested:
+        return [0] * len(shape.variables)
     totals: dict[int, int] = collections.Counter()
     for variable in shape.variables:
         for key, amount in variable.contested:
