@@ -16,7 +16,7 @@ import jsonschema
 
 from compute.config.yaml_file import parse_yaml, read_text
 from compute.exceptions import ProviderConfigException
-from compute.provider_tree.inventory_record import LARGEST
+from compute.provider_tree.inventory_record import LARGEST, completed
 
 LOG = logging.getLogger(__name__)
 
@@ -225,11 +225,11 @@ def _check_version(document: Any, path: str) -> None:
 def _check_amounts(provider: Provider, path: str) -> None:
     for name, record in additional_inventories(provider).items():
         # Not a number compares with nothing, so the schema doesn't refuse it.
-        if math.isnan(record.get("allocation_ratio", 1.0)):
+        if math.isnan(completed(record)["allocation_ratio"]):
             raise ProviderConfigException(
                 error=f"The allocation_ratio of {name} in {path} is not a number"
             )
-        if record.get("reserved", 0) > record["total"]:
+        if completed(record)["reserved"] > record["total"]:
             raise ProviderConfigException(
                 error=f"More of {name} is reserved in {path} than its total"
             )

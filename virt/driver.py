@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from compute import config
+from compute.provider_tree.inventory_record import completed
 from compute.service.driver_callbacks import VirtAPI
 from compute.service.drivers import (
     NAMESPACE,
@@ -158,8 +159,7 @@ class ComputeDriver:
             if configured:
                 ratios[resource_class] = configured
             elif resource_class in inventory:
-                # Placement's own default, should the record come without the field.
-                ratios[resource_class] = inventory[resource_class].get("allocation_ratio", 1.0)
+                ratios[resource_class] = completed(inventory[resource_class])["allocation_ratio"]
             else:
                 ratios[resource_class] = getattr(self.conf, initially)
         return ratios

@@ -7,12 +7,10 @@ from typing import Any
 import os_resource_classes
 
 from compute.provider_tree.cells import HUGEPAGES
+from compute.provider_tree.inventory_record import Inventory
 
 #: A class, or a trait, that isn't a standard one.
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-
-#: Resource class → record.
-Inventory = dict[str, dict[str, Any]]
 
 
 def is_resource_class(name: str) -> bool:

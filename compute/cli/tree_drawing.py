@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from compute.cli.console import Terminal
 from compute.maintenance.picture import Amounts, ProviderPicture
-from compute.provider_tree.inventory_record import capacity
+from compute.provider_tree.inventory_record import DEFAULTS, capacity, completed
 
 BAR_WIDTH = 10
 #: (least share in use, colour of the bar)
@@ -119,11 +119,12 @@ def _inventory_line(provider: ProviderPicture, name: str, width: int) -> Text:
 
 def _stock(record: Mapping[str, Any]) -> str:
     """Return `total 10, reserved 2, ratio 4`, without default values."""
-    details = [f"total {record['total']}"]
-    if record.get("reserved"):
-        details.append(f"reserved {record['reserved']}")
-    if record.get("allocation_ratio", 1.0) != 1.0:
-        details.append(f"ratio {record['allocation_ratio']:g}")
+    full = completed(record)
+    details = [f"total {full['total']}"]
+    if full["reserved"] != DEFAULTS["reserved"]:
+        details.append(f"reserved {full['reserved']}")
+    if full["allocation_ratio"] != DEFAULTS["allocation_ratio"]:
+        details.append(f"ratio {full['allocation_ratio']:g}")
     return ", ".join(details)
 
 

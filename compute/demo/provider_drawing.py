@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.tree import Tree
 
 from compute.demo.programs import DemoFailed
+from compute.provider_tree.inventory_record import capacity
 
 HEADERS = {
     "X-Auth-Token": "admin",
@@ -88,10 +89,9 @@ class Picture:
         found = []
         for provider in self.providers:
             for name, used in provider.usages.items():
-                record = provider.inventories[name]
-                capacity = (record["total"] - record["reserved"]) * record["allocation_ratio"]
-                if used > capacity:
-                    found.append(f"{provider.name}: {used} {name} used of {capacity:g}")
+                room = capacity(provider.inventories[name])
+                if used > room:
+                    found.append(f"{provider.name}: {used} {name} used of {room}")
         return found
 
     def draw(self, console: Console, names: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ behind: Placement refuses those.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+#: consumer uuid → the consumer's body
 Allocations = dict[str, dict[str, Any]]
 
 

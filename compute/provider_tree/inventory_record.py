@@ -7,6 +7,9 @@ An inventory is a dict of resource class → record. A record has `total` and ma
 from collections.abc import Mapping
 from typing import Any
 
+#: resource class → record
+Inventory = dict[str, dict[str, Any]]
+
 #: The largest number that placement stores in a field of an inventory or of an allocation.
 LARGEST = 2**31 - 1
 
@@ -28,7 +31,7 @@ def completed(record: Mapping[str, Any]) -> dict[str, Any]:
 def capacity(record: Mapping[str, Any] | None) -> int:
     """Return how much of a record all consumers may hold together; 0 without a record.
 
-    The number is `(total - reserved) * allocation_ratio`, rounded down, as placement counts.
+    The number is `(total - reserved) * allocation_ratio`, cut to a whole number, as placement does.
     """
     if record is None:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Inventory = dict[str, dict[str, Any]]
+from compute.provider_tree.inventory_record import Inventory
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from uuid import uuid4
 import os_traits
 
 from compute.provider_tree.forest import ProviderForest
+from compute.provider_tree.inventory_record import Inventory
 from compute.provider_tree.node import (
-    Inventory,
     ProviderData,
     ProviderNode,
     Resource,

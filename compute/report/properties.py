@@ -14,7 +14,7 @@ from requests import Response
 
 from compute import exceptions
 from compute.provider_tree import ProviderData
-from compute.provider_tree.node import Inventory
+from compute.provider_tree.inventory_record import Inventory
 from compute.report.providers import Providers
 from compute.report.transport import (
     INVENTORY_IN_USE,

@@ -26,7 +26,7 @@ from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderSubTree, ProviderTree
-from compute.provider_tree.node import Inventory
+from compute.provider_tree.inventory_record import Inventory
 from compute.report.properties import Properties
 from compute.report.reshape import Inventories, reshape, reshape_inventories, wanted_data
 from compute.report.transport import reached

@@ -19,7 +19,7 @@ from compute.provider_config import (
     additional_traits,
 )
 from compute.provider_tree import ProviderSubTree
-from compute.provider_tree.node import Inventory
+from compute.provider_tree.inventory_record import Inventory
 
 LOG = logging.getLogger(__name__)
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
 from compute.report import SchedulerReportClient
 
 LOG = logging.getLogger(__name__)
-
-Allocations = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)

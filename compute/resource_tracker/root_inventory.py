@@ -5,10 +5,9 @@ from typing import Any
 
 from oslo_config import cfg
 
+from compute.provider_tree.inventory_record import Inventory
 from compute.records.compute_node import ComputeNode
 from compute.resource_tracker.reserved_amounts import reserved_amounts
-
-Inventory = dict[str, dict[str, Any]]
 
 
 def completed(

@@ -106,7 +106,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "placement.direct",
         },
         # it runs our programs, each a process of its own
-        "demo": set(),
+        "demo": {"provider_tree"},
         # where nova has these
         "claims": {"resource_tracker"},
         "manager": {"service"},

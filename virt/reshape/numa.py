@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.cells import CELL_CLASSES, stays_together
+from compute.provider_tree.inventory_record import Inventory, completed
 from compute.provider_tree.relocation import KnownPlaces, Target, nobody_knows, relocate
-from virt.inventory import Inventory
 from virt.ownership import Ownership, ensure_child, suffix_like
 from virt.reshape.removal import remove_provider
 
@@ -65,7 +65,7 @@ def inherited(now: Mapping[str, Inventory], name: str) -> Inventory:
     for inventory in now.values():
         for resource_class, found in inventory.items():
             best = result.setdefault(resource_class, found)
-            if found.get("allocation_ratio", 1.0) > best.get("allocation_ratio", 1.0):
+            if completed(found)["allocation_ratio"] > completed(best)["allocation_ratio"]:
                 result[resource_class] = found
     return result | now.get(name, {})
 
