@@ -1,4 +1,4 @@
-"""Aggregates, and which provider is in which. Their uuids are kept just as written."""
+"""Aggregates and their members. Their uuids are stored as the client spelled them."""
 
 from collections.abc import Collection
 
@@ -22,12 +22,12 @@ _BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
 
 
 def of_provider(connection: Connection, provider_id: int) -> list[str]:
-    """The uuids of the provider's aggregates."""
+    """Return the uuids of the provider's aggregates."""
     return list(connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).scalars())
 
 
 def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
-    """The ids of the aggregates that exist, by uuid."""
+    """Return the ids of those aggregates that exist, by uuid."""
     if not uuids:
         return {}
     found = {
@@ -42,7 +42,7 @@ def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
 
 
 def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
-    """The id of every aggregate, storing those that don't exist yet."""
+    """Return the id of each aggregate by uuid; store the aggregates that don't exist yet."""
     found = ids_of(connection, uuids)
     missing = sorted({uuid for uuid in uuids if uuid not in found})
     if missing:
@@ -63,7 +63,7 @@ def replace(connection: Connection, provider_id: int, aggregate_ids: Collection[
 
 
 def remove(connection: Connection, provider_id: int) -> None:
-    """Take the provider out of all its aggregates."""
+    """Remove the provider from all its aggregates."""
     connection.execute(
         sa.delete(memberships).where(memberships.c.resource_provider_id == provider_id)
     )

@@ -1,4 +1,4 @@
-"""Allocations: what consumers hold."""
+"""Rows of allocations."""
 
 from collections.abc import Collection, Iterable
 
@@ -97,20 +97,21 @@ _INSERT = sa.insert(allocations)
 
 
 def of_consumer(connection: Connection, consumer: str) -> list[Holding]:
-    """What the consumer holds."""
+    """Return the consumer's allocations."""
     rows = connection.execute(_OF_CONSUMER, {"consumer": consumer})
     return [Holding(*row) for row in rows]
 
 
 def of_provider(connection: Connection, provider_id: int) -> list[sa.Row]:
-    """What is held of the provider: (consumer uuid, its generation, class, amount, row time)."""
+    """Return allocations as (consumer uuid, consumer generation, class, amount, row time)."""
     return list(connection.execute(_OF_PROVIDER, {"provider": provider_id}))
 
 
 def entries_of(connection: Connection, uuids: Collection[str]) -> tuple[list[Entry], set[int]]:
-    """What these consumers hold, by ids, and the ids of the consumers who do.
+    """Return the allocations of these consumers, and the ids of those that have a consumer row.
 
-    Allocations may be older than the table of consumers (rest-api.md 7.3); nobody has those.
+    Allocations may be older than the table of consumers (rest-api.md 7.3). Their consumers have no
+    row, and so no id.
     """
     rows = connection.execute(_ROWS_OF, {"consumers": list(uuids)}).all()
     owners = {owner for *_, owner in rows if owner is not None}
@@ -123,7 +124,7 @@ def usages(
     class_ids: Collection[int],
     consumers: Collection[str],
 ) -> dict[Slot, Usage]:
-    """What is taken of each slot, by everybody and by everybody but `consumers`; 0s are missing."""
+    """Return the usage of each slot, in total and without `consumers`; unused slots are missing."""
     rows = connection.execute(
         _USAGES,
         {
@@ -139,13 +140,13 @@ def usages(
 
 
 def usage_of_provider(connection: Connection, provider_id: int) -> dict[str, int]:
-    """What is taken of each class in the provider's inventory, 0 included."""
+    """Return the usage of each class in the provider's inventory, 0 included."""
     rows = connection.execute(_USAGE_OF_PROVIDER, {"provider": provider_id})
     return {name: int(used) for name, used in rows}
 
 
 def insert(connection: Connection, entries: Iterable[Entry]) -> None:
-    """Store the entries with an amount."""
+    """Store the entries whose amount is not 0."""
     rows = [
         {
             "consumer_id": entry.consumer,
@@ -161,18 +162,18 @@ def insert(connection: Connection, entries: Iterable[Entry]) -> None:
 
 
 def delete(connection: Connection, consumers: Collection[str]) -> None:
-    """Take everything from the consumers."""
+    """Delete all allocations of the consumers."""
     connection.execute(_DELETE, {"consumers": list(consumers)})
 
 
 def any_of_provider(connection: Connection, provider_id: int) -> bool:
-    """Whether anything is held of the provider."""
+    """Return whether the provider has any allocations."""
     question = sa.select(sa.literal(1)).where(allocations.c.resource_provider_id == provider_id)
     return connection.execute(question.limit(1)).first() is not None
 
 
 def any_of_slot(connection: Connection, slot: Slot) -> bool:
-    """Whether anything is held of one class of a provider."""
+    """Return whether one class of a provider has any allocations."""
     provider_id, class_id = slot
     question = sa.select(sa.literal(1)).where(
         allocations.c.resource_provider_id == provider_id,

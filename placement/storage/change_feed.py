@@ -1,13 +1,14 @@
 """The change feed: which providers each write touched (architecture.rst D4).
 
-Written inside the operation's own transaction, so that whoever reads the feed after a commit knows
-of everything that commit did. A reader's `Cursor` says how far it has read in each lane. Within a
-lane, places are given in commit order (see `placement.storage.feed_lanes`): a row that isn't there
-yet is none that comes later, however long a commit takes, and whatever ids the database gives.
+Each operation appends its rows inside its own transaction, so a reader sees them as soon as the
+operation is committed. A reader's `Cursor` says how far it has read in each lane. Within a lane,
+positions are given in commit order (see `placement.storage.feed_lanes`). So no row can appear later
+at a position that a reader has passed, however long commits take and whatever ids the database
+gives.
 
-Reading checks that the rows follow what was read before, one by one and by the mark of the write
-before. Where they don't – trimmed, restored, failed over to a copy without the last writes –, the
-reader is told to read all tables again.
+A reader checks that each row follows the row it read before, by position and by the mark of the
+write before. The rows don't follow if the feed was trimmed, if the database was restored, or if it
+failed over to a copy without the last writes. Then the reader has to read all tables again.
 """
 
 import dataclasses
@@ -24,15 +25,15 @@ from placement.storage.engine import Connection, Database
 from placement.storage.feed_lanes import NO_LANE
 from placement.storage.tables import change_lanes, provider_changes, utcnow
 
-#: how many rows of the feed are kept, and after how many in one lane the rest is dropped
+#: how many rows of the feed are kept, and after how many rows of one lane older rows are deleted
 KEPT = 100_000
 TRIM_EVERY = 1_000
-#: so many lanes, ids, or rows without a lane are named or taken in by one statement
+#: the maximum number of lanes, ids, or rows without a lane in one statement
 _AT_ONCE = 500
 
 
 class Kind(enum.IntFlag):
-    """What changed of a provider."""
+    """The kinds of changes of a provider."""
 
     ROW = 1  # created, renamed or moved
     INVENTORY = 2
@@ -40,11 +41,11 @@ class Kind(enum.IntFlag):
     TRAITS = 8
     AGGREGATES = 16
     DELETED = 32
-    NAMES = 64  # a resource class or a trait came, went or was renamed; no provider is named
+    NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
 
 
 _INSERT = sa.insert(provider_changes).inline()
-#: in rows that name no provider
+#: the provider id of rows that name no provider
 NO_PROVIDER = 0
 
 
@@ -61,7 +62,7 @@ def record_names(connection: Connection) -> None:
 def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
     """Append one row per provider, each with its own kind of change.
 
-    To be called near the end of the transaction, which has its lane for itself from here on.
+    Call it near the end of the transaction: from here on, the transaction keeps its lane locked.
     """
     if not kinds:
         return
@@ -79,16 +80,16 @@ def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
         for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]
     connection.execute(_INSERT, rows[0] if len(rows) == 1 else rows)
-    # the many rows of one write may step over the multiple, so the whole stretch is looked at
+    # one write may append many rows and skip the exact multiple, so compare the whole stretch
     if (stretch.first - 1) // TRIM_EVERY != (stretch.first - 1 + len(rows)) // TRIM_EVERY:
         _trim(connection, 2 * max(TRIM_EVERY, len(rows)))
 
 
 def _trim(connection: Connection, most: int) -> None:
-    """Drop the oldest rows, at most so many, but keep the newest `KEPT`.
+    """Delete the oldest rows, at most `most` of them, but keep the newest `KEPT` rows.
 
-    Counted, as ids may come in steps or jump. Rows that another transaction has are left alone:
-    nobody waits here.
+    The rows are counted, because ids may have gaps. Rows that another transaction has locked stay,
+    so that no writer waits here.
     """
     ids = provider_changes.c.id
     oldest_kept = connection.execute(
@@ -117,14 +118,14 @@ class Cursor:
 
     @functools.cached_property
     def totals(self) -> tuple[int, int, int]:
-        """How many lanes there are, the sum of their positions, and of their marks."""
+        """The number of lanes, the sum of their positions, and the sum of their marks."""
         states = self.lanes.values()
         return (len(states), sum(state[0] for state in states), sum(state[1] for state in states))
 
 
 @dataclasses.dataclass(frozen=True)
 class News:
-    """What a reader hasn't seen yet: kinds of change by provider id, and where it is now."""
+    """What a reader hasn't seen yet: kinds of changes by provider id, and its new cursor."""
 
     kinds: dict[int, Kind]
     cursor: Cursor
@@ -142,12 +143,12 @@ _TOTALS = CompiledSelect(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
 
 
 def start(connection: Connection) -> Cursor:
-    """Where a reader stands that reads all tables in this very transaction."""
+    """Return the cursor of a reader that reads all tables in this transaction."""
     return Cursor({lane: (position, mark) for lane, position, mark in connection.execute(_LANES)})
 
 
 def read(connection: Connection, cursor: Cursor) -> News | None:
-    """What happened since; None if the feed doesn't continue what the cursor has seen."""
+    """Return the changes after the cursor; None if the feed doesn't continue from there."""
     now = start(connection)
     if any(
         lane not in now.lanes or now.lanes[lane][0] < position
@@ -176,15 +177,15 @@ def read(connection: Connection, cursor: Cursor) -> News | None:
         follows[lane][0] != now.lanes[lane][0] or now.lanes[lane][0] == position
         for lane, (position, _) in moved.items()
     ):
-        # rows are missing, or another write took the place that the reader saw taken last
+        # rows are missing, or another write has the position that the reader read last
         return None
     return News(kinds, now)
 
 
 def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:
-    """(lane, position, mark before, provider id, kind) after these positions, in order.
+    """Return (lane, position, mark before, provider id, kind) after these positions, in order.
 
-    With them come the rows that have no lane yet: what they tell of is in the tables.
+    Rows that have no lane yet are included: their changes are in the tables already.
     """
     found: list[Any] = []
     seen = [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
@@ -198,7 +199,7 @@ def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]
 
 @functools.lru_cache(maxsize=_AT_ONCE)
 def _after_places(count: int) -> sa.Select[Any]:
-    """The question about what comes after so many places. To make it costs more than to ask it."""
+    """Make the query for `count` lanes. It is cached, as making it costs more than running it."""
     columns = provider_changes.c
     shown: tuple[sa.Column[Any], ...] = (
         columns.lane,
@@ -218,10 +219,10 @@ def _after_places(count: int) -> sa.Select[Any]:
 
 
 def has_news(database: Database, cursor: Cursor) -> bool:
-    """Whether a reader should read on: one small statement, if there is nothing to be read.
+    """Return whether there are rows after the cursor; costs one small statement if there are none.
 
-    Raises what `Database.read` does. Rows without a lane get one here: until they have it, no
-    reader knows which of them it has seen.
+    Raises what `Database.read` raises. Gives a lane to rows without one: until then, no reader
+    knows which of these rows it has read.
     """
     ((without_lane, *totals),) = database.ask(_TOTALS)
     if not without_lane:
@@ -232,15 +233,15 @@ def has_news(database: Database, cursor: Cursor) -> bool:
 
 
 def adopt(connection: Connection) -> int:
-    """Append again, in a lane, what workers of an earlier version appended; says how many it saw.
+    """Append the rows of workers of an earlier version again, with a lane; return their number.
 
-    Their rows are told from this transaction's commit on, to readers of either version.
+    After the commit of this transaction, readers of both versions see them.
     """
     ids = provider_changes.c.id
     among = sa.select(ids).where(_WITHOUT_LANE, ids > 0).order_by(ids).limit(_AT_ONCE)
     seen = connection.execute(among).scalars().all()
-    # by id: a search by lane would wait for writes that aren't committed yet. What another reader
-    # is adopting is waited for, as it must be told before this one answers
+    # by id: a search by lane would wait for writes that aren't committed yet. Rows that another
+    # reader adopts now are waited for, as this reader must not answer without them
     rows = connection.execute(
         sa.select(ids, provider_changes.c.resource_provider_id, provider_changes.c.kind)
         .where(ids.in_(seen), _WITHOUT_LANE)

@@ -1,4 +1,4 @@
-"""Consumers and what they belong to: projects, users, consumer types."""
+"""Rows of consumers, and of their projects, users and consumer types."""
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ def ensure_owners(
     users: Iterable[str],
     types: Iterable[str] = (),
 ) -> tuple[Ids, Ids, Ids]:
-    """The ids of projects, users and consumer types by name; those that are new are stored."""
+    """Return the ids of projects, users and consumer types by name; store those that are new."""
     wanted = {
         kind: list(dict.fromkeys(given))
         for kind, given in (("project", projects), ("user", users), ("type", types))
@@ -106,7 +106,7 @@ def ensure_owners(
 
 def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
     found: dict[str, Ids] = {kind: {} for kind in _NAMED}
-    # the lists of all kinds are gone through together: most have one name of each
+    # one statement looks up names of all three kinds: most requests have one name of each
     shares = itertools.zip_longest(
         *(list_parameters.parts(wanted[kind]) for kind in _NAMED), fillvalue=[]
     )
@@ -119,7 +119,7 @@ def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[
 
 
 def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
-    """Lock the consumers for this transaction, in id order; keyed by uuid, unknown ones missing."""
+    """Lock the consumers in id order and return them by uuid; unknown consumers are missing."""
     if connection.dialect.name in MYSQL and len(uuids) > 1:
         ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars().all()
         if not ids:
@@ -131,7 +131,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 
 def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
-    """The generation of each consumer as it is now, unlocked; unknown ones are missing."""
+    """Return the current generations by uuid, without a lock; unknown consumers are missing."""
     rows = connection.execute(_GENERATIONS, {"uuids": list(uuids)})
     return {uuid: generation for uuid, generation in rows}
 
@@ -155,12 +155,12 @@ def bump(connection: Connection, ids: Collection[int]) -> None:
 
 
 def delete(connection: Connection, ids: Collection[int]) -> None:
-    """Remove consumers."""
+    """Delete consumers."""
     if ids:
         connection.execute(_DELETE, {"ids": list(ids)})
 
 
 def owner(connection: Connection, uuid: str) -> Owner | None:
-    """The consumer's attributes by name, or None if there is no such consumer."""
+    """Return the consumer's attributes by name; None if there is no such consumer."""
     row = connection.execute(_OWNER, {"uuid": uuid}).one_or_none()
     return Owner(*row) if row else None

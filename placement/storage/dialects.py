@@ -15,25 +15,25 @@ PREFERRED_DRIVERS = {
     "mariadb": ("pymysql", "berth[mysql]"),
 }
 
-#: seconds that connecting may take, as with MySQL's driver; PostgreSQL's would wait for minutes
+#: seconds that connecting may take, as with MySQL's driver; PostgreSQL's own limit is minutes
 _LONGEST_CONNECT = 10
-#: seconds that a server may say nothing before it is given up: a request asks twice within 30
+#: seconds that a server may be silent; then the connection is closed. A request tries twice in 30 s
 _LONGEST_SILENCE = 14
-#: seconds that a statement of a write waits for a lock: a request waits three times within 30
+#: seconds that a statement of a write waits for a lock; a request tries three times in 30 s
 LONGEST_LOCK = 9
 
-#: what SQLAlchemy calls MySQL and MariaDB, by the URL's scheme
+#: SQLAlchemy's names for MySQL and MariaDB, which follow the URL's scheme
 MYSQL = ("mysql", "mariadb")
 
-#: nodes of a Galera cluster call it so when another node was faster
+#: a node of a Galera cluster also reports this when another node committed first
 DEADLOCK = "deadlock"
-#: the causes of failures that no other writer is to blame for
+#: causes of failures that other writers don't cause
 DISCONNECT = "disconnect"
 UNREACHABLE = "unreachable"
 NOT_READY = "cluster_not_ready"
-#: stopped by a time limit of the database's, or by its administrator
+#: stopped by a time limit of the database, or by its administrator
 CANCELED = "canceled"
-#: a node of a cluster couldn't commit what it had accepted
+#: a node of a cluster could not commit a transaction that it had accepted
 COMMIT_FAILED = "commit_failed"
 OUTAGES = frozenset({DISCONNECT, UNREACHABLE, NOT_READY, CANCELED, COMMIT_FAILED})
 _POSTGRESQL_FAILURES = {
@@ -44,14 +44,14 @@ _POSTGRESQL_FAILURES = {
     "57P01": DISCONNECT,
     "57P02": DISCONNECT,
     "57P03": UNREACHABLE,
-    # idle for longer than the server likes
+    # idle for longer than the server allows
     "25P03": DISCONNECT,
     "57P05": DISCONNECT,
-    # a pooler gave the session another server connection: prepared statements met, or are gone
+    # a pooler changed the server connection: prepared statements exist twice, or not at all
     "26000": "prepared_statement",
     "42P05": "prepared_statement",
 }
-#: class 08: connection exceptions, among them all that PgBouncer itself refuses
+#: class 08: connection exceptions, including every refusal of PgBouncer itself
 _POSTGRESQL_CONNECTION = "08"
 _MYSQL_FAILURES = {
     1205: "lock_timeout",
@@ -68,9 +68,9 @@ _MYSQL_FAILURES = {
     3024: CANCELED,
     3572: "lock_timeout",
 }
-#: the server can't be reached (yet), or has no room
+#: the server can't be reached (yet), or has too many connections
 _MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 2002, 2003, 2005, 2006, 2013})
-#: what PostgreSQL refuses a connection for although it may accept one soon
+#: texts with which PostgreSQL refuses a connection although it may accept one soon
 _POSTGRESQL_STATES = (
     "starting up",
     "shutting down",
@@ -84,9 +84,9 @@ _POSTGRESQL_STATES = (
     "query_wait_timeout",
     "no more connections allowed",
 )
-#: no common collation for a column and a value, two, three or many of them; no such character
+#: there is no common collation of column and value, or the character set lacks a character
 _MYSQL_NO_SUCH_CHARACTER = frozenset({1267, 1270, 1271, 1366, 3854, 3988})
-#: broken unique and foreign keys, by what the drivers call them
+#: violated unique and foreign keys, by the drivers' names
 _BROKEN_KEYS = {
     "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
     "SQLITE_CONSTRAINT_PRIMARYKEY": "duplicate",
@@ -99,7 +99,7 @@ _BROKEN_KEYS = {
 }
 
 
-#: statements that are too large: how SQLite, PostgreSQL and the drivers put it, and MySQL's numbers
+#: statements that are too large: texts of SQLite, PostgreSQL and the drivers, and MySQL's numbers
 _TOO_LARGE = (
     "too many SQL variables",
     "Expression tree is too large",
@@ -118,7 +118,7 @@ class DriverMissing(DatabaseUnusable):
 
 
 def read_url(connection: str, parameters: str = "") -> sa.URL:
-    """The URL of the database, `parameters` (`name=value&…`) appended to its query.
+    """Return the URL of the database with `parameters` (`name=value&…`) appended to its query.
 
     Raises DatabaseUnusable if it isn't one.
     """
@@ -140,9 +140,9 @@ def read_url(connection: str, parameters: str = "") -> sa.URL:
 def prepare(
     url: sa.URL, settings: Any, patient: bool = False
 ) -> tuple[sa.URL, dict[str, Any], float | None]:
-    """The URL with its driver, the engine options for it, and how long PostgreSQL may be silent.
+    """Return the URL with a driver, the engine options, and how long PostgreSQL may be silent.
 
-    `connect_timeout` and `read_timeout` in the URL say otherwise, in seconds; 0 is without end.
+    `connect_timeout` and `read_timeout` in the URL override the limits, in seconds; 0: no limit.
     Raises DriverMissing saying which package to install or which scheme to write, and
     DatabaseUnusable for time limits that are no numbers.
 
@@ -167,12 +167,12 @@ def prepare(
     elif driver == "psycopg":
         silence = None if patient else _seconds(url, "read_timeout") or None
         url = url.difference_update_query(["read_timeout"])
-        # transactions begin when we say so, and what is alone needs none
+        # Berth begins transactions itself, and a single statement needs none
         arguments["autocommit"] = True
-        # a pooler may give the next transaction another session, which knows no statement of this
-        # one's, or another under the same name
+        # a pooler may give the next transaction another session, in which a prepared statement is
+        # missing, or its name stands for another statement
         arguments["prepare_threshold"] = None
-        # spares each new connection a question
+        # saves one query for each new connection
         options["use_native_hstore"] = False
     return url, options | {"connect_args": arguments}, silence
 
@@ -227,7 +227,7 @@ def _pool_options(settings: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-#: what processes that change the schema agree to lock, and for how many seconds they wait for it
+#: the lock of processes that change the schema, and for how many seconds they wait for it
 _SCHEMA_LOCK = "berth_schema"
 _LONGEST_CHANGE = 600
 
@@ -236,8 +236,8 @@ _LONGEST_CHANGE = 600
 def schema_lock(connection: sa.Connection) -> Iterator[None]:
     """Let one process at a time change the schema; the others wait.
 
-    Raises DatabaseUnusable when MySQL doesn't let it wait any longer. On SQLite a transaction that
-    writes has the whole database for itself anyway.
+    Raises DatabaseUnusable when waiting takes too long on MySQL. SQLite needs no such lock: a write
+    transaction locks the whole database.
     """
     backend = connection.dialect.name
     if backend == "postgresql":
@@ -254,9 +254,9 @@ def schema_lock(connection: sa.Connection) -> Iterator[None]:
 
 
 def is_unreachable(error: DBAPIError) -> bool:
-    """Whether no connection could be made, for a reason that waiting may remove.
+    """Return whether no connection could be made for a reason that may pass.
 
-    A wrong password or an unknown database are no such reason.
+    A wrong password or an unknown database is not such a reason.
     """
     if not isinstance(error, OperationalError) or error.statement is not None:
         return False
@@ -271,7 +271,10 @@ def is_unreachable(error: DBAPIError) -> bool:
 
 
 def failure_of(error: DBAPIError) -> str | None:
-    """Name the cause if another writer or the network is to blame, so that a retry may help."""
+    """Return the cause if another writer or the network caused the error, else None.
+
+    After such an error another try may succeed.
+    """
     if error.connection_invalidated:
         return DISCONNECT
     if is_unreachable(error):
@@ -279,7 +282,7 @@ def failure_of(error: DBAPIError) -> str | None:
     origin = error.orig
     state, number = state_of(origin), number_of(origin)
     if isinstance(error, IntegrityError):
-        # MySQL's number says more than its SQL state, which is the same for all broken rules
+        # MySQL's number says more than its SQL state, which is the same for all constraints
         name = getattr(origin, "sqlite_errorname", None) or number or state
         return _BROKEN_KEYS.get(name) if name is not None else None
     if number is not None:
@@ -296,19 +299,19 @@ def failure_of(error: DBAPIError) -> str | None:
 
 
 def is_not_storable(error: DBAPIError) -> bool:
-    """Whether a value, not the statement, is one that the database can't store or compare with."""
-    # MySQL compares no text with a column whose character set lacks some of it
+    """Return whether the error is about a value that the database can't store or compare with."""
+    # MySQL doesn't compare a text with a column whose character set lacks one of its characters
     return isinstance(error, DataError) or number_of(error.orig) in _MYSQL_NO_SUCH_CHARACTER
 
 
 def words_of(origin: BaseException | None) -> str:
-    """What a driver says happened, in one line, without the statement that PostgreSQL quotes."""
+    """Return the driver's message in one line, without the statement that PostgreSQL quotes."""
     primary = getattr(getattr(origin, "diag", None), "message_primary", None)
     return " ".join(str(primary or origin).split())
 
 
 def is_too_large(error: DBAPIError) -> bool:
-    """Whether the statement, not a value in it, is beyond what the database takes."""
+    """Return whether the statement, not a value in it, is too large for the database."""
     origin = error.orig
     if number_of(origin) in _MYSQL_TOO_LARGE:
         return True
@@ -318,11 +321,11 @@ def is_too_large(error: DBAPIError) -> bool:
 
 
 def state_of(origin: BaseException | None) -> str | None:
-    """PostgreSQL's SQL state of an error."""
+    """Return PostgreSQL's SQL state of an error, if it has one."""
     return getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
 
 
 def number_of(origin: BaseException | None) -> int | None:
-    """MySQL's number of an error."""
+    """Return MySQL's number of an error, if it has one."""
     arguments = getattr(origin, "args", ())
     return arguments[0] if arguments and isinstance(arguments[0], int) else None

@@ -1,7 +1,8 @@
-"""Errors that nobody expected, in the log: where they happened, without statements of SQL.
+"""Unexpected errors in the log: where they happened, without statements of SQL.
 
-An error of the database quotes the statement and its values, and so may the server's own words. So
-neither is logged at the usual level: what kind of error it was, and where, is.
+An error of the database quotes the statement and its values, and the server's message may quote
+them, too. So the log has only the kind of such an error and the place where it happened. At the
+level DEBUG the log has the whole error.
 """
 
 import logging
@@ -13,17 +14,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from placement.storage.dialects import number_of, state_of
 
-#: packages whose errors are databases'
+#: packages whose exceptions are errors of a database
 _DRIVERS = frozenset({"psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql", "mariadb"})
 
 
 def quotes_database(error: BaseException) -> bool:
-    """Whether its text, or that of one it was raised from, may quote a statement."""
+    """Return whether the error, or an error that it was raised from, may quote a statement."""
     return any(_is_of_database(each) for each in _chain(error))
 
 
 def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> None:
-    """Log the error and what it was that failed, at the level ERROR."""
+    """Log the error at the level ERROR; `what` names what failed."""
     if quotes_database(error):
         logger.error("%s:\n%s", what, _outline(error))
         logger.debug("The same with all that was said", exc_info=error)
@@ -32,7 +33,7 @@ def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> N
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it was raised from, and so on."""
+    """Yield the error and all errors that it was raised from."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -53,9 +54,9 @@ def _is_of_database(error: BaseException) -> bool:
 
 
 def _outline(error: BaseException) -> str:
-    """Kinds and places of the errors, the first one last; their texts only where they quote no SQL.
+    """Return kinds and places of the errors, the original error last, without their texts.
 
-    Databases' own names of errors, such as 42P01 or 1054, say what their texts would.
+    The database's own code, such as 42P01 or 1054, says what the text would say.
     """
     parts = []
     for each in _chain(error):

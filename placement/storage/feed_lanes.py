@@ -1,13 +1,13 @@
-"""Lanes: places in the change feed that are given in commit order (architecture.rst D4).
+"""Lanes: positions in the change feed that are given in commit order (architecture.rst D4).
 
-A write takes a lane that no other write has, and keeps it until it ends: the row lock sees to that.
-So within a lane places follow each other as the commits do, without a gap, and what a rolled back
-write was given is given again. Writes that run at the same time have a lane each and never wait for
-each other; where all lanes are taken, a write makes one more. There are as many as writes ever ran
-at the same time.
+A write locks the row of a lane and keeps the lock until its transaction ends. So within a lane
+positions follow commit order without a gap, and the positions of a write that is rolled back are
+given again. Concurrent writes use different lanes and never wait for each other. If all lanes are
+locked, a write adds a lane, so there are as many lanes as there ever were concurrent writes.
 
-Each write leaves a mark, a random number, and every row of the feed names the mark before it. A
-history that was set back and went on otherwise therefore never looks like the one that was read.
+Each write leaves a mark, a random number, and each row of the feed has the mark of the write
+before. If a database is restored and then changed in another way, the marks differ from those that
+a reader has seen.
 """
 
 import dataclasses
@@ -19,18 +19,18 @@ from placement.storage.connections import Connection
 from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import change_lanes
 
-#: in rows that workers of an earlier version wrote, which know no lanes
+#: the lane of rows from workers of an earlier version, which have no lanes
 NO_LANE = 0
-#: bits of a lane's id, and of a mark: thousands of marks can be added up in 64 bits
+#: bits of a lane's id and of a mark: the sum of thousands of marks fits into 64 bits
 _BITS = 48
 
 
 @dataclasses.dataclass(frozen=True)
 class Stretch:
-    """The places that one write was given.
+    """The positions of one write.
 
-    :param first: the first of them; the others follow
-    :param before: the mark of the write before, in this lane; 0 if there was none
+    :param first: the first position; the others follow it
+    :param before: the mark of the write before in this lane; 0 for the first write
     """
 
     lane: int
@@ -39,7 +39,7 @@ class Stretch:
 
 
 _HERE = change_lanes.c.home == sa.bindparam("here")
-#: what another write has is passed over; SQLite has one writer at a time
+#: lanes that another write has locked are skipped; SQLite has one writer at a time
 _FREE = (
     sa.select(change_lanes.c.id)
     .where(_HERE)
@@ -70,9 +70,9 @@ _ADVANCE_KNOWN = (
 
 
 def take(connection: Connection, count: int) -> Stretch:
-    """Give a write its places, which it has for itself until its transaction ends.
+    """Give a write `count` positions in a lane that it keeps until its transaction ends.
 
-    Nodes of a Galera cluster don't see each other's locks, so each has lanes of its own.
+    The nodes of a Galera cluster don't see each other's locks, so each node has its own lanes.
     """
     here = int(connection.info.get(CLUSTER, 0))
     stretch = _advance(connection, here, count)
@@ -80,7 +80,7 @@ def take(connection: Connection, count: int) -> Stretch:
 
 
 def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
-    """The next places of a free lane; None if there is none."""
+    """Take the next positions of a free lane; return None if no lane is free."""
     new_mark = secrets.randbits(_BITS)
     if connection.dialect.update_returning:
         values = {"here": here, "count": count, "new_mark": new_mark}
@@ -104,7 +104,7 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
 
 
 def open_lane(connection: Connection, here: int = 0, count: int = 0) -> Stretch:
-    """Add a lane with its first places. Its id is random: nobody else adds the same."""
+    """Add a lane with its first positions. Its id is random, so two writers add different lanes."""
     lane = 1 + secrets.randbits(_BITS)
     connection.execute(
         sa.insert(change_lanes),

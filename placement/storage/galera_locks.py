@@ -1,10 +1,10 @@
 """Locks that hold in a whole Galera cluster.
 
-Row locks are known to their own node alone. What two nodes both wrote is noticed: the one that
-commits second is told of a deadlock, and runs again. So transactions that must not go along with
-each other, but need not write the same row, write one for that purpose, and remove it.
+A node doesn't see the row locks of other nodes. But if transactions on two nodes write the same
+row, the one that commits second fails with a deadlock, and is run again. So transactions that
+exclude each other without writing a common row write an extra row and delete it again.
 
-Elsewhere row locks do, and nothing is sent.
+Other databases need only row locks; there, these functions send no statement.
 """
 
 from collections.abc import Collection
@@ -15,18 +15,18 @@ from placement.storage.connections import Connection
 from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import provider_changes
 
-#: what a lock is for, in the upper bits of its id; ids below zero are in no reader's way
+#: the kind of a lock, in the upper bits of its id; readers of the feed ignore ids below zero
 _TREE, _RESOURCE_CLASS = 1 << 40, 2 << 40
 _INSERT = sa.insert(provider_changes)
 
 
 def hold_trees(connection: Connection, root_ids: Collection[int]) -> None:
-    """Let nobody else change which providers are in these trees."""
+    """Keep other nodes from adding providers to these trees or removing providers from them."""
     _hold(connection, [_TREE + root_id for root_id in root_ids])
 
 
 def hold_classes(connection: Connection, class_ids: Collection[int]) -> None:
-    """Let nobody else use these resource classes for the first time, or delete them."""
+    """Keep other nodes from deleting these resource classes or using them for the first time."""
     _hold(connection, [_RESOURCE_CLASS + class_id for class_id in class_ids])
 
 

@@ -1,4 +1,4 @@
-"""Inventories: what providers offer of each resource class."""
+"""Rows of inventories."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -35,7 +35,7 @@ _DELETE_OF = sa.delete(inventories).where(among(inventories.c.resource_provider_
 
 
 def of_provider(connection: Connection, provider_id: int) -> dict[str, Inventory]:
-    """The provider's inventories by class name, with their row times."""
+    """Return the provider's inventories by class name, with their row times."""
     rows = connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
     return {name: Inventory(*record) for name, *record in rows}
 
@@ -43,7 +43,7 @@ def of_provider(connection: Connection, provider_id: int) -> dict[str, Inventory
 def slots(
     connection: Connection, provider_ids: Collection[int], class_ids: Collection[int] | None = None
 ) -> dict[Slot, Inventory]:
-    """The inventories of the providers, of these classes (None: of all)."""
+    """Return the inventories of the providers, limited to these classes (None: all classes)."""
     values: dict[str, list[int]] = {"providers": list(provider_ids)}
     question = _SLOTS_OF_PROVIDERS
     if class_ids is not None:
@@ -56,38 +56,38 @@ def slots(
 def replace(
     connection: Connection, provider_ids: Collection[int], stock: Mapping[Slot, Inventory]
 ) -> None:
-    """Make `stock` all that the providers offer."""
+    """Replace all inventories of the providers by `stock`."""
     connection.execute(_DELETE_OF, {"providers": list(provider_ids)})
     insert(connection, stock)
 
 
 def insert(connection: Connection, stock: Mapping[Slot, Inventory]) -> None:
-    """Store inventories for slots that have none."""
+    """Store inventories for slots that have no inventory."""
     if not stock:
         return
     connection.execute(_INSERT, [_row(slot) | _record(stock[slot]) for slot in stock])
 
 
 def update(connection: Connection, slot: Slot, inventory: Inventory) -> bool:
-    """Overwrite one inventory; False if there is none."""
+    """Overwrite one inventory; return False if it doesn't exist."""
     statement = sa.update(inventories).where(*_at(slot)).values(_record(inventory))
     return connection.execute(statement).rowcount > 0
 
 
 def delete(connection: Connection, slot: Slot) -> bool:
-    """Remove one inventory; False if there was none."""
+    """Delete one inventory; return False if it doesn't exist."""
     return connection.execute(sa.delete(inventories).where(*_at(slot))).rowcount > 0
 
 
 def exists(connection: Connection, slot: Slot) -> bool:
-    """Whether the provider has inventory of the class."""
+    """Return whether the provider has inventory of the class."""
     return connection.execute(sa.select(inventories.c.id).where(*_at(slot))).first() is not None
 
 
 def in_use(
     connection: Connection, provider_ids: Collection[int], keeping: Iterable[Slot] = ()
 ) -> list[tuple[int, str]]:
-    """Which classes of the providers have allocations, `keeping` aside: (provider id, name)."""
+    """Return (provider id, class name) of slots with allocations, except the slots `keeping`."""
     rows = connection.execute(
         sa.select(
             allocations.c.resource_provider_id,

@@ -1,8 +1,8 @@
-"""Lists as parameters: a statement takes one of any length, and the same on every database.
+"""Lists as parameters of statements, of any length and in the same way on every database.
 
-A parameter for each value is what drivers make of `IN`: PostgreSQL takes 65,535 of them, SQLite
-32,766 or 250,000, and one request may name more consumers. Here a list is a single parameter; on
-MariaDB and MySQL, whose driver writes values into the statement, `IN` does that.
+For `IN`, drivers send one parameter for each value. PostgreSQL takes 65,535 parameters and SQLite
+32,766 or 250,000, but one request may name more consumers. Here a list is a single parameter. On
+MariaDB and MySQL, `IN` has no such limit, because the driver writes the values into the statement.
 """
 
 import itertools
@@ -15,12 +15,12 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
 
-#: names in one statement, where they may hold any character
+#: the maximum number of names in one statement; names may have any character
 NAMES_PER_STATEMENT = 10_000
 
 
 class among(sa.ColumnElement[bool]):  # noqa: N801 – reads like SQLAlchemy's own
-    """Whether a column of ids or uuids is one of the list that is given as parameter `name`."""
+    """The condition that a column of ids or uuids is in the list that is the parameter `name`."""
 
     inherit_cache = True
     type = sa.Boolean()
@@ -67,7 +67,7 @@ def _in_json(element: among, compiler: Any, **options: Any) -> str:
 
 
 def parts(names: Iterable[str], size: int = NAMES_PER_STATEMENT) -> Iterator[list[str]]:
-    """The names in lists that one statement takes; none if there are none."""
+    """Split the names into lists that fit into one statement; yield nothing for no names."""
     left = iter(names)
     while part := list(itertools.islice(left, size)):
         yield part

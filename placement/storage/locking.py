@@ -1,4 +1,4 @@
-"""The order in which rows are locked, and what for."""
+"""Row locks: their strength, and the order in which rows are locked."""
 
 import enum
 
@@ -6,33 +6,33 @@ import sqlalchemy as sa
 
 
 class Hold(enum.Enum):
-    """What a transaction locks a provider for, from the weakest lock to the strongest.
+    """Why a transaction locks a provider, from the weakest lock to the strongest.
 
-    On PostgreSQL, those that refer to a provider go along with one that changes what it has.
-    MariaDB and MySQL know shared and exclusive locks only; there, those that refer to it go along
-    with each other. A transaction takes the strongest lock that it needs at once: two that hold
-    the same row and both want more wait for each other.
+    On PostgreSQL, transactions with REFERENCE and one transaction with CONTENT can hold the same
+    provider at the same time. MariaDB and MySQL have shared and exclusive locks only: there,
+    REFERENCE is compatible with REFERENCE alone. A transaction takes the strongest lock that it
+    needs first: two transactions that hold a row and both need a stronger lock are a deadlock.
     """
 
-    #: a row that refers to it is stored: it is neither deleted nor renamed nor put elsewhere
+    #: a row that refers to the provider is stored, so it must not be deleted, renamed or moved
     REFERENCE = enum.auto()
-    #: its generation moves, and with it what it has, or what is held of it
+    #: the provider's generation changes, and with it its properties or its usage
     CONTENT = enum.auto()
-    #: it is deleted, renamed or put elsewhere, or who is in its tree changes
+    #: the provider is deleted, renamed or moved, or the providers of its tree change
     PLACE = enum.auto()
 
 
 def locking(statement: sa.Select, hold: Hold) -> sa.Select:
-    """The statement, which locks the rows that it finds, and waits for those that others hold."""
+    """Make the statement lock the rows that it finds; it waits for rows that others have locked."""
     return statement.with_for_update(read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE)
 
 
 def by_primary_key(statement: sa.Select, table: sa.Table) -> sa.Select:
-    """Have MariaDB and MySQL look the table's rows up by id, and so lock them in that order.
+    """Make MariaDB and MySQL look up the table's rows by id, so that they lock in that order.
 
-    They lock each row that they look at, in the order of the index they choose, and sort later;
-    without an index they look at all rows and wait for those that others hold. PostgreSQL sorts
-    first and locks what it found; SQLite has a single lock.
+    They lock each row that they read, in the order of the index that they choose, and sort
+    afterwards. Without an index they read all rows, and wait for those that others have locked.
+    PostgreSQL sorts first and locks the rows that it found. SQLite has a single lock.
     """
     hint = "FORCE INDEX (PRIMARY)"
     return statement.with_hint(table, hint, "mysql").with_hint(table, hint, "mariadb")

@@ -1,4 +1,4 @@
-"""What the client is told when the database, not the request, is to blame."""
+"""The errors that clients get when the database can't serve a valid request."""
 
 import logging
 from typing import Any
@@ -11,20 +11,20 @@ from placement.storage.dialects import failure_of, number_of, state_of, words_of
 
 LOG = logging.getLogger(__name__)
 
-#: by SQLite's name, by SQL state, and by MySQL's number
+#: "no space", by SQLite's name, by SQL state, and by MySQL's number
 _FULL = frozenset({"SQLITE_FULL", "53100", 1021, 1114})
-#: how an engine of MySQL's says it in the text of another error
+#: "no space" in the text of another error of MySQL
 _NO_SPACE = ("No space left on device", "Got error 28 ")
-#: beginnings of names and states: input/output errors, files taken away, a database that takes no
-#: writes (an old primary), memory or connections used up, a server told to stop
+#: beginnings of names and states: input/output errors, missing files, a read-only database (an old
+#: primary), no more memory or connections, a server that shuts down
 _OUT_OF_SERVICE = ("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "25006", "53", "57P", "58")
 _MYSQL_OUT_OF_SERVICE = frozenset({1037, 1040, 1041, 1053, 1152, 1203, 1290, 1792, 1836, 1927})
 
 
 def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
-    """The refusal for a failure that only the database's operator can mend; None for others.
+    """Return the error for a failure that only the operator can repair; None for other failures.
 
-    The failure is logged in the driver's words, as far as they quote neither statements nor values.
+    The log gets the driver's message, without statements and values.
     """
     refusal: PlacementError | None = None
     if isinstance(error, PoolExhausted):
@@ -57,6 +57,6 @@ def _is_out_of_service(error: DBAPIError) -> bool:
 
 
 def _names(error: DBAPIError) -> set[Any]:
-    """What the drivers call the failure."""
+    """Return the codes and names that drivers give the failure."""
     origin = error.orig
     return {getattr(origin, "sqlite_errorname", None), state_of(origin), number_of(origin)}

@@ -1,7 +1,7 @@
-"""GET /resource_providers as one question (rest-api.md 3.1).
+"""GET /resource_providers as one query (rest-api.md 3.1).
 
-Order of look-ups: in_tree, required, forbidden, member_of, resources. A name that doesn't exist is
-reported unless what was looked up before leaves nothing over already.
+Order of look-ups: in_tree, required, forbidden, member_of, resources. An unknown name is an error,
+unless the look-ups before it leave no provider.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ Condition = sa.ColumnElement[bool]
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """Which conditions a search has: of requests of one shape only the values differ."""
+    """The conditions of a search. Requests of the same shape differ only in the values."""
 
     in_tree: bool = False
     required: int = 0
@@ -46,7 +46,7 @@ class Shape:
 
 
 def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
-    """The providers that pass the filter, by id.
+    """Return the providers that pass the filter, ordered by id.
 
     Raises BadRequest for traits and resource classes that don't exist.
     """
@@ -84,7 +84,7 @@ def _root_of(connection: Connection, uuid: str) -> int | None:
 
 
 def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict[str, Any]) -> bool:
-    """Add the ids of the traits; False when nothing can pass any more."""
+    """Add the ids of the traits; return False if no provider can pass."""
     required = frozenset().union(*wanted.required)
     if not required and not wanted.forbidden:
         return True
@@ -105,7 +105,7 @@ def _look_up_traits(connection: Connection, wanted: ProviderFilter, values: dict
 
 
 def _refuse_unknown(names: AbstractSet[str]) -> None:
-    """Tell one of the names, as the reference does; of several in one set it tells any."""
+    """Raise BadRequest with one of the names, like the reference, which takes any of them."""
     if names:
         raise BadRequest(
             f'Invalid trait(s) in "required" parameter: No such trait(s): {min(names)}.'
@@ -115,7 +115,7 @@ def _refuse_unknown(names: AbstractSet[str]) -> None:
 def _look_up_aggregates(
     connection: Connection, wanted: ProviderFilter, values: dict[str, Any]
 ) -> bool:
-    """Add the ids of the aggregates; False when nothing can pass any more."""
+    """Add the ids of the aggregates; return False if no provider can pass."""
     ids = aggregates.ids_of(connection, wanted.not_member_of.union(*wanted.member_of))
     for number, uuids in enumerate(wanted.member_of):
         members = values[f"aggregates_{number}"] = [ids[uuid] for uuid in uuids if uuid in ids]
@@ -130,7 +130,7 @@ def _look_up_aggregates(
 def _look_up_classes(
     connection: Connection, wanted: ProviderFilter, values: dict[str, Any]
 ) -> bool:
-    """Add classes and amounts; False when nothing can pass any more."""
+    """Add classes and amounts; return False if no provider can pass."""
     try:
         ids = resource_classes.ids_of(connection, wanted.resources)
     except ResourceClassNotFound as unknown:
@@ -141,7 +141,7 @@ def _look_up_classes(
         raise BadRequest(text) from unknown
     for number, (name, amount) in enumerate(wanted.resources.items()):
         if amount > MAX_AMOUNT:
-            # no max_unit is that large, and not every database can compare with it
+            # no max_unit is that large, and some databases can't compare with such a number
             return False
         values[f"class_{number}"] = ids[name]
         values[f"amount_{number}"] = amount
@@ -154,11 +154,11 @@ def _anything(connection: Connection, shape: Shape, values: dict[str, Any]) -> b
 
 @functools.lru_cache(maxsize=256)
 def _statement(shape: Shape) -> sa.Select:
-    """The question of a shape, its values left open."""
+    """Make the query of a shape; its values are parameters."""
     conditions: list[Condition] = []
     if shape.in_tree:
         conditions.append(providers.c.root_provider_id == sa.bindparam("root_id"))
-    # aggregates first: they tend to be smaller than the sets of those with a trait
+    # aggregates first: they usually have fewer providers than a trait has
     sets = [(_MEMBERS, f"aggregates_{number}") for number in range(shape.member_of)]
     sets += [(_HAVING_TRAIT, f"traits_{number}") for number in range(shape.required)]
     if sets:
@@ -175,16 +175,16 @@ def _statement(shape: Shape) -> sa.Select:
     return SELECT.where(*conditions).order_by(_ID)
 
 
-#: where it stands which providers are in which set, and which column names the set
+#: the table that says which providers are in which set, and its column for the set
 _MEMBERS = (resource_provider_aggregates, "aggregate_id")
 _HAVING_TRAIT = (resource_provider_traits, "trait_id")
 
 
 def _in_all_of(sets: list[tuple[tuple[sa.Table, str], str]]) -> Condition:
-    """Whether the provider is in any set of each parameter.
+    """Return the condition that the provider is in at least one set of each parameter.
 
-    The parameters are joined among themselves, in indexes alone: a row of the provider table is
-    read only for providers that pass all.
+    The sets are joined using indexes alone. A row of the provider table is read only for providers
+    that pass.
     """
     (first, parameter), *others = sets
     provider_id, chosen = _rows_of(first, parameter)

@@ -1,4 +1,4 @@
-"""Questions and statements about the provider table."""
+"""Rows of providers."""
 
 from collections.abc import Collection
 
@@ -71,13 +71,13 @@ _BUMP_BY = (
 
 
 def find(connection: Connection, uuid: str) -> Provider | None:
-    """The provider, or None."""
+    """Return the provider, or None."""
     row = connection.execute(_BY_UUID, {"uuid": uuid}).fetchone()
     return Provider(*row) if row else None
 
 
 def shown(database: Database, uuid: str) -> Provider:
-    """The provider, for those who want to know nothing else. Raises ProviderNotFound."""
+    """Return the provider, with one small query. Raises ProviderNotFound."""
     rows = database.ask(_SHOW, uuid=uuid)
     if not rows:
         raise ProviderNotFound(uuid=uuid)
@@ -85,7 +85,7 @@ def shown(database: Database, uuid: str) -> Provider:
 
 
 def get(connection: Connection, uuid: str) -> Provider:
-    """The provider. Raises ProviderNotFound."""
+    """Return the provider. Raises ProviderNotFound."""
     provider = find(connection, uuid)
     if provider is None:
         raise ProviderNotFound(uuid=uuid)
@@ -93,13 +93,13 @@ def get(connection: Connection, uuid: str) -> Provider:
 
 
 def place(connection: Connection, uuid: str) -> Node | None:
-    """Where the provider is in its tree, unlocked; None if there is none."""
+    """Return the provider's node in its tree, without a lock; None if there is no provider."""
     row = connection.execute(_PLACE, {"uuid": uuid}).one_or_none()
     return Node(*row) if row else None
 
 
 def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
-    """Every provider of the trees with these roots, unlocked."""
+    """Return every provider of the trees with these roots, without a lock."""
     return [Node(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
 
 
@@ -109,11 +109,10 @@ def lock(
     ids: Collection[int] = (),
     hold: Hold = Hold.CONTENT,
 ) -> dict[str, Node]:
-    """Lock providers, named by uuid or id, for this transaction, in id order.
+    """Lock providers, given by uuid or id, in id order; return them by uuid.
 
-    All that a transaction locks of providers is to be locked by one call: of two, the second may
-    wait for a provider that comes before those of the first. Keyed by uuid; those that don't exist
-    are missing.
+    A transaction locks all its providers with one call. A second call might wait for a provider
+    whose id is lower than those of the first. Unknown providers are missing in the result.
     """
     if not uuids and not ids:
         return {}
@@ -122,7 +121,7 @@ def lock(
     key = bool(uuids), bool(ids)
     question = _LOCK[*key, hold]
     if connection.dialect.name in MYSQL and len(uuids) + len(ids) > 1:
-        # it locks rows in the order in which it comes across them, which is that of the index
+        # MySQL locks rows in the order in which it reads them, the order of the index
         if uuids:
             found = connection.execute(_FIND[key], wanted).all()
             wanted = {"ids": sorted(row.id for row in found)}
@@ -148,14 +147,14 @@ def bump(connection: Connection, ids: Collection[int]) -> None:
 
 
 def bump_by(connection: Connection, steps: dict[int, int]) -> None:
-    """Raise each provider's generation by its own number of steps, which is one of a few."""
+    """Raise each provider's generation by its own number of steps; few different numbers occur."""
     for step in set(steps.values()):
         ids = [provider_id for provider_id, wanted in steps.items() if wanted == step]
         connection.execute(_BUMP_BY, {"ids": ids, "step": step})
 
 
 def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
-    """Which of uuid and name another provider has: a subset of {"uuid", "name"}."""
+    """Return which of uuid and name another provider has: a subset of {"uuid", "name"}."""
     same = providers.c.name == name
     if uuid is not None:
         same = sa.or_(providers.c.uuid == uuid, same)
@@ -169,7 +168,7 @@ def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
 
 
 def insert(connection: Connection, uuid: str, name: str, parent: Node | None) -> int:
-    """Store a new provider and answer its id. A root gets its own id as root afterwards."""
+    """Store a new provider and return its id. A root gets its own id as root afterwards."""
     values = {"uuid": uuid, "name": name, "generation": 0}
     if parent is not None:
         values |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
@@ -197,7 +196,7 @@ def rename(connection: Connection, provider_id: int, name: str) -> None:
 
 
 def move(connection: Connection, node: Node, parent: Node | None, below: Collection[int]) -> None:
-    """Put a provider under another parent (None: make it a root), its subtree `below` with it."""
+    """Move a provider and its subtree `below` under another parent (None: make it a root)."""
     root_id = node.id if parent is None else parent.root_id
     connection.execute(
         sa.update(providers)
@@ -205,9 +204,9 @@ def move(connection: Connection, node: Node, parent: Node | None, below: Collect
         .values(parent_provider_id=parent.id if parent else None)
     )
     if root_id == node.root_id:
-        # the rows below stay as they are: their age is told to clients
+        # the rows below stay unchanged: clients see the time of their last change
         return
-    # by id alone: with the root in question, MariaDB may go by its index, and wait for other rows
+    # by id alone: with the root as a condition, MariaDB may use its index and wait for other rows
     connection.execute(
         sa.update(providers).where(among(providers.c.id, "ids")).values(root_provider_id=root_id),
         {"ids": list(below)},
@@ -215,15 +214,15 @@ def move(connection: Connection, node: Node, parent: Node | None, below: Collect
 
 
 def has_children(connection: Connection, provider_id: int) -> bool:
-    """Whether some provider has this one as its parent."""
+    """Return whether some provider has this one as its parent."""
     children = sa.select(sa.literal(1)).where(providers.c.parent_provider_id == provider_id)
     return connection.execute(children.limit(1)).first() is not None
 
 
 def delete(connection: Connection, provider_id: int) -> None:
-    """Remove the provider's row; what refers to it must be gone."""
+    """Delete the provider's row; rows that refer to it must be deleted before."""
     this = providers.c.id == provider_id
     if connection.dialect.name in MYSQL:
-        # it lets no row go that refers to itself, as a root does
+        # MySQL doesn't delete a row that refers to itself, as a root does
         connection.execute(sa.update(providers).where(this).values(root_provider_id=None))
     connection.execute(sa.delete(providers).where(this))

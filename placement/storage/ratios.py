@@ -1,8 +1,8 @@
 """Allocation ratios in SQL, as exact as the number that a client reads.
 
-MySQL keeps FLOAT columns in single precision and hands out the shortest number that is stored as
-the same value: 1.1, but it reckons with 1.10000002384. The columns are the reference's, so the
-exact number is got back from its text (rest-api.md 6.1).
+MySQL stores FLOAT columns in single precision. It returns 1.1, the shortest number that is stored
+as the same value, but calculates with 1.10000002384. The columns are the reference's and can't
+change, so the exact number is read from its text (rest-api.md 6.1).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Make a database ready for a service: at its start, or as soon as it is there."""
+"""Make a database ready for a service: at the start, or as soon as it can be reached."""
 
 import logging
 
@@ -26,8 +26,11 @@ def make_ready(database: Database, sync: bool, store_standard_names: bool) -> No
 
 
 def make_ready_when_there(database: Database, sync: bool, store_standard_names: bool) -> None:
-    """As `make_ready`, but without waiting: whoever first uses a database that is away now makes
-    it ready, and is told DatabaseUnavailable until that can be done."""
+    """Make a database ready like `make_ready`, but don't wait if it can't be reached now.
+
+    Then the first transaction makes it ready. Until the database can be reached, transactions raise
+    DatabaseUnavailable.
+    """
     try:
         _prepare(database, sync, store_standard_names)
     except DatabaseUnavailable:
@@ -45,7 +48,7 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
     if sync:
         schema_upgrade.sync(database)
     elif schema_upgrade.version(database) is None:
-        # Of a database of OpenStack Placement all could be read, and nothing written.
+        # a database of OpenStack Placement could be read, but not written
         raise DatabaseUnusable(
             "The database hasn't the schema of this service: run placement-manage db sync."
         )
@@ -58,7 +61,7 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
 
 
 def _prepare_late(database: Database, sync: bool, store_standard_names: bool) -> None:
-    """It can turn out to be another one's: a request can't be told more than that it is away."""
+    """Prepare during a request: log the reason of a failure and raise DatabaseUnavailable."""
     try:
         _prepare(database, sync, store_standard_names)
     except (DatabaseUnusable, schema_upgrade.SchemaDiffers) as error:

@@ -1,4 +1,4 @@
-"""Resource classes: names and ids. Those of the standard classes never change (rest-api.md 6.3)."""
+"""Resource classes: names and ids; the ids of standard classes are fixed (rest-api.md 6.3)."""
 
 import dataclasses
 import datetime
@@ -46,15 +46,16 @@ class ResourceClass:
 
 
 def ids_of(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """The id of each name, in the given order. Raises ResourceClassNotFound for the first unknown.
+    """Return the ids by name, in the given order. Raises ResourceClassNotFound.
 
-    Standard classes cost no statement, all others together one.
+    The exception names the first unknown class. Standard classes cost no statement, all others
+    together cost one.
     """
     return _ids_of(connection, names, _BY_NAME)
 
 
 def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]:
-    """The same for a write: the custom ones can't be deleted until it ends."""
+    """Return the same as `ids_of`, and lock custom classes against deletion for this write."""
     return _ids_of(connection, names, _BY_NAME_SHARED)
 
 
@@ -72,7 +73,7 @@ def _ids_of(connection: Connection, names: Iterable[str], question: sa.Select) -
 
 
 def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
-    """The name of each id; ids without a row are missing."""
+    """Return the names by id; ids without a row are missing."""
     standard = {i: STANDARD_NAMES[i] for i in ids if i < len(STANDARD_NAMES)}
     others = [i for i in set(ids) if i not in standard]
     if others:
@@ -81,13 +82,13 @@ def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
 
 
 def all_of_them(connection: Connection) -> list[ResourceClass]:
-    """Every class, standard ones first, each part by id."""
+    """Return all classes, standard ones first, each part ordered by id."""
     rows = connection.execute(sa.select(*_COLUMNS).order_by(resource_classes.c.id))
     return [ResourceClass(*row) for row in rows]
 
 
 def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
-    """The class of that name, locked for this write if asked. Raises ResourceClassNotFound."""
+    """Return the class of that name; `lock` locks it. Raises ResourceClassNotFound."""
     question = sa.select(*_COLUMNS).where(resource_classes.c.name == name)
     row = connection.execute(question.with_for_update() if lock else question).one_or_none()
     if row is None:
@@ -96,12 +97,12 @@ def get(connection: Connection, name: str, lock: bool = False) -> ResourceClass:
 
 
 def keep(connection: Connection, ids: Iterable[int]) -> None:
-    """Let no other node of a cluster use or delete the custom ones of these classes meanwhile."""
+    """Lock the custom classes among these against writes on other nodes of a cluster."""
     galera_locks.hold_classes(connection, {i for i in ids if i >= FIRST_CUSTOM_CLASS_ID})
 
 
 def exists(connection: Connection, name: str) -> bool:
-    """Whether there is a class of that name."""
+    """Return whether there is a class of that name."""
     return bool(connection.execute(_BY_NAME, {"names": [name]}).first())
 
 
@@ -120,18 +121,18 @@ def rename(connection: Connection, class_id: int, name: str) -> None:
 
 
 def in_use(connection: Connection, class_id: int) -> bool:
-    """Whether any provider has inventory of the class."""
+    """Return whether any provider has inventory of the class."""
     question = sa.select(sa.literal(1)).where(inventories.c.resource_class_id == class_id)
     return connection.execute(question.limit(1)).first() is not None
 
 
 def delete(connection: Connection, class_id: int) -> None:
-    """Remove the class."""
+    """Delete the class."""
     connection.execute(sa.delete(resource_classes).where(resource_classes.c.id == class_id))
 
 
 def sync(connection: Connection) -> bool:
-    """Store the standard classes that are missing, by their index; says whether there were any."""
+    """Store the missing standard classes; return whether there were any."""
     there = set(connection.execute(sa.select(resource_classes.c.name)).scalars())
     missing = [
         {"id": index, "name": name, "created_at": utcnow()}

@@ -31,21 +31,21 @@ from placement.storage.tables import (
 
 LOG = logging.getLogger(__name__)
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
-#: where the revision of our own schema history is kept
+#: the table with the current revision of Berth's own schema history
 VERSION_TABLE = "berth_schema_version"
-#: where it was kept up to revision 0001. It goes on saying that: workers of that version, which may
-#: be started again in the middle of an upgrade, refuse a database at any other
+#: the table of revision 0001. It keeps that revision: workers of that version refuse a database at
+#: any other revision, and may be started again in the middle of an upgrade
 FIRST_VERSION_TABLE = "berth_alembic_version"
-#: how often a change of the schema is tried that others make, too, and seconds between
+#: how often a concurrent change of the schema is tried, and the longest pause between, in seconds
 _TRIES = 20
 _LONGEST_PAUSE = 1.0
-#: what MySQL says when another process just made the table, column, index or row, or is at it.
-#: Nodes of a Galera cluster lock for themselves only, so there it happens
+#: MySQL's errors when another process concurrently makes the same table, column, index or row. They
+#: occur in Galera clusters, where locks are valid on their own node only
 _RACES = frozenset({1050, 1060, 1061, 1062, 1205, 1213, 1684})
 
 
 class SchemaDiffers(Exception):
-    """The database holds tables of this service that don't look as they should."""
+    """The database has tables of this service, and they differ from the schema."""
 
     def __init__(self, differences: list[str]) -> None:
         self.differences = differences
@@ -54,7 +54,7 @@ class SchemaDiffers(Exception):
 
 
 def alembic_config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration for our migrations, to run on an open connection."""
+    """Return Alembic's configuration for our migrations, to run on an open connection."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
@@ -64,8 +64,8 @@ def alembic_config(connection: Connection | None = None) -> Config:
 def sync(database: Database) -> None:
     """Create or upgrade the schema. Raises SchemaDiffers.
 
-    Workers that start at the same time may all call it: one after the other they find it done. The
-    schema of a later version is left as it is: it serves this one, too.
+    Workers that start at the same time may all call it: they run one after the other. The schema of
+    a later version stays as it is, because this version can use it, too.
     """
     for attempt in range(1, _TRIES + 1):
         try:
@@ -84,7 +84,7 @@ def _is_race(error: DBAPIError) -> bool:
 
 def _sync(database: Database) -> None:
     with database.transaction() as connection, schema_lock(connection):
-        # before alembic makes its table, which MySQL would leave in a database that is refused
+        # before alembic creates its table: MySQL would keep that table in a refused database
         current = _version(connection)
         if current is None and (found := differences(connection)):
             raise SchemaDiffers(found)
@@ -98,13 +98,13 @@ def _sync(database: Database) -> None:
 
 
 def version(database: Database) -> str | None:
-    """The revision of our own schema history, or None for a database it hasn't touched."""
+    """Return the revision of our own schema history; None for a database without one."""
     with database.engine.connect() as connection:
         return _version(connection)
 
 
 def is_behind(database: Database) -> bool:
-    """Whether the schema is one of an earlier version of this service."""
+    """Return whether the schema is that of an earlier version of this service."""
     return version(database) in _revisions() - {_history().get_current_head()}
 
 
@@ -123,24 +123,24 @@ def _history() -> ScriptDirectory:
 
 
 def _revisions() -> set[str]:
-    """Those known to this version of the service."""
+    """Return the revisions that this version of the service knows."""
     return {script.revision for script in _history().walk_revisions()}
 
 
 def keep_first_version(connection: Connection) -> None:
-    """Have workers of the version that made revision 0001 find it where they look for it."""
+    """Store revision 0001 in the table where workers of that version look for it."""
     if _context(connection, FIRST_VERSION_TABLE).get_current_revision() is None:
         _context(connection, FIRST_VERSION_TABLE).stamp(_history(), "0001")
 
 
 def reference_revision(database: Database) -> str | None:
-    """The schema's revision in OpenStack Placement's own history; None for an empty database."""
+    """Return the revision in OpenStack Placement's history; None for an empty database."""
     with database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 
 
 def stamp(database: Database, revision: str) -> None:
-    """Say which of the reference's revisions the schema has, without changing it.
+    """Store which of the reference's revisions the schema has, without changing the schema.
 
     Raises DatabaseUnusable for a revision that the reference doesn't know.
     """

@@ -1,8 +1,9 @@
-"""What the candidates' snapshot reads: whole tables, or the rows of some providers.
+"""The queries of the candidates' snapshot: whole tables, or the rows of some providers.
 
 See architecture.rst D4.
 
-One statement per table and set of providers, never one per provider. `ids` None means all.
+There is one statement for each table and set of providers, never one for each provider. `ids` is
+None for all providers.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,17 +23,17 @@ from placement.storage.tables import (
     traits,
 )
 
-#: how many ids one statement names; every database takes that many
+#: the maximum number of ids in one statement; every database takes that many
 IDS_PER_STATEMENT = 1000
 
 Ids = Sequence[int] | None
 Rows = list[tuple[Any, ...]]
-#: how many rows are had at once of those that are only looked through
+#: the number of rows that are fetched together if they are only compared
 _BATCH = 4096
 
 
 def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Select]:
-    """The question about all rows, and the one about those with `column` among the ids."""
+    """Return the query of all rows, and the query of the rows with `column` among the ids."""
     whole = sa.select(*shown)
     return whole, whole.where(column.in_(sa.bindparam("ids", expanding=True)))
 
@@ -62,7 +63,7 @@ USAGES = tuple(
     for question in _by(
         allocations.c.resource_provider_id,
         *_SLOT,
-        # a sum is a decimal number to some drivers, which takes them long
+        # some drivers return a sum as a decimal number, which is slow
         sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
     )
 )
@@ -94,46 +95,46 @@ def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> l
 
 
 def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[Sequence[Any]]:
-    """All rows of a question, some thousand at a time: who wants them can let others go on."""
+    """Yield all rows, some thousand at a time, so that other threads can run in between."""
     yield from connection.execute(questions[0]).partitions(_BATCH)
 
 
 def providers(connection: Connection, ids: Ids = None) -> Rows:
-    """(id, uuid, parent id or None, root id), by id."""
+    """Return (id, uuid, parent id or None, root id), ordered by id."""
     return sorted(_rows(connection, PROVIDERS, ids), key=lambda row: row[0])
 
 
 def stocks(connection: Connection, ids: Ids = None) -> Rows:
-    """(provider, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio)."""
+    """Return (provider, class) and total, reserved, min_unit, max_unit, step_size, ratio."""
     return _rows(connection, STOCKS, ids)
 
 
 def usages(connection: Connection, ids: Ids = None) -> Rows:
-    """(provider, class, what is taken of it); where nothing is taken there is no row."""
+    """Return (provider, class, usage); slots without usage are missing."""
     return _rows(connection, USAGES, ids)
 
 
 def provider_traits(connection: Connection, ids: Ids = None) -> Rows:
-    """(provider, trait), by ids."""
+    """Return the pairs (provider id, trait id)."""
     return _rows(connection, PROVIDER_TRAITS, ids)
 
 
 def memberships(connection: Connection, ids: Ids = None) -> Rows:
-    """(provider, aggregate), by ids."""
+    """Return the pairs (provider id, aggregate id)."""
     return _rows(connection, MEMBERSHIPS, ids)
 
 
 def aggregate_uuids(connection: Connection, ids: Collection[int] | None = None) -> dict[int, str]:
-    """The uuid of each aggregate."""
+    """Return the uuids of aggregates by id."""
     wanted = None if ids is None else sorted(ids)
     return {key: uuid for key, uuid in _rows(connection, _AGGREGATE_UUIDS, wanted)}
 
 
 def class_names(connection: Connection) -> dict[int, str]:
-    """The name of every resource class."""
+    """Return the names of all resource classes by id."""
     return {key: name for key, name in connection.execute(_CLASS_NAMES)}
 
 
 def trait_names(connection: Connection) -> dict[int, str]:
-    """The name of every trait."""
+    """Return the names of all traits by id."""
     return {key: name for key, name in connection.execute(_TRAIT_NAMES)}

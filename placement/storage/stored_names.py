@@ -1,7 +1,8 @@
 """Names as the database compares them.
 
-SQLite and PostgreSQL tell `a` from `A`. MySQL's usual collations do not, nor `e` from `é`, nor a
-name from the same with a space at its end; which names are one is its decision (rest-api.md 6.4).
+For SQLite and PostgreSQL, `a` and `A` differ. For MySQL's usual collations, `a` equals `A`, `e`
+equals `é`, and a space at the end doesn't count. Only the database knows which names are equal
+(rest-api.md 6.4).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,23 +14,23 @@ from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import parts
 
-#: MySQL has a stack for each statement, which many parts of a UNION use up
+#: more parts of a UNION would exceed MySQL's stack for a statement
 _SELECTS_PER_STATEMENT = 200
 
 
 def insert_missing(
     connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, object]]
 ) -> None:
-    """Store rows, leaving alone those whose unique key is there, also by a writer just now.
+    """Store the rows whose unique key doesn't exist; other writers may add it concurrently.
 
-    The rows should be sorted by their key: writers that insert the same ones then wait for each
-    other in one order.
+    Sort the rows by their key: writers that insert the same rows then wait for each other in the
+    same order.
     """
     if not rows:
         return
     statement: sa.Insert
     if connection.dialect.name in MYSQL:
-        # unlike INSERT IGNORE this still refuses values that don't fit
+        # unlike INSERT IGNORE, this still refuses values that are too long
         statement = mysql.insert(table).on_duplicate_key_update(id=table.c.id)
     elif connection.dialect.name == "postgresql":
         statement = postgresql.insert(table).on_conflict_do_nothing()
@@ -41,13 +42,13 @@ def insert_missing(
 def spelled_otherwise(
     connection: Connection, column: sa.Column, wanted: Collection[str], stored: Collection[str]
 ) -> dict[str, int]:
-    """The ids of rows that are stored under another spelling of the wanted names, by the latter.
+    """Return the ids of rows that are stored under another spelling, by the wanted names.
 
-    Ask for names that a look-up found no row of that very name for. On MySQL one statement for
-    some hundred of those that may be another spelling; none where names have one spelling.
+    Call it for names that a look-up didn't find under that very spelling. On MySQL it sends one
+    statement for some hundred names that may have another spelling; on other databases none.
 
-    :param stored: the names of the rows that the look-up found for all names together, which are
-        those of other spellings, too: MySQL compares lists as it compares names
+    :param stored: the names of all rows that the look-up found, including other spellings: MySQL
+        compares the names of a list in the same way
     """
     if not wanted or connection.dialect.name not in MYSQL:
         return {}
@@ -63,10 +64,10 @@ def spelled_otherwise(
 
 
 def _doubtful(wanted: Iterable[str], stored: Collection[str]) -> list[str]:
-    """The wanted names that may be one of the stored to a database: it must be asked.
+    """Return the wanted names that may equal a stored name; the database must decide.
 
-    Usual characters of ASCII differ in their case at most, and spaces at the end may not count.
-    What any others are the same as isn't known here.
+    Printable ASCII characters may equal their other case, and spaces at the end may not count.
+    Which names with other characters are equal isn't known here.
     """
     if not stored:
         return []

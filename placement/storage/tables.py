@@ -2,8 +2,8 @@
 
 See rest-api.md 6.1, architecture.rst D2.
 
-Deployed databases have exactly these columns, indexes and constraint names; nothing of them may
-change. What Berth adds stands at the end, in tables of its own.
+Deployed databases have exactly these columns, indexes and constraint names, so none of them may
+change. Berth's own tables are at the end.
 """
 
 import datetime
@@ -14,7 +14,7 @@ metadata = sa.MetaData()
 
 
 def utcnow() -> datetime.datetime:
-    """Now, as the database keeps times: naive UTC."""
+    """Return the current time as the database stores it: UTC without a time zone."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
@@ -179,7 +179,7 @@ resource_provider_traits = _table(
 
 #: the tables that OpenStack Placement knows
 REFERENCE_TABLES = tuple(metadata.tables.values())
-#: its revisions from the oldest to the head, and the table where its alembic keeps the current one
+#: its revisions from the oldest to the head, and the table where its alembic stores the current one
 REFERENCE_REVISIONS = (
     "b4ed3a175331",
     "611cd6dffd7b",
@@ -203,7 +203,7 @@ def _big(name: str, **options: object) -> sa.Column:
 
 
 #: one row for each provider that a write changed, appended by that write (architecture.rst D4).
-#: Workers of an earlier version leave out what has a default
+#: Workers of an earlier version don't set the columns that have a default
 provider_changes = sa.Table(
     "berth_provider_changes",
     metadata,
@@ -219,7 +219,7 @@ provider_changes = sa.Table(
     mysql_engine="InnoDB",
 )
 
-#: how far each lane of the change feed has come; see `placement.storage.feed_lanes`
+#: the last position of each lane of the change feed; see `placement.storage.feed_lanes`
 change_lanes = sa.Table(
     "berth_change_lanes",
     metadata,

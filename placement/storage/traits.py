@@ -1,4 +1,4 @@
-"""Traits, and which provider has which."""
+"""Rows of traits, and the traits of providers."""
 
 import dataclasses
 import datetime
@@ -38,7 +38,7 @@ class Trait:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TraitFilter:
-    """Which traits to list; None: don't care."""
+    """The conditions of a list of traits; None: no condition."""
 
     names: tuple[str, ...] | None = None
     prefix: str | None = None
@@ -46,7 +46,7 @@ class TraitFilter:
 
 
 def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
-    """The traits of these names that exist, by name."""
+    """Return the traits of these names that exist, by name."""
     found = {}
     for part in parts(names):
         for row in connection.execute(_BY_NAME, {"names": part}):
@@ -56,12 +56,15 @@ def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
 
 
 def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
-    """The provider's traits."""
+    """Return the provider's traits."""
     return [Trait(*row) for row in connection.execute(_OF_PROVIDER, {"provider_id": provider_id})]
 
 
 def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
-    """All traits that pass the filter. `prefix` may hold LIKE's wildcards (rest-api.md 3.12)."""
+    """Return the traits that pass the filter (rest-api.md 3.12).
+
+    `prefix` may have LIKE's wildcards.
+    """
     question = sa.select(*_COLUMNS).order_by(traits.c.id)
     if wanted.names is not None:
         question = question.where(traits.c.name.in_(wanted.names))
@@ -74,7 +77,7 @@ def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
 
 
 def in_use(connection: Connection, trait_id: int) -> bool:
-    """Whether any provider has the trait."""
+    """Return whether any provider has the trait."""
     question = sa.select(sa.literal(1)).where(associations.c.trait_id == trait_id)
     return connection.execute(question.limit(1)).first() is not None
 
@@ -85,12 +88,12 @@ def insert(connection: Connection, name: str) -> None:
 
 
 def delete(connection: Connection, trait_id: int) -> None:
-    """Remove a trait that no provider has."""
+    """Delete a trait that no provider has."""
     connection.execute(sa.delete(traits).where(traits.c.id == trait_id))
 
 
 def associate(connection: Connection, provider_id: int, trait_ids: Collection[int]) -> None:
-    """Give the provider more traits."""
+    """Add traits to the provider."""
     if trait_ids:
         rows = [{"resource_provider_id": provider_id, "trait_id": trait} for trait in trait_ids]
         connection.execute(sa.insert(associations), rows)
@@ -99,7 +102,7 @@ def associate(connection: Connection, provider_id: int, trait_ids: Collection[in
 def dissociate(
     connection: Connection, provider_id: int, trait_ids: Collection[int] | None = None
 ) -> int:
-    """Take traits (None: all) from the provider; answers how many it had of them."""
+    """Remove traits (None: all) from the provider; return how many of them it had."""
     statement = sa.delete(associations).where(associations.c.resource_provider_id == provider_id)
     if trait_ids is not None:
         statement = statement.where(among(associations.c.trait_id, "traits"))
@@ -108,7 +111,7 @@ def dissociate(
 
 
 def sync(connection: Connection) -> bool:
-    """Store the standard traits that are missing; says whether there were any."""
+    """Store the missing standard traits; return whether there were any."""
     standard = traits.c.name.notlike(f"{CUSTOM_PREFIX.replace('_', '^_')}%", escape="^")
     there = set(connection.execute(sa.select(traits.c.name).where(standard)).scalars())
     missing = [name for name in os_traits.get_traits() if name not in there]

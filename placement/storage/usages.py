@@ -1,4 +1,4 @@
-"""What a project uses, by consumer type and resource class (rest-api.md 3.13)."""
+"""The usage of a project, by consumer type and resource class (rest-api.md 3.13)."""
 
 import collections
 import dataclasses
@@ -15,7 +15,7 @@ from placement.storage.tables import (
     users,
 )
 
-#: groups of consumers that aren't types
+#: groups of consumers that are no consumer types
 ALL = "all"
 UNTYPED = "unknown"
 
@@ -24,20 +24,20 @@ Group = dict[str, int]
 
 @dataclasses.dataclass(frozen=True)
 class ProjectUsage:
-    """Amounts by (type or None, class), and the consumers of each type."""
+    """Amounts by (type or None, class), and the number of consumers of each type."""
 
     amounts: dict[tuple[str | None, str], int]
     consumers: dict[str | None, int]
 
     def totals(self) -> Group:
-        """Amounts by class, whatever the consumer's type."""
+        """Return the amounts by class, of all consumer types together."""
         totals: collections.Counter[str] = collections.Counter()
         for (_, resource_class), used in self.amounts.items():
             totals[resource_class] += used
         return dict(totals)
 
     def by_type(self, wanted: str | None) -> dict[str, Group]:
-        """Amounts by type and class, with the number of consumers of each type.
+        """Return the amounts by type and class, with the number of consumers of each type.
 
         :param wanted: one type, `unknown` for consumers without one, `all` for one group of
             everything, None for all types
@@ -51,13 +51,13 @@ class ProjectUsage:
             if wanted in (None, name):
                 group = groups.setdefault(name, {})
                 group[resource_class] = group.get(resource_class, 0) + used
-                # after the first class, where the reference's answers have it
+                # after the first class, as in the reference's responses
                 group["consumer_count"] = count
         return groups
 
 
 def of_project(connection: Connection, project: str, user: str | None = None) -> ProjectUsage:
-    """What the project's consumers (of one user, if given) hold."""
+    """Return the usage of the project's consumers, or only of those of one user."""
     theirs = (
         consumers.join(projects, consumers.c.project_id == projects.c.id)
         .join(users, consumers.c.user_id == users.c.id)

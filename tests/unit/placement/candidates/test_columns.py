@@ -11,7 +11,7 @@ PLAIN = (8, 0, 1, 100, 1, 1.0, 0)
 
 
 def column(stocks, size=SIZE):
-    """A column from {slot: stock}."""
+    """Make a column from {slot: stock}."""
     slots = sorted(stocks)
     fields = list(zip(*(stocks[slot] for slot in slots), strict=True)) or [()] * 7
     return Column.of(slots, fields, size)

@@ -30,7 +30,7 @@ def devices(count, units, options=1):
 
 
 def by_trying_all(shape, locals_):
-    """The valid solutions, from the definition."""
+    """Return the valid solutions, from the definition."""
     found = set()
     for choice in itertools.product(range(len(locals_)), repeat=len(shape.variables)):
         variables = list(zip(shape.variables, choice, strict=True))

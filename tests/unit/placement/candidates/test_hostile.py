@@ -18,7 +18,7 @@ CLASS = "SRIOV_NET_VF"
 
 
 def looks(count):
-    """A budget of so many looks at the clock, 2,000 steps apart."""
+    """Make a budget of so many looks at the clock, 2,000 steps apart."""
     return Budget(count, clock=itertools.count().__next__)
 
 

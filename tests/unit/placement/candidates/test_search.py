@@ -16,7 +16,7 @@ CLASS = "SRIOV_NET_VF"
 
 
 def looks(count):
-    """A budget of so many looks at the clock."""
+    """Make a budget of so many looks at the clock."""
     return Budget(count, clock=itertools.count().__next__)
 
 

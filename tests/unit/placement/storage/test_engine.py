@@ -53,7 +53,7 @@ def numbers(database):
 
 
 def failing(times, error, number=1):
-    """An operation that writes a number and then fails so many times before it goes through."""
+    """Make an operation that writes a number, and fails so many times before it succeeds."""
     left = iter([error] * times)
 
     def operation(connection):

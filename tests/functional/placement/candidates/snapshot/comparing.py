@@ -60,12 +60,12 @@ def assert_fresh(live, database):
 
 
 def record(database, provider_id, kind=Kind.USAGE):
-    """A row of the feed, as a write appends it."""
+    """Append a row to the feed as a write does."""
     database.write(lambda connection: change_feed.record(connection, [provider_id], kind))
 
 
 def record_as_before_lanes(database, provider_id, kind=Kind.USAGE):
-    """A row of the feed, as a worker of an earlier version appends it."""
+    """Append a row to the feed as a worker of an earlier version does."""
     values = {"resource_provider_id": provider_id, "kind": int(kind)}
     database.write(lambda c: c.execute(sa.insert(tables.provider_changes).values(values)))
 

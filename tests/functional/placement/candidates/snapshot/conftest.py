@@ -38,7 +38,7 @@ def cloud(service):
 
 @pytest.fixture
 def new_connections(service, url):
-    """Makes a database object of its own, as another process has it."""
+    """Return a function that makes separate database objects, like those of other processes."""
     with contextlib.ExitStack() as stack:
 
         def opened():

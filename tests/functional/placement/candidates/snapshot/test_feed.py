@@ -22,7 +22,7 @@ USAGE = {"resource_provider_id": 1, "resource_class_id": 0, "consumer_id": "c", 
 
 @contextlib.contextmanager
 def held_up(database):
-    """A write that uses 3 of the provider and stops before its commit, until the block ends."""
+    """Write a usage of 3 of the provider, and commit only when the block ends."""
     with database.transaction() as connection:
         connection.execute(sa.insert(tables.allocations).values(USAGE))
         change_feed.record(connection, [1], Kind.USAGE)

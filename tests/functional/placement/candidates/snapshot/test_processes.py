@@ -28,7 +28,7 @@ def capacity_of(body, key):
 
 
 def write_and_ask(url, number, results):
-    """A worker process: writes through its service, tells the parent after each commit."""
+    """Be a worker process: write through its service, and tell the parent after each commit."""
     service = Service(url)
     source = random.Random(number)
     key = str(uuid.UUID(int=number + 1))
@@ -79,7 +79,7 @@ def test_every_commit_of_any_process_is_in_the_next_answer(url):
 
 
 def serve_answers(url, questions, answers):
-    """A worker process: says what its service shows whenever asked."""
+    """Be a worker process: report what its service shows whenever the parent asks."""
     service = Service(url)
     while (key := questions.get()) is not None:
         body = candidates(service)
@@ -111,7 +111,7 @@ def test_a_reader_in_another_process_sees_each_write_at_once(url):
 
 
 def claim_and_die(url, key):
-    """A worker process that is killed between its insert and its commit."""
+    """Be a worker process that is killed between its insert and its commit."""
     import os
 
     from placement.storage import change_feed

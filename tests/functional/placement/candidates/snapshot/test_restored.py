@@ -21,7 +21,7 @@ KEPT_TABLES = (
 
 
 def backup(database):
-    """What the tables hold."""
+    """Return all rows of the tables."""
     return database.read(
         lambda c: {
             table: [dict(row._mapping) for row in c.execute(sa.select(table))]
@@ -47,12 +47,12 @@ def nothing(database):
 
 
 def as_many_writes(database):
-    """The cursor's position is reached again, by another write."""
+    """Reach the cursor's position again, with another write."""
     record(database, 1)
 
 
 def more_writes(database):
-    """The cursor's position is passed."""
+    """Pass the cursor's position."""
     for _ in range(5):
         record(database, 1)
 

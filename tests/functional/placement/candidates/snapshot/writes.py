@@ -98,7 +98,7 @@ def claim_more_and_less(service, cloud):
 
 
 def usage_without_inventory(service, cloud):
-    """A class in use can't lose its inventory, but a reshape may leave the usage over it."""
+    """Reshape so that the usage exceeds the inventory; a class in use must keep an inventory."""
     claim(service, cloud, str(uuid.uuid4()), {"VCPU": 4})
     inventories(service, cloud, "host", {"VCPU": {"total": 2, "allocation_ratio": 0.5}})
 
