@@ -116,7 +116,7 @@ def test_the_database_has_to_be_named():
         load(overrides={})
 
 
-def test_a_value_that_is_no_choice_is_refused():
+def test_a_value_that_is_no_choice_is_rejected():
     with pytest.raises(ValueError, match="Valid values are"):
         load(overrides={**DATABASE, ("api", "auth_strategy"): "none"})
 
