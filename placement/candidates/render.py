@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from placement.candidates.candidate_batch import Batch
-from placement.candidates.columns import Slots
+from placement.candidates.columns import Numbers, Slots
 from placement.candidates.prepared_texts import SEPARATOR
 from placement.candidates.search import Found
 from placement.candidates.summaries import Summaries
@@ -174,33 +174,52 @@ class _Candidates:
         ]
 
     def _as_table(self, template: Template, family: Family) -> list[bytes]:
-        """All candidates have the same length, so they are rows with columns of uuids."""
-        pieces = [piece.encode() for piece in template.pieces]
-        row = _NO_UUID.join(pieces) + SEPARATOR
-        table = np.empty((len(family), len(row)), np.uint8)
-        table[:] = np.frombuffer(row, np.uint8)
-        uuids, at = self._register.uuid_table.rows, 0
-        for piece, place in zip(pieces, template.fillers, strict=False):
-            at += len(piece)
-            table[:, at : at + LENGTH] = uuids[family.members[:, place]]
-            at += LENGTH
+        table = byte_table(template, family.members, self._register.uuid_table.rows)
         if self._one_each:
             return [line.tobytes() for line in table[:, : -len(SEPARATOR)]]
         return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]
 
     def _template(self, batch: Batch) -> Template:
-        solutions, solution = batch.family.solutions, batch.solution
-        own = len(solutions.places)
-        names = [f"\0{place}\0" for place in solutions.places]
-        names += [self._register.uuids[slot] for slot in solutions.lent]
-        pieces = _HOLE.split(self._writer.bound(names).write(solution))
-        used = self._writer.used(solution)
-        return Template(
-            tuple(pieces[::2]),
-            tuple(int(piece) for piece in pieces[1::2]),
-            tuple(solutions.places[local] for local in used if local < own),
-            tuple(solutions.lent[local - own] for local in used if local >= own),
-        )
+        return template_of(batch, self._writer, self._register.uuids)
+
+
+def template_of(batch: Batch, writer: "SolutionWriter", uuids: Sequence[str]) -> Template:
+    """Return the candidates of a batch as one text with holes.
+
+    :param uuids: by slot
+    """
+    solutions, solution = batch.family.solutions, batch.solution
+    own = len(solutions.places)
+    names = [f"\0{place}\0" for place in solutions.places]
+    names += [uuids[slot] for slot in solutions.lent]
+    pieces = _HOLE.split(writer.bound(names).write(solution))
+    used = writer.used(solution)
+    return Template(
+        tuple(pieces[::2]),
+        tuple(int(piece) for piece in pieces[1::2]),
+        tuple(solutions.places[local] for local in used if local < own),
+        tuple(solutions.lent[local - own] for local in used if local >= own),
+    )
+
+
+def byte_table(template: Template, members: Slots, uuids: Numbers) -> Numbers:
+    """Return candidates as rows of bytes: the pieces of the template with uuids between them.
+
+    All uuids have the same length, so all candidates have. Each row ends with SEPARATOR.
+
+    :param members: trees × providers: the slots of each tree
+    :param uuids: by slot, a row of bytes each
+    """
+    pieces = [piece.encode() for piece in template.pieces]
+    row = _NO_UUID.join(pieces) + SEPARATOR
+    table = np.empty((len(members), len(row)), np.uint8)
+    table[:] = np.frombuffer(row, np.uint8)
+    at = 0
+    for piece, place in zip(pieces, template.fillers, strict=False):
+        at += len(piece)
+        table[:, at : at + LENGTH] = uuids[members[:, place]]
+        at += LENGTH
+    return table
 
 
 class SolutionWriter:

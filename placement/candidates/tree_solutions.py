@@ -22,7 +22,7 @@ class TreeSolutions:
     """
 
     def __init__(self, problem: TreeProblem, budget: Budget) -> None:
-        self._problem, self._budget = problem, budget
+        self.problem, self._budget = problem, budget
         self._subproblems = Subproblems(problem.shape, problem.locals, budget)
         self._stream: Iterator[Solution] = solutions_of(self._subproblems)
         self._size = _SOLUTION + _CHOICE * len(problem.shape.variables)
@@ -57,7 +57,7 @@ class TreeSolutions:
 
     def options(self) -> list[tuple[str, int]]:
         """Return the suffix of each variable, and how many providers can serve it by themselves."""
-        variables = self._problem.shape.variables
+        variables = self.problem.shape.variables
         return [
             (variable.suffix, mask.bit_count())
             for variable, mask in zip(variables, self._subproblems.options, strict=True)
@@ -70,7 +70,7 @@ class TreeSolutions:
     def count(self, allowance: Allowance | None = None) -> int:
         """Return how many solutions there are, without finding them. Raise TooManyToCount."""
         if self._counted is None:
-            problem = self._problem
+            problem = self.problem
             try:
                 self._counted = CountedSolutions(
                     problem.shape, problem.locals, self._budget, allowance
@@ -89,7 +89,7 @@ class TreeSolutions:
     def draws(self) -> BlindDraws:
         """Return choices of options to draw from, valid or not."""
         if self._draws is None:
-            self._draws = BlindDraws(self._problem.shape, self._problem.locals, self._budget)
+            self._draws = BlindDraws(self.problem.shape, self.problem.locals, self._budget)
         return self._draws
 
     def any_one(self, source: random.Random) -> Solution | None:
@@ -98,7 +98,7 @@ class TreeSolutions:
 
     def only_shared(self, solution: Solution) -> bool:
         """Say whether a solution uses sharing providers only, so that other trees may have it."""
-        return self.lends and all(self._problem.sharing[local] for local in solution)
+        return self.lends and all(self.problem.sharing[local] for local in solution)
 
 
 class SingleProviderSolution:
