@@ -115,7 +115,7 @@ def test_each_term_of_the_glossary_is_used() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
     unused = []
     for term in _terms():
-        words = [re.escape(word) for word in term.removeprefix("the ").split()]
+        words = map(re.escape, re.split(r"[ -]", term.removeprefix("the ")))
         # `report client` is also written report_client and ReportClient
         if not re.search(r"[\s_-]*".join(words), text, re.I):
             unused.append(term)
