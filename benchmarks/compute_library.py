@@ -120,7 +120,7 @@ class ComputeService:
         )
         identity = NodeIdentity(conf.state_path)
         self.cell = sqlite.open_in(conf.state_path)
-        client = SchedulerReportClient(self.adapter, conf)
+        client = SchedulerReportClient(self.adapter, conf=conf)
         virtapi = ComputeVirtAPI(client, identity, self.cell)
         self.driver = driver_class(virtapi, conf)
         self.manager = ComputeManager(conf, self.driver, client, self.cell, identity, virtapi)

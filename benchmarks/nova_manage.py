@@ -23,7 +23,7 @@ from rich.table import Table
 
 from compute import config
 from compute.maintenance.migration import Migrator, NodeReport, Result
-from compute.maintenance.rehearsal import RehearsalClient
+from compute.maintenance.rehearsal import rehearsing_client
 from compute.maintenance.stand_in import StandIn
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
@@ -156,8 +156,8 @@ def main() -> None:
         placement = stack.enter_context(direct)
         fill(placement, nodes, given.consumers)
         tracker = StandIn.of(driver, conf, MemoryCellDatabase()).tracker
-        migrator = Migrator(lambda: SchedulerReportClient(placement, conf), tracker)
-        rehearser = Migrator(lambda: RehearsalClient(placement, conf), tracker)
+        migrator = Migrator(lambda: SchedulerReportClient(placement, conf=conf), tracker)
+        rehearser = Migrator(lambda: rehearsing_client(placement, conf=conf), tracker)
         console.print(f"{given.database}, {given.nodes} nodes, {given.consumers} consumers each")
         for title, work, result in (
             ("--dry-run", rehearser.rehearse, Result.WOULD_MIGRATE),

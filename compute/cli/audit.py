@@ -83,7 +83,7 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
                 conf, config_arguments, asked.way, read_only=not changes
             ) as adapter,
         ):
-            client = SchedulerReportClient(adapter, conf)
+            client = SchedulerReportClient(adapter, conf=conf)
             if asked.undo:
                 return _undo(client, adapter, asked.undo)
             auditor = Auditor(client, admin_context(), cell, conf.host, _manages_instances(conf))

@@ -8,7 +8,7 @@ from compute.cli.json_stream import JSONStream
 from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.tree_commands import Tree, options_of, show_trees
 from compute.cli.tree_drawing import amounts
-from compute.maintenance.picture import Amounts
+from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
 
 

@@ -108,7 +108,7 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
             if instances is None:
                 print("No cells to process.")
                 return NOTHING_CHANGED
-            client = SchedulerReportClient(adapter, conf)
+            client = SchedulerReportClient(adapter, conf=conf)
             healer = Healer(client, admin_context(), cell, ports)
             return _heal(asked, _Healing(healer, adapter), instances, limit)
     except FAILURES as error:

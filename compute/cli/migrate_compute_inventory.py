@@ -26,7 +26,7 @@ from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.records_access import records
 from compute.maintenance.migration import Migrator, NodeReport, Result
 from compute.maintenance.nodes import CommandVirtAPI, NoSuchNode, nodes_of
-from compute.maintenance.rehearsal import RehearsalClient
+from compute.maintenance.rehearsal import rehearsing_client
 from compute.maintenance.stand_in import StandIn
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
@@ -119,9 +119,9 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         adapter = stack.enter_context(
             placement_access.opened(conf, config_arguments, way, read_only=asked.dry_run)
         )
-        client_class = RehearsalClient if asked.dry_run else SchedulerReportClient
+        new_client = rehearsing_client if asked.dry_run else SchedulerReportClient
         migrator = Migrator(
-            lambda: client_class(adapter, conf),
+            lambda: new_client(adapter, conf=conf),
             stand_in.tracker,
             asked.sync,
             Patience.configured(conf),

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from compute.cli.command_line import InvalidInput
 from compute.cli.console import why
-from compute.report.transport import build_adapter
+from compute.config.placement import build_adapter
 from placement.direct import PlacementDirect
 
 HTTP, DATABASE = "http", "database"

@@ -45,7 +45,7 @@ def sync_aggregates(arguments: Sequence[str], config_arguments: Sequence[str]) -
             records(conf) as cell,
             placement_access.opened(conf, config_arguments, asked.way) as adapter,
         ):
-            client = SchedulerReportClient(adapter, conf)
+            client = SchedulerReportClient(adapter, conf=conf)
             codes = {OK}
             for membership in memberships(client, admin_context(), cell):
                 codes.add(_told(membership, asked.verbose))

@@ -56,7 +56,7 @@ def show_trees(
             records(conf) as cell,
             placement_access.opened(conf, config_arguments, asked.way, read_only=True) as adapter,
         ):
-            client = SchedulerReportClient(adapter, conf)
+            client = SchedulerReportClient(adapter, conf=conf)
             roots = find_roots(client, context, asked.node or asked.provider)
             show((read_tree(client, context, root) for root in roots), cell)
     except exceptions.ResourceProviderNotFound as error:

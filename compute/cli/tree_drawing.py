@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from compute.cli.console import Terminal
-from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.maintenance.picture import ProviderPicture
+from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import DEFAULTS, capacity, completed
 
 BAR_WIDTH = 10

@@ -20,12 +20,12 @@ from compute.config import (
     ironic,
     libvirt,
     pci,
+    placement,
     placement_database,
     resources,
     scheduler,
     workarounds,
 )
-from compute.report import transport
 
 PROJECT = "berth"
 PROGRAM = "berth-compute"
@@ -55,7 +55,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     options: dict[str, list[cfg.Opt]] = {}
     for file in FILES:
         options.setdefault(file.GROUP or "DEFAULT", []).extend(file.OPTIONS)
-    options[transport.GROUP] = transport.list_options()
+    options[placement.GROUP] = placement.list_options()
     return list(options.items())
 
 
@@ -71,7 +71,7 @@ def register(conf: cfg.ConfigOpts) -> None:
             with contextlib.suppress(cfg.DuplicateOptError):
                 conf.register_opt(option, group=file.GROUP)
     conf.set_default("state_path", identity.STATE_PATH)
-    transport.register_options(conf)
+    placement.register_options(conf)
     oslo_log.register_options(conf)
 
 

@@ -1,7 +1,7 @@
 """Moving a node's inventory and allocations while its service is down (compute.md §7.1).
 
-What a node's providers shall be is worked out by the service's own tracker, on a copy of the
-records. `migrate` has it send that; `rehearse` only tells what would be sent.
+The service's own tracker works out what a node's providers shall be, on a copy of the records.
+`migrate` has the tracker send that; `rehearse` only tells what would be sent.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from compute import exceptions
 from compute.maintenance.moves import Move, moves_of
 from compute.maintenance.picture import ProviderPicture, picture_of, usages_of
-from compute.maintenance.rehearsal import RehearsalClient
+from compute.maintenance.rehearsal import refuses_writes
 from compute.maintenance.verdict import misfits, used_after
 from compute.provider_tree import ProviderSubTree
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
-from compute.report.tree_sync import AddProvider, Reshape, Step
+from compute.report.steps import AddProvider, Reshape, Step
 from compute.resource_tracker import ResourceTracker
 from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.reporting import WantedProviders
@@ -44,7 +44,7 @@ class Result(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Named:
-    """A provider, by both its names."""
+    """A provider: its uuid and its name."""
 
     uuid: str
     name: str
@@ -52,7 +52,7 @@ class Named:
 
 @dataclass
 class NodeReport:
-    """What was done, or would be done, to one node.
+    """What was done, or would be done, with one node.
 
     `moves` is consumer → moves, `names` provider uuid → name for those that the moves are between.
     A rehearsal also has the pictures before and after, what doesn't fit (`misfits`), the `steps` in
@@ -75,7 +75,7 @@ class NodeReport:
 
     @property
     def reshape_failed(self) -> bool:
-        """Whether it was the reshape that failed, and not something before or after it."""
+        """Say whether the reshape itself failed, not something before or after it."""
         kinds = (exceptions.ReshapeFailed, exceptions.ReshapeNeeded)
         return isinstance(self.error, kinds)
 
@@ -84,13 +84,13 @@ class NodeReport:
 class Migrator:
     """Migrates nodes one by one, each with a report client of its own.
 
-    A fresh client knows one tree, so that no reshape can touch another node's.
+    A new client knows one tree, so that no reshape can touch another node's tree.
 
     :param new_client: makes a report client with an empty cache; for rehearsals one that refuses
-        to write
+        to write (`rehearsal.rehearsing_client`)
     :param new_tracker: makes the tracker of a node's service, which works with the client
-    :param sync: also flush what differs without a reshape, as the service would
-    :param patience: how long to go on while others change the node's providers
+    :param sync: also write what differs without a reshape, as the service would
+    :param patience: how long to go on while other writers change the node's providers
     """
 
     new_client: Callable[[], SchedulerReportClient]
@@ -99,38 +99,38 @@ class Migrator:
     patience: Patience = field(default_factory=lambda: Patience(0))
 
     def migrate(self, node: ComputeNode) -> NodeReport:
-        """Bring one node up to date. What fails is in the report; nothing is raised."""
-        # One client for all tries: it needs to read again only what others changed meanwhile.
+        """Bring one node up to date. A failure is in the report; nothing is raised."""
+        # One client for all tries: it reads again only what other writers changed meanwhile.
         client = cache(self.new_client)
         moving: list[_Work] = []
         return self._reported(node, lambda: self._migrate(node, client(), moving))
 
     def rehearse(self, node: ComputeNode) -> NodeReport:
-        """Tell what `migrate` would do. `new_client` must make RehearsalClients."""
+        """Tell what `migrate` would do. `new_client` must make clients that refuse to write."""
         return self._reported(node, lambda: self._rehearse(node))
 
     def _reported(self, node: ComputeNode, work: Callable[[], NodeReport]) -> NodeReport:
         try:
             return self.patience.until_undisturbed(work, node.hypervisor_hostname)
         except Exception as error:
-            # Whatever it is, the other nodes are worth a try.
+            # Whatever the failure is, the other nodes are worth a try.
             LOG.exception("Node %s could not be migrated", node.hypervisor_hostname)
             return NodeReport(node.hypervisor_hostname, node.uuid, Result.FAILED, error=error)
 
     def _migrate(
         self, node: ComputeNode, client: SchedulerReportClient, moving: list[_Work]
     ) -> NodeReport:
-        """Try once. `moving` is what earlier tries were about to move, and is added to.
+        """Try once. `moving` has the work of the tries that had something to move, this included.
 
-        Where there was something to move and is nothing any more, it was moved by the try before,
-        which another writer disturbed after that.
+        If an earlier try had something to move and this one has nothing, the earlier try moved it,
+        and another writer disturbed it after that.
         """
         work = self._begun(node, client)
         if work.wanted.reshaped is not None:
             moving.append(work)
         elif not self.sync and not moving:
             return work.compared(Result.UNCHANGED)
-        pending = bool(work.plan())
+        pending = bool(work.steps())
         work.tracker.flush(work.context, work.wanted)
         if moving:
             return moving[-1].compared(Result.MIGRATED)
@@ -138,27 +138,28 @@ class Migrator:
 
     def _rehearse(self, node: ComputeNode) -> NodeReport:
         client = self.new_client()
-        if not isinstance(client, RehearsalClient):
+        if not refuses_writes(client):
             raise TypeError("A rehearsal needs a client that refuses to write")
+        root = AddProvider(node.uuid, node.hypervisor_hostname, None)
+        missing = not client.trees.load(admin_context(), node.uuid)
+        if missing:
+            client.cache.imagine_root(root.name, root.uuid)
         work = self._begun(node, client)
-        plan = work.plan()
+        steps = work.steps()
         if work.wanted.reshaped is not None:
             result = Result.WOULD_MIGRATE
-        elif self.sync and plan:
+        elif self.sync and steps:
             result = Result.WOULD_SYNCHRONIZE
         else:
-            result, plan = Result.UNCHANGED, []
+            result, steps = Result.UNCHANGED, []
         report = work.compared(result)
-        report.created[:0] = [Named(row["uuid"], row["name"]) for row in client.imagined.values()]
-        report.steps = [str(step) for step in plan]
-        report.steps[:0] = [
-            str(AddProvider(row["uuid"], row["name"], row["parent_provider_uuid"]))
-            for row in client.imagined.values()
-        ]
-        reshape = next((step for step in plan if isinstance(step, Reshape)), None)
+        if missing:
+            report.created.insert(0, Named(root.uuid, root.name))
+        report.steps = [str(step) for step in ([root, *steps] if missing else steps)]
+        reshape = next((step for step in steps if isinstance(step, Reshape)), None)
         report.payload = None if reshape is None else _body(reshape)
         if result is not Result.UNCHANGED:
-            work.add_pictures(report, client)
+            work.add_pictures(report)
         return report
 
     def _begun(self, node: ComputeNode, client: SchedulerReportClient) -> _Work:
@@ -178,7 +179,7 @@ class Migrator:
 
 @dataclass(frozen=True)
 class _Work:
-    """A node's providers as they are and as they shall be, and whose allocations move."""
+    """A node's providers as they are and as they shall be, and the allocations that move."""
 
     node: ComputeNode
     client: SchedulerReportClient
@@ -188,8 +189,8 @@ class _Work:
     wanted: WantedProviders
     moved: Reshaped | None
 
-    def plan(self) -> list[Step]:
-        return self.client.plan(self.wanted.tree, self.wanted.allocations)
+    def steps(self) -> list[Step]:
+        return self.client.tree_sync.rehearse(self.wanted.tree, self.wanted.allocations)
 
     def compared(self, result: Result) -> NodeReport:
         if result is Result.UNCHANGED:
@@ -208,11 +209,13 @@ class _Work:
             names=names,
         )
 
-    def add_pictures(self, report: NodeReport, client: RehearsalClient) -> None:
+    def add_pictures(self, report: NodeReport) -> None:
         before, after = self.before, self.wanted.tree
         had = before.get_provider_uuids()
         used = {
-            uuid: {} if uuid in client.imagined else usages_of(client, self.context, uuid)
+            uuid: {}
+            if uuid in self.client.cache.imagined
+            else usages_of(self.client, self.context, uuid)
             for uuid in had
         }
         moved = self.moved or Reshaped({}, {})
@@ -225,7 +228,7 @@ class _Work:
 
 
 def _body(reshape: Reshape) -> dict[str, Any]:
-    """The body of the request; providers that are yet to be created begin at generation 0."""
+    """Return the body of the request; providers that will be created begin at generation 0."""
     inventories = {
         uuid: {
             **record,

@@ -1,4 +1,4 @@
-"""What a reshape does to a consumer's allocations, told as moves."""
+"""The moves by which a reshape changes the allocations of consumers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _Held = dict[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Move:
-    """So much of a class goes from `source` to `target`, both uuids of providers.
+    """An `amount` of a class that goes from `source` to `target`, both uuids of providers.
 
-    `renamed_to` is the class it becomes. Without a target it is lost, without a source it is new.
+    `renamed_to` is the class that it becomes. Without a target the amount is lost, without a source
+    it is new.
     """
 
     resource_class: str
@@ -57,7 +58,7 @@ def _moves(before: _Held, after: _Held) -> list[Move]:
 
 
 def _within_classes(less: _Held, more: _Held) -> list[Move]:
-    """Take what can be explained without another class out of both."""
+    """Return the moves within a class, and take their amounts out of both."""
     moves = []
     for source, name in list(less):
         for target, other in list(more):
@@ -72,7 +73,7 @@ def _within_classes(less: _Held, more: _Held) -> list[Move]:
 
 
 def _renames(less: _Held, more: _Held) -> list[Move]:
-    """Where a class gained just the amount that another lost, it was renamed."""
+    """Return the renames: a class gained exactly the amount that another lost."""
     moves = []
     for (source, name), amount in list(less.items()):
         equal = next((key for key, gained in more.items() if gained == amount), None)

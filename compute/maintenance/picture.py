@@ -1,4 +1,4 @@
-"""Providers with all that belongs to them, as a person wants to see them."""
+"""Providers with all that belongs to them, as commands show them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ import os_traits
 
 from compute import exceptions
 from compute.provider_tree import ProviderData, ProviderTree
+from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import capacity
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
-
-#: class → amount
-Amounts = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class ProviderPicture:
     """A provider, what is used of it, and by whom.
 
-    `used` counts everybody; `holders` is consumer → class → amount where it was asked for.
+    `used` counts all consumers; `holders` is consumer → class → amount where it was requested.
     `generation` is None for a provider that placement doesn't have yet.
     """
 
@@ -40,14 +38,17 @@ class ProviderPicture:
     holders: Mapping[str, Amounts] = field(default_factory=dict)
 
     def capacity(self, resource_class: str) -> int:
-        """How much of the class may be used in all; 0 of a class it doesn't have."""
+        """Return how much of the class may be used in all; 0 of a class that is missing."""
         return capacity(self.inventories.get(resource_class))
 
 
 def picture_of(
     tree: ProviderTree, used: Mapping[str, Amounts], names: Iterable[str] | None = None
 ) -> list[ProviderPicture]:
-    """Draw providers of a tree, parents first; `used` is provider → class → amount."""
+    """Return pictures of a tree's providers, parents first.
+
+    `used` is provider → class → amount; `names` limits the pictures to these uuids.
+    """
     uuids = tree.get_provider_uuids() if names is None else names
     return [_pictured(tree.data(uuid), used.get(uuid, {})) for uuid in uuids]
 
@@ -66,17 +67,20 @@ def _pictured(data: ProviderData, used: Amounts) -> ProviderPicture:
 
 
 def usages_of(client: SchedulerReportClient, context: RequestContext, uuid: str) -> dict[str, int]:
-    """Class → amount used of the provider, by whomever. Raises ResourceProviderRetrievalFailed."""
+    """Return class → amount that consumers use of the provider.
+
+    Raise ResourceProviderRetrievalFailed.
+    """
     return _get(client, context, uuid, "usages", "1.0")["usages"]
 
 
 def find_roots(
     client: SchedulerReportClient, context: RequestContext, name_or_uuid: str | None = None
 ) -> list[str]:
-    """The uuids of the roots of all trees, or of the one that a provider is part of.
+    """Return the uuids of the roots of all trees, or of the tree that a provider is part of.
 
-    Sorted by the roots' names. Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed
-    and ClientException.
+    They are sorted by the roots' names. Raise ResourceProviderNotFound,
+    ResourceProviderRetrievalFailed and ClientException.
     """
     if name_or_uuid is None:
         rows = all_providers(client, context)
@@ -102,7 +106,7 @@ def _is_uuid(text: str) -> bool:
 def all_providers(
     client: SchedulerReportClient, context: RequestContext, query: str = "", version: str = "1.14"
 ) -> list[dict[str, Any]]:
-    """The rows of `GET /resource_providers`. Raises ResourceProviderRetrievalFailed."""
+    """Return the rows of `GET /resource_providers`. Raise ResourceProviderRetrievalFailed."""
     response = client.get(
         f"/resource_providers{query}", version=version, global_request_id=context.global_id
     )
@@ -118,7 +122,7 @@ def read_tree(
 ) -> list[ProviderPicture]:
     """Read the whole tree of a root from placement, parents first, children by name.
 
-    Raises ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
+    Raise ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
     """
     rows = client.get_providers_in_tree(context, root)
     if not rows:
@@ -140,7 +144,7 @@ def read_sharing(
 ) -> list[ProviderPicture]:
     """Read the providers that share with a root through its aggregates, sorted by name.
 
-    Raises what `read_tree` raises.
+    Raise what `read_tree` raises.
     """
     if not root.aggregates:
         return []

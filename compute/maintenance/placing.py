@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.maintenance.picture import ProviderPicture
+from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.cells import cell_name, stays_together
 from compute.provider_tree.relocation import Target, relocate
 from compute.records.instance import Instance

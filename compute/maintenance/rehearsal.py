@@ -1,49 +1,57 @@
-"""A report client that reads and never writes: what it would create, it only imagines."""
+"""A report client that reads and never writes, for rehearsals."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from oslo_config import cfg
+from requests import Response
+
 from compute.report import SchedulerReportClient
+from compute.report.transport import Sender
 
 
 class WriteRefused(Exception):
-    """Somebody tried to write in a rehearsal."""
+    """A write was tried in a rehearsal."""
 
 
-class RehearsalClient(SchedulerReportClient):
-    """Sends nothing but GETs. `imagined` has the providers placement doesn't have, as rows."""
+class ReadingAdapter:
+    """Sends GETs through another adapter, and refuses all other requests."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.imagined: dict[str, dict[str, Any]] = {}
+    def __init__(self, adapter: Sender) -> None:
+        self._adapter = adapter
 
-    def _create_resource_provider(
-        self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None = None
-    ) -> dict[str, Any]:
-        row = {
-            "uuid": uuid,
-            "name": name,
-            "parent_provider_uuid": parent_provider_uuid,
-            "generation": None,
-        }
-        self.imagined[uuid] = row
-        return row
+    @property
+    def additional_headers(self) -> Any:
+        """The headers that go with each request."""
+        return self._adapter.additional_headers
 
-    def _allocations_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
-        # Nobody holds anything of a provider that isn't there.
-        if uuid in self.imagined:
-            return {"allocations": {}, "resource_provider_generation": 0}
-        return super()._allocations_of(context, uuid, version)
+    @additional_headers.setter
+    def additional_headers(self, headers: Any) -> None:
+        self._adapter.additional_headers = headers
 
-    def post(self, url: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse. Raises WriteRefused."""
+    def get(self, url: str, **kwargs: Any) -> Response:
+        """GET `url`."""
+        return self._adapter.get(url, **kwargs)
+
+    def post(self, url: str, **kwargs: Any) -> NoReturn:
+        """Refuse. Raise WriteRefused."""
         raise WriteRefused(f"POST {url}")
 
-    def put(self, url: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse. Raises WriteRefused."""
+    def put(self, url: str, **kwargs: Any) -> NoReturn:
+        """Refuse. Raise WriteRefused."""
         raise WriteRefused(f"PUT {url}")
 
-    def delete(self, url: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse. Raises WriteRefused."""
+    def delete(self, url: str, **kwargs: Any) -> NoReturn:
+        """Refuse. Raise WriteRefused."""
         raise WriteRefused(f"DELETE {url}")
+
+
+def rehearsing_client(adapter: Sender, *, conf: cfg.ConfigOpts) -> SchedulerReportClient:
+    """Return a report client that reads through `adapter` and refuses to write."""
+    return SchedulerReportClient(ReadingAdapter(adapter), conf=conf)
+
+
+def refuses_writes(client: SchedulerReportClient) -> bool:
+    """Say whether the client is one for rehearsals."""
+    return isinstance(client.transport.adapter, ReadingAdapter)

@@ -1,6 +1,6 @@
-"""The tracker of a service that is down: it works as the service's would, and leaves no trace.
+"""The tracker of a service that is down: it works as the service's tracker, on a copy of records.
 
-What it reads of the host's records, and what it would write there, stays in a copy of them.
+It reads the host's records from the copy, and what it would write there stays in the copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether placement would take a reshape: does everything fit where it goes?"""
+"""Whether placement would accept a reshape: does each amount fit where it goes?"""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compute.maintenance.picture import Amounts, ProviderPicture
+from compute.maintenance.picture import ProviderPicture
+from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import completed
 
 
 def used_after(
     used: Mapping[str, Amounts], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Counter[str]]:
-    """Provider → class → amount, once the consumers of `after` hold what it says.
+    """Return provider → class → amount, once the consumers of `after` hold what it says.
 
-    `used` is everybody's use now, of which the consumers hold `before`.
+    `used` is what all consumers use now; `before` is what those of `after` hold of it.
     """
     counts = {provider: Counter(amounts) for provider, amounts in used.items()}
     for consumer, body in after.items():
@@ -31,7 +32,7 @@ def misfits(
     removed: Sequence[ProviderPicture],
     allocations: Mapping[str, Any],
 ) -> list[str]:
-    """Say what doesn't fit, a sentence each; nothing is good news.
+    """Return a sentence for each amount that doesn't fit; none if all fit.
 
     :param removed: providers that are to go, with what would then still be used of them
     :param allocations: what the node's consumers shall hold, consumer → allocations
@@ -66,7 +67,7 @@ def _refused_amounts(provider: ProviderPicture, consumer: str, held: Amounts) ->
     found = []
     for name, amount in sorted(held.items()):
         if name not in provider.inventories:
-            continue  # told by _overfull
+            continue  # _overfull tells it
         record = completed(provider.inventories[name])
         if not record["min_unit"] <= amount <= record["max_unit"]:
             found.append(

@@ -8,6 +8,12 @@ behind: Placement refuses those.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+#: resource class → amount
+Amounts = Mapping[str, int]
+#: provider uuid → resource class → amount
+ProviderAmounts = Mapping[str, Amounts]
+#: the same, to be edited
+Held = dict[str, dict[str, int]]
 #: consumer uuid → the consumer's body
 Allocations = dict[str, dict[str, Any]]
 

@@ -1,5 +1,20 @@
-"""The report client: what the compute side tells placement, and learns from it."""
+"""The report client: what the compute side tells placement, and learns from it.
 
+The names are those of nova's module `nova.scheduler.client.report`.
+"""
+
+from compute.report.allocations import ProviderAllocInfo
 from compute.report.client import SchedulerReportClient, report_client_singleton
+from compute.report.providers import AggInfo, TraitInfo
+from compute.report.transport import Retry, retries, safe_connect
 
-__all__ = ["SchedulerReportClient", "report_client_singleton"]
+__all__ = [
+    "AggInfo",
+    "ProviderAllocInfo",
+    "Retry",
+    "SchedulerReportClient",
+    "TraitInfo",
+    "report_client_singleton",
+    "retries",
+    "safe_connect",
+]

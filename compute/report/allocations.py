@@ -10,10 +10,13 @@ from keystoneauth1 import exceptions as ksa_exc
 from requests import Response
 
 from compute import exceptions
-from compute.report.properties import Properties
+from compute.provider_tree.allocation_records import Allocations
+from compute.report.cache import ProviderCache
+from compute.report.providers import Providers
 from compute.report.transport import (
     CONCURRENT_UPDATE,
     Retry,
+    Transport,
     error_code,
     error_detail,
     global_id,
@@ -33,21 +36,28 @@ class ProviderAllocInfo(NamedTuple):
     allocations: dict[str, dict[str, Any]]
 
 
-class Allocations(Properties):
+class ConsumerAllocations:
     """Reading and writing allocations. `context` is any object with a `global_id`, or None."""
+
+    def __init__(self, transport: Transport, cache: ProviderCache, providers: Providers) -> None:
+        self.transport = transport
+        self._cache = cache
+        self._providers = providers
 
     # Reading
 
-    def get_allocations_for_resource_provider(self, context: Any, uuid: str) -> ProviderAllocInfo:
-        """What is allocated against the provider.
+    def of_provider(self, context: Any, uuid: str) -> ProviderAllocInfo:
+        """Return what is allocated against the provider.
 
-        Raises ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
+        Raise ResourceProviderAllocationRetrievalFailed, and ClientException if placement is
         unreachable.
         """
-        return ProviderAllocInfo(self._allocations_of(context, uuid, version=None)["allocations"])
+        return ProviderAllocInfo(self._shown_of(context, uuid, version=None)["allocations"])
 
-    def _allocations_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
-        response = self.get(
+    def _shown_of(self, context: Any, uuid: str, version: str | None) -> dict[str, Any]:
+        if uuid in self._cache.imagined:
+            return {"allocations": {}, "resource_provider_generation": 0}
+        response = self.transport.get(
             f"/resource_providers/{uuid}/allocations",
             version=version,
             global_request_id=global_id(context),
@@ -58,14 +68,14 @@ class Allocations(Properties):
             )
         return response.json()
 
-    def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
-        """All of the consumer's allocations, as placement shows them at 1.28.
+    def of_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
+        """Return all of the consumer's allocations, as placement shows them at 1.28.
 
         `{"allocations": {provider: {"generation", "resources"}}, "project_id", "user_id",
-        "consumer_generation"}`; only `{"allocations": {}}` if there are none. Raises
+        "consumer_generation"}`; only `{"allocations": {}}` if there are none. Raise
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
-        response = self.get(
+        response = self.transport.get(
             f"/allocations/{consumer}",
             version=CONSUMER_GENERATION_VERSION,
             global_request_id=global_id(context),
@@ -76,12 +86,10 @@ class Allocations(Properties):
             )
         return response.json()
 
-    def get_allocations_for_consumer(
-        self, context: Any, consumer: str
-    ) -> dict[str, dict[str, Any]] | None:
-        """Only the `allocations` part: `{}` on any HTTP error, None if placement is unreachable."""
+    def held_by(self, context: Any, consumer: str) -> dict[str, dict[str, Any]] | None:
+        """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
         try:
-            return self.get_allocs_for_consumer(context, consumer)["allocations"]
+            return self.of_consumer(context, consumer)["allocations"]
         except ksa_exc.ClientException as lost:
             LOG.warning("Unable to read the allocations of %s: %s", consumer, lost)
             return None
@@ -89,48 +97,47 @@ class Allocations(Properties):
             LOG.warning("%s", failed)
             return {}
 
-    def get_allocations_for_provider_tree(
-        self, context: Any, nodename: str
-    ) -> dict[str, dict[str, Any]]:
-        """The complete allocations of every consumer of the tree of `nodename`.
+    def of_tree(self, context: Any, nodename: str) -> Allocations:
+        """Return the complete allocations of every consumer of the tree of `nodename`.
 
-        `{consumer uuid: as get_allocs_for_consumer}`. That includes what those consumers hold
-        elsewhere, on sharing providers or, amid a move, on other hosts; migrations and consumers
-        that aren't instances are consumers too. One that only holds something of a sharing
-        provider is missed: nothing tells which of its consumers are at home here.
+        That includes what those consumers hold elsewhere: on sharing providers or, during a move,
+        on other hosts. Migrations and consumers that aren't instances are consumers too. A
+        consumer that holds only something of a sharing provider is missed, because nothing tells
+        which of its consumers belong to this host.
 
-        The cache says which providers there are: ValueError if it doesn't know `nodename`. Raises
+        The cache says which providers there are. Raise ValueError if it doesn't know `nodename`,
         ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
         ClientException if placement is unreachable.
         """
-        # After a conflict most consumers are as they were, which this shows.
-        version = CONSUMER_GENERATION_VERSION if self._recollection.knows_consumers else None
+        # After a conflict most consumers are unchanged, as their generations show.
+        version = CONSUMER_GENERATION_VERSION if self._cache.recollection.knows_consumers else None
         shown = {
-            uuid: self._allocations_of(context, uuid, version)
-            for uuid in self._provider_tree.get_provider_uuids(nodename)
+            uuid: self._shown_of(context, uuid, version)
+            for uuid in self._cache.tree.get_provider_uuids(nodename)
         }
         consumers = {consumer for found in shown.values() for consumer in found["allocations"]}
-        allocations = {}
+        allocations: Allocations = {}
         for consumer in sorted(consumers):
-            body = self._recollection.consumer(consumer, shown)
+            body = self._cache.recollection.consumer(consumer, shown)
             if body is None:
-                body = self.get_allocs_for_consumer(context, consumer)
-            # One that lost its allocations since has no project any more, and nothing to move.
+                body = self.of_consumer(context, consumer)
+            # A consumer that lost its allocations since has no project, and nothing to move.
             if body["allocations"]:
                 allocations[consumer] = body
-        self._gathered.update(copy.deepcopy(allocations))
+        self._cache.gathered.update(copy.deepcopy(allocations))
         return allocations
 
     # Writing
 
-    def _put_allocations(
+    def send(
         self,
         context: Any,
         consumer: str,
         payload: dict[str, Any],
         version: str = CONSUMER_GENERATION_VERSION,
     ) -> Response:
-        response = self.put(
+        """PUT the consumer's allocations; log a failure and return the response."""
+        response = self.transport.put(
             f"/allocations/{consumer}",
             payload,
             version=version,
@@ -146,18 +153,18 @@ class Allocations(Properties):
         return response
 
     @retries
-    def put_allocations(self, context: Any, consumer: str, payload: dict[str, Any]) -> bool:
+    def put(self, context: Any, consumer: str, payload: dict[str, Any]) -> bool:
         """Make `payload` the consumer's allocations; return whether placement took them.
 
         `{"allocations": {provider: {"resources": {class: amount}}}, "project_id", "user_id",
-        "consumer_generation"}`, the last None for a consumer that must be new. A provider that
-        changed meanwhile is tried again, and False in the end; so is a lack of room.
+        "consumer_generation"}`, the last None for a consumer that must be new. The write is tried
+        again if a provider changed meanwhile. False after four tries, and if there is no room.
 
-        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
+        Raise AllocationUpdateFailed if the consumer changed meanwhile, and
         PlacementAPIConnectFailure if placement is unreachable.
         """
         try:
-            response = self._put_allocations(context, consumer, payload)
+            response = self.send(context, consumer, payload)
         except ksa_exc.ClientException as lost:
             raise exceptions.PlacementAPIConnectFailure() from lost
         if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
@@ -168,7 +175,7 @@ class Allocations(Properties):
         return response.status_code == 204
 
     @safe_connect
-    def delete_allocation_for_instance(
+    def delete(
         self,
         context: Any,
         uuid: str,
@@ -177,21 +184,23 @@ class Allocations(Properties):
     ) -> bool:
         """Remove all allocations of the consumer; return whether there were any.
 
-        Without `force` not if the consumer changes between our look and our write; with `force`
-        whatever is there. `consumer_type` is for the log. None if placement is unreachable. Raises
+        Without `force` placement refuses if the consumer changed between our read and our write.
+        `consumer_type` is for the log. None if placement is unreachable. Raise
         AllocationDeleteFailed, and ConsumerAllocationRetrievalFailed without `force`.
         """
         if force:
-            response = self.delete(f"/allocations/{uuid}", global_request_id=global_id(context))
+            response = self.transport.delete(
+                f"/allocations/{uuid}", global_request_id=global_id(context)
+            )
             if response.status_code == 404:
                 return False
             gone = bool(response)
         else:
-            current = self.get_allocs_for_consumer(context, uuid)
+            current = self.of_consumer(context, uuid)
             if not current["allocations"]:
                 LOG.debug("No allocations of %s %s to delete.", consumer_type, uuid)
                 return False
-            response = self._put_allocations(context, uuid, {**current, "allocations": {}})
+            response = self.send(context, uuid, {**current, "allocations": {}})
             gone = response.status_code == 204
         if not gone:
             LOG.warning("Unable to delete allocations of %s %s.", consumer_type, uuid)
@@ -199,21 +208,19 @@ class Allocations(Properties):
         LOG.info("Deleted allocations of %s %s.", consumer_type, uuid)
         return True
 
-    def remove_provider_tree_from_instance_allocation(
-        self, context: Any, consumer: str, root_uuid: str
-    ) -> bool:
+    def remove_tree(self, context: Any, consumer: str, root_uuid: str) -> bool:
         """Take the providers of one tree out of the consumer's allocations.
 
-        What it holds on sharing providers and on other trees stays. False if it has no
+        What the consumer holds on sharing providers and on other trees stays. False if it has no
         allocations or placement refuses; True, without a write, if none of them is in the tree.
-        Raises ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed, and
+        Raise ConsumerAllocationRetrievalFailed, ResourceProviderRetrievalFailed, and
         ClientException if placement is unreachable.
         """
-        current = self.get_allocs_for_consumer(context, consumer)
+        current = self.of_consumer(context, consumer)
         if not current["allocations"]:
             LOG.error("Consumer %s has no allocations to remove %s from.", consumer, root_uuid)
             return False
-        tree = {row["uuid"] for row in self.get_providers_in_tree(context, root_uuid)}
+        tree = {row["uuid"] for row in self._providers.in_tree(context, root_uuid)}
         kept = {
             provider: {"resources": part["resources"]}
             for provider, part in current["allocations"].items()
@@ -222,5 +229,5 @@ class Allocations(Properties):
         if len(kept) == len(current["allocations"]):
             LOG.warning("Consumer %s has no allocations in the tree of %s.", consumer, root_uuid)
             return True
-        response = self._put_allocations(context, consumer, {**current, "allocations": kept})
+        response = self.send(context, consumer, {**current, "allocations": kept})
         return response.status_code == 204

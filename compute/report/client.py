@@ -1,171 +1,369 @@
-"""SchedulerReportClient: the compute side's one door to placement, with nova's method names."""
+"""SchedulerReportClient: how the compute side talks to placement, with nova's method names."""
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
-from compute import exceptions
-from compute.provider_tree import ProviderTree
-from compute.report import tree_sync
-from compute.report.candidates import SchedulingReads
-from compute.report.transport import report_construction_failure
+from compute import config
+from compute.config.placement import build_adapter
+from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.provider_tree.allocation_records import Allocations, ProviderAmounts
+from compute.provider_tree.inventory_record import Inventory
+from compute.report.allocations import ConsumerAllocations, ProviderAllocInfo
+from compute.report.associations import Associations
+from compute.report.cache import ProviderCache
+from compute.report.candidates import AllocationCandidates, Candidates, Query
+from compute.report.consumer import Consumers
+from compute.report.deletion import ComputeNode, NodeDeletion
+from compute.report.host_aggregates import HostAggregates
+from compute.report.instance_allocations import InstanceAllocations
+from compute.report.properties import Properties
+from compute.report.providers import Providers, TraitInfo
+from compute.report.reshaper import Reshaper
+from compute.report.resource_request import ResourceRequest
+from compute.report.steps import Parts
+from compute.report.transport import Sender, Transport, report_construction_failure
+from compute.report.tree_sync import TreeSync
+from compute.report.trees import Trees
+from compute.report.usages import Usages
 
-LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from requests import Response
 
 
-class ComputeNode(Protocol):
-    """What the client reads of a compute node record."""
-
-    uuid: str
-    hypervisor_hostname: str
-
-
-class SchedulerReportClient(SchedulingReads):
+class SchedulerReportClient:
     """Reads, ensures and updates what placement knows of this host's resources.
 
-    It remembers what it read and wrote, and sends only differences: a tree that hasn't changed
-    costs no request.
+    The client remembers what it read and wrote, and sends only differences: a tree that hasn't
+    changed costs no request. Each method is one call of a part; the part tells what the method
+    returns and raises in full. In all methods `context` is any object with a `global_id`, or None.
+    Several threads may share a client.
 
     :param adapter: a prepared keystoneauth1 adapter; None: one is built from `[placement]`
-    :param conf: configuration with groups [placement] and [compute], as `compute.config.load`
-        makes it; None: every option has its default
+    :param conf: configuration with groups [placement], [compute] and [scheduler], as
+        `compute.config.load` makes it; None: every option has its default
     :param sleep: waits so many seconds between attempts
     :raises keystoneauth1.exceptions.ClientException: `[placement]` is unusable
     """
 
     def __init__(
         self,
-        adapter: Adapter | None = None,
+        adapter: Sender | None = None,
+        *,
         conf: cfg.ConfigOpts | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(adapter, _defaults() if conf is None else conf, sleep)
+        settings = config.load(files=[], environ={}) if conf is None else conf
+        self.conf = settings
+        self.cache = ProviderCache(settings)
+        self.transport = Transport(
+            lambda: build_adapter(settings) if adapter is None else adapter,
+            sleep=sleep,
+            on_connect=lambda: self.cache.clear(init=True),
+        )
+        self.providers = Providers(self.transport, self.cache, settings)
+        self.associations = Associations(self.cache, self.providers)
+        self.trees = Trees(self.cache, self.providers, self.associations)
+        self.properties = Properties(self.transport, self.cache)
+        self.reshaper = Reshaper(self.transport, self.cache, self.properties)
+        self.tree_sync = TreeSync(
+            Parts(
+                self.cache,
+                self.providers,
+                self.associations,
+                self.trees,
+                self.properties,
+                self.reshaper,
+            )
+        )
+        self.allocations = ConsumerAllocations(self.transport, self.cache, self.providers)
+        self.instance_allocations = InstanceAllocations(self.transport, self.allocations)
+        self.consumers = Consumers(self.transport)
+        self.node_deletion = NodeDeletion(self.cache, self.providers, self.trees, self.allocations)
+        self.host_aggregates = HostAggregates(self.providers, self.properties)
+        self.candidates = AllocationCandidates(self.transport, settings)
+        self.usages = Usages(self.transport)
+
+    # Requests
+
+    def get(
+        self, url: str, version: str | None = None, global_request_id: str | None = None
+    ) -> Response:
+        """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
+        return self.transport.get(url, version, global_request_id)
+
+    def post(
+        self,
+        url: str,
+        data: Any,
+        version: str | None = None,
+        global_request_id: str | None = None,
+    ) -> Response:
+        """POST `data` as JSON."""
+        return self.transport.post(url, data, version, global_request_id)
+
+    def put(
+        self,
+        url: str,
+        data: Any,
+        version: str | None = None,
+        global_request_id: str | None = None,
+    ) -> Response:
+        """PUT `data` as JSON; None: no body."""
+        return self.transport.put(url, data, version, global_request_id)
+
+    def delete(
+        self, url: str, version: str | None = None, global_request_id: str | None = None
+    ) -> Response:
+        """DELETE `url`."""
+        return self.transport.delete(url, version, global_request_id)
+
+    # The cache
+
+    def clear_provider_cache(self, init: bool = False) -> None:
+        """Forget everything, so that it is all read again; log that unless `init`."""
+        self.cache.clear(init)
+
+    def invalidate_resource_provider(self, name_or_uuid: str, cacheonly: bool = False) -> None:
+        """Forget a provider and all below it; with `cacheonly` only have it read again."""
+        self.cache.invalidate(name_or_uuid, cacheonly)
+
+    # Trees
+
+    def get_provider_tree_and_ensure_root(
+        self,
+        context: Any,
+        rp_uuid: str,
+        *,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+    ) -> ProviderTree:
+        """Return a private copy of everything known, with a provider that is made if need be."""
+        return self.trees.ensured_tree(context, rp_uuid, name, parent_provider_uuid)
+
+    def get_provider_subtree_and_ensure_root(
+        self,
+        context: Any,
+        rp_uuid: str,
+        *,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+        with_sharing: bool = False,
+    ) -> ProviderSubTree:
+        """Return a private copy of the tree rooted at a provider that is made if need be.
+
+        `with_sharing` adds the providers that share with the tree, as roots without children.
+        """
+        return self.trees.ensured_subtree(
+            context, rp_uuid, name, parent_provider_uuid, with_sharing
+        )
 
     def update_from_provider_tree(
         self,
         context: Any,
         new_tree: ProviderTree,
-        allocations: Mapping[str, Any] | None = None,
+        allocations: Allocations | None = None,
     ) -> None:
         """Make placement look like `new_tree`, a copy that came from this client and was edited.
 
         Of a ProviderSubTree, only the providers below its root can be removed by being absent.
-        With `allocations` – what `get_allocations_for_provider_tree` gave, edited; even empty –
-        inventories and allocations are first moved by one `POST /reshaper`.
+        With `allocations` – what `get_allocations_for_provider_tree` returned, edited; even
+        empty – inventories and allocations are first moved by one `POST /reshaper`.
 
-        Providers added get their generation written into `new_tree`. It isn't atomic as a whole:
-        the first failure ends it, and a later call does the rest. Afterwards the cache equals
-        `new_tree`, and calling it again sends nothing.
+        The generations of added providers are written into `new_tree`. The update isn't atomic as
+        a whole: the first failure ends it, and a later call does the rest. Afterwards the cache
+        equals `new_tree`, and another call sends nothing.
 
-        Raises PlacementReshapeConflict and ResourceProviderUpdateConflict, which are worth a retry
+        Raise PlacementReshapeConflict and ResourceProviderUpdateConflict, which are worth a retry
         from a fresh tree; ReshapeFailed; ResourceProviderSyncFailed for failures with one
         provider; ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
         if placement is unreachable.
         """
-        first = next(iter(new_tree.get_provider_uuids()), "")
-        with self.working_with(first):
-            tree_sync.sync(self, context, new_tree, allocations)
-
-    def plan(
-        self, new_tree: ProviderTree, allocations: Mapping[str, Any] | None = None
-    ) -> list[tree_sync.Step]:
-        """What `update_from_provider_tree` would do, a write each, without doing it.
-
-        `str()` of a step tells what it is; `apply` does them all.
-        """
-        return tree_sync.plan(self._provider_tree, new_tree, allocations)
-
-    def apply(self, context: Any, plan: Sequence[tree_sync.Step]) -> None:
-        """Do what a plan says, in its order. Raises as `update_from_provider_tree`.
-
-        A plan knows only what was known when it was made. Where a provider to be created turns out
-        to exist, with more to it than is wanted, `update_from_provider_tree` does the rest.
-        """
-        first = next((step.uuid for step in plan), "")
-        with self.working_with(first):
-            tree_sync.apply(self, context, plan)
+        self.tree_sync.run(context, new_tree, allocations)
 
     def delete_resource_provider(
         self,
         context: Any,
         compute_node: ComputeNode,
         cascade: bool = False,
+        *,
         instances: Iterable[str] | None = None,
         evacuated: Iterable[str] = (),
     ) -> None:
-        """Delete the node's provider and all below it, children first.
+        """Delete the node's provider and all below it; with `cascade` allocations first."""
+        self.node_deletion.delete(context, compute_node, cascade, instances, evacuated)
 
-        With `cascade` allocations go first: all of each of `instances`, the uuids of the instances
-        on the node, and for each of `evacuated`, those that were evacuated from it, what they hold
-        in its tree. Without `instances` placement is asked: a consumer that holds nothing of
-        another host is taken for an instance on the node, any other for one that moved away.
+    # Providers
 
-        A provider that is still in use or can't be deleted is logged and stays. Raises
-        ResourceProviderRetrievalFailed, failures to read or delete allocations, and
-        ClientException if placement is unreachable.
-        """
-        uuid = compute_node.uuid
-        if cascade:
-            if instances is None:
-                instances, evacuated = self._consumers_of(context, uuid)
-            for instance in instances:
-                self.delete_allocation_for_instance(context, instance, force=True)
-            for instance in evacuated:
-                self.remove_provider_tree_from_instance_allocation(context, instance, uuid)
-        there = ProviderTree()
-        there.populate_from_iterable(self.get_providers_in_tree(context, uuid))
-        # What stays must be read again, with all that others have there.
-        self._clear_provider_cache_for_tree(uuid)
-        if not there.exists(uuid):
-            return
-        for member in reversed(there.get_provider_uuids(uuid)):
-            try:
-                self._delete_provider(context, member)
-            except (
-                exceptions.ResourceProviderInUse,
-                exceptions.ResourceProviderDeletionFailed,
-            ) as refusal:
-                LOG.warning(
-                    "Provider %s of node %s stays: %s",
-                    member,
-                    compute_node.hypervisor_hostname,
-                    refusal,
-                )
+    def get_providers_in_tree(self, context: Any, uuid: str) -> list[dict[str, Any]]:
+        """Return the providers of the tree that `uuid` is part of; none if it doesn't exist."""
+        return self.providers.in_tree(context, uuid)
 
-    def _consumers_of(self, context: Any, uuid: str) -> tuple[list[str], list[str]]:
-        """The consumers that hold something of the tree: those at home in it, and the others."""
-        if not self._load_tree(context, uuid):
-            return [], []
-        here = set(self._provider_tree.subtree_with_sharing(uuid).get_provider_uuids())
-        resident: list[str] = []
-        moved: list[str] = []
-        for consumer, body in self.get_allocations_for_provider_tree(context, uuid).items():
-            (resident if here.issuperset(body["allocations"]) else moved).append(consumer)
-        return resident, moved
+    def get_resource_provider_name(self, context: Any, uuid: str) -> str:
+        """Return the provider's name. Raise ResourceProviderNotFound."""
+        return self.providers.name_of(context, uuid)
 
+    def get_provider_by_name(self, context: Any, name: str) -> dict[str, Any]:
+        """Return the one provider of that name. Raise ResourceProviderNotFound."""
+        return self.providers.by_name(context, name)
 
-def _defaults() -> cfg.ConfigOpts:
-    # Not at the top: the configuration registers the options of this package.
-    from compute import config
+    def get_provider_traits(self, context: Any, rp_uuid: str) -> TraitInfo:
+        """Return the provider's traits. Raise ResourceProviderTraitRetrievalFailed."""
+        return self.providers.traits_of(context, rp_uuid)
 
-    return config.load(files=[], environ={})
+    # Properties of providers
+
+    def set_inventory_for_provider(
+        self,
+        context: Any,
+        rp_uuid: str,
+        inv_data: Inventory | None,
+        *,
+        generation: int | None = None,
+    ) -> None:
+        """Make `inv_data` the provider's whole inventory; None or `{}` clears it."""
+        self.properties.set_inventory(context, rp_uuid, inv_data, generation)
+
+    def set_traits_for_provider(
+        self, context: Any, rp_uuid: str, traits: Iterable[str], generation: int | None = None
+    ) -> bool | None:
+        """Make `traits` the provider's whole set of traits; None if placement is unreachable."""
+        return self.properties.set_traits(context, rp_uuid, traits, generation)
+
+    def set_aggregates_for_provider(
+        self,
+        context: Any,
+        rp_uuid: str,
+        aggregates: Iterable[str],
+        use_cache: bool = True,
+        generation: int | None = None,
+    ) -> bool | None:
+        """Make `aggregates` the provider's set of aggregates; None if unreachable."""
+        return self.properties.set_aggregates(context, rp_uuid, aggregates, use_cache, generation)
+
+    def aggregate_add_host(
+        self,
+        context: Any,
+        agg_uuid: str,
+        host_name: str | None = None,
+        rp_uuid: str | None = None,
+    ) -> None:
+        """Make the provider, given by its name or its uuid, a member of the aggregate."""
+        self.host_aggregates.add_host(context, agg_uuid, host_name, rp_uuid)
+
+    def aggregate_remove_host(self, context: Any, agg_uuid: str, host_name: str) -> None:
+        """Take the provider of that name out of the aggregate."""
+        self.host_aggregates.remove_host(context, agg_uuid, host_name)
+
+    # Allocations
+
+    def get_allocations_for_resource_provider(
+        self, context: Any, rp_uuid: str
+    ) -> ProviderAllocInfo:
+        """Return what is allocated against the provider."""
+        return self.allocations.of_provider(context, rp_uuid)
+
+    def get_allocations_for_provider_tree(self, context: Any, nodename: str) -> Allocations:
+        """Return the complete allocations of every consumer of the tree of `nodename`."""
+        return self.allocations.of_tree(context, nodename)
+
+    def get_allocs_for_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
+        """Return all of the consumer's allocations, as placement shows them at 1.28."""
+        return self.allocations.of_consumer(context, consumer)
+
+    def get_allocations_for_consumer(
+        self, context: Any, consumer: str
+    ) -> dict[str, dict[str, Any]] | None:
+        """Return only the `allocations`: `{}` on an HTTP error, None if unreachable."""
+        return self.allocations.held_by(context, consumer)
+
+    def put_allocations(self, context: Any, consumer_uuid: str, payload: dict[str, Any]) -> bool:
+        """Make `payload` the consumer's allocations; return whether placement took them."""
+        return self.allocations.put(context, consumer_uuid, payload)
+
+    def delete_allocation_for_instance(
+        self, context: Any, uuid: str, consumer_type: str = "instance", force: bool = False
+    ) -> bool | None:
+        """Remove all allocations of the consumer; return whether there were any."""
+        return self.allocations.delete(context, uuid, consumer_type, force)
+
+    def remove_provider_tree_from_instance_allocation(
+        self, context: Any, consumer_uuid: str, root_rp_uuid: str
+    ) -> bool:
+        """Take the providers of one tree out of the consumer's allocations."""
+        return self.allocations.remove_tree(context, consumer_uuid, root_rp_uuid)
+
+    def claim_resources(
+        self,
+        context: Any,
+        consumer_uuid: str,
+        alloc_request: Mapping[str, Any],
+        project_id: str,
+        user_id: str,
+        allocation_request_version: str,
+        consumer_generation: int | None = None,
+    ) -> bool | None:
+        """Give the consumer what `alloc_request` asks for; return whether placement did."""
+        return self.instance_allocations.claim(
+            context,
+            consumer_uuid,
+            alloc_request,
+            project_id,
+            user_id,
+            allocation_request_version,
+            consumer_generation,
+        )
+
+    def move_allocations(
+        self, context: Any, source_consumer_uuid: str, target_consumer_uuid: str
+    ) -> bool | None:
+        """Give the target what the source holds, in one request; return whether it has it."""
+        return self.instance_allocations.move(context, source_consumer_uuid, target_consumer_uuid)
+
+    def add_resources_to_instance_allocation(
+        self, context: Any, consumer_uuid: str, resources: ProviderAmounts
+    ) -> None:
+        """Add `resources` to what the consumer holds. Raise AllocationUpdateFailed."""
+        self.instance_allocations.add(context, consumer_uuid, resources)
+
+    def remove_resources_from_instance_allocation(
+        self, context: Any, consumer_uuid: str, resources: ProviderAmounts
+    ) -> None:
+        """Take `resources` away from what the consumer holds. Raise AllocationUpdateFailed."""
+        self.instance_allocations.remove(context, consumer_uuid, resources)
+
+    # The whole cloud
+
+    def get_allocation_candidates(
+        self, context: Any, resources: ResourceRequest | Query
+    ) -> Candidates | None:
+        """Return (allocation requests, provider summaries, version) for a request."""
+        return self.candidates.find(context, resources)
+
+    def get_usages_counts_for_limits(self, context: Any, project_id: str) -> dict[str, int]:
+        """Return what the project uses in all, class → amount."""
+        return self.usages.for_limits(context, project_id)
+
+    def get_usages_counts_for_quota(
+        self, context: Any, project_id: str, user_id: str | None = None
+    ) -> dict[str, dict[str, int]]:
+        """Return cores and ram of the project, and of the user if one is given."""
+        return self.usages.for_quota(context, project_id, user_id)
 
 
 _singleton: SchedulerReportClient | None = None
 _singleton_lock = threading.Lock()
 
 
-def report_client_singleton(conf: cfg.ConfigOpts | None = None) -> SchedulerReportClient:
-    """The process-wide client, made from `conf` when it is first asked for.
+def report_client_singleton(*, conf: cfg.ConfigOpts | None = None) -> SchedulerReportClient:
+    """Return the process-wide client, made from `conf` at the first call.
 
-    Why it can't be made is logged in an operator's words, and the exception passes.
+    If it can't be made, the reason is logged in an operator's words, and the exception passes.
     """
     global _singleton
     with _singleton_lock:

@@ -1,13 +1,13 @@
-"""Request contexts: who asks, and under which request id."""
+"""Request contexts: on whose behalf the service works, and the id of its requests."""
 
 from oslo_context.context import RequestContext
 
 
 def admin_context() -> RequestContext:
-    """A context for work the service does of its own accord.
+    """Return a context for work that the service begins itself.
 
-    Its `global_id` goes to placement with every request, so that the log lines of one update can
-    be found there.
+    Its `global_id` goes to placement with every request, so that placement's log lines about one
+    update can be found.
     """
     return RequestContext(is_admin=True)
 

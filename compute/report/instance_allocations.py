@@ -11,14 +11,16 @@ import microversion_parse
 from requests import Response
 
 from compute import exceptions
+from compute.provider_tree.allocation_records import Held, ProviderAmounts
 from compute.report.allocations import (
     CONSUMER_CONFLICT,
     CONSUMER_GENERATION_VERSION,
-    Allocations,
+    ConsumerAllocations,
 )
 from compute.report.transport import (
     CONCURRENT_UPDATE,
     Retry,
+    Transport,
     error_code,
     error_detail,
     global_id,
@@ -28,16 +30,17 @@ from compute.report.transport import (
 
 LOG = logging.getLogger(__name__)
 
-#: provider uuid → resource class → amount
-Resources = Mapping[str, Mapping[str, int]]
 
-
-class InstanceAllocations(Allocations):
+class InstanceAllocations:
     """Changing what consumers hold. `context` is any object with a `global_id`, or None."""
+
+    def __init__(self, transport: Transport, allocations: ConsumerAllocations) -> None:
+        self.transport = transport
+        self._allocations = allocations
 
     @safe_connect
     @retries
-    def claim_resources(
+    def claim(
         self,
         context: Any,
         consumer: str,
@@ -49,17 +52,18 @@ class InstanceAllocations(Allocations):
     ) -> bool:
         """Give the consumer what `alloc_request` asks for; return whether placement did.
 
-        `alloc_request` is one of the `allocation_requests` of `get_allocation_candidates`, and
-        `allocation_request_version` the version it came with. A consumer that has allocations is
-        being moved: it keeps them all, and gets those of the request on providers it doesn't use
-        yet, so a provider both hosts share isn't charged twice. None if placement is unreachable.
+        `alloc_request` is one of the `allocation_requests` of `get_allocation_candidates`;
+        `allocation_request_version` is the version of that answer. A consumer that has
+        allocations is being moved: it keeps all of them, and gets those of the request on
+        providers that it doesn't use yet. So what it holds of a provider that both hosts share is
+        not counted twice. None if placement is unreachable.
 
-        Raises AllocationUpdateFailed if the consumer changed meanwhile, and
+        Raise AllocationUpdateFailed if the consumer changed meanwhile, and
         ConsumerAllocationRetrievalFailed.
         """
         payload = copy.deepcopy(dict(alloc_request))
         payload.update(project_id=project_id, user_id=user_id)
-        current = self.get_allocs_for_consumer(context, consumer)
+        current = self._allocations.of_consumer(context, consumer)
         if current["allocations"]:
             payload["allocations"] = {**payload["allocations"], **_bare(current)}
             consumer_generation = current["consumer_generation"]
@@ -67,7 +71,7 @@ class InstanceAllocations(Allocations):
             payload.setdefault("consumer_generation", consumer_generation)
         else:
             payload.pop("consumer_generation", None)
-        response = self._put_allocations(
+        response = self._allocations.send(
             context, consumer, payload, version=allocation_request_version
         )
         _raise_for_conflict(response, "claim resources", consumer)
@@ -75,17 +79,17 @@ class InstanceAllocations(Allocations):
 
     @safe_connect
     @retries
-    def move_allocations(self, context: Any, source_consumer: str, target_consumer: str) -> bool:
-        """Make what the source holds the target's, in one step; return whether it is.
+    def move(self, context: Any, source_consumer: str, target_consumer: str) -> bool:
+        """Give the target what the source holds, in one request; return whether the target has it.
 
         True also if that was done before: the source has nothing and the target something. False
         if neither has anything, or placement refuses. None if placement is unreachable.
 
-        Raises AllocationMoveFailed if a consumer changed meanwhile, and
+        Raise AllocationMoveFailed if a consumer changed meanwhile, and
         ConsumerAllocationRetrievalFailed.
         """
-        source = self.get_allocs_for_consumer(context, source_consumer)
-        target = self.get_allocs_for_consumer(context, target_consumer)
+        source = self._allocations.of_consumer(context, source_consumer)
+        target = self._allocations.of_consumer(context, target_consumer)
         if not source["allocations"]:
             if not target["allocations"]:
                 LOG.warning("Neither %s nor %s has allocations.", source_consumer, target_consumer)
@@ -99,7 +103,7 @@ class InstanceAllocations(Allocations):
                 "consumer_generation": target.get("consumer_generation"),
             },
         }
-        response = self.post(
+        response = self.transport.post(
             "/allocations",
             payload,
             version=CONSUMER_GENERATION_VERSION,
@@ -121,22 +125,18 @@ class InstanceAllocations(Allocations):
             )
         return response.status_code == 204
 
-    def add_resources_to_instance_allocation(
-        self, context: Any, consumer: str, resources: Resources
-    ) -> None:
+    def add(self, context: Any, consumer: str, resources: ProviderAmounts) -> None:
         """Add `resources` to what the consumer holds.
 
-        Raises AllocationUpdateFailed if it holds nothing or placement refuses,
+        Raise AllocationUpdateFailed if it holds nothing or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
         self._adjust(context, consumer, resources, _plus)
 
-    def remove_resources_from_instance_allocation(
-        self, context: Any, consumer: str, resources: Resources
-    ) -> None:
+    def remove(self, context: Any, consumer: str, resources: ProviderAmounts) -> None:
         """Take `resources` away from what the consumer holds.
 
-        Raises AllocationUpdateFailed if it holds less, or placement refuses,
+        Raise AllocationUpdateFailed if it holds less, or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
         self._adjust(context, consumer, resources, _minus)
@@ -145,8 +145,8 @@ class InstanceAllocations(Allocations):
         self,
         context: Any,
         consumer: str,
-        resources: Resources,
-        change: Callable[[dict[str, dict[str, int]], Resources], None],
+        resources: ProviderAmounts,
+        change: Callable[[Held, ProviderAmounts], None],
     ) -> None:
         if resources and not self._try_to_adjust(context, consumer, resources, change):
             raise exceptions.AllocationUpdateFailed(
@@ -159,10 +159,10 @@ class InstanceAllocations(Allocations):
         self,
         context: Any,
         consumer: str,
-        resources: Resources,
-        change: Callable[[dict[str, dict[str, int]], Resources], None],
+        resources: ProviderAmounts,
+        change: Callable[[Held, ProviderAmounts], None],
     ) -> bool:
-        current = self.get_allocs_for_consumer(context, consumer)
+        current = self._allocations.of_consumer(context, consumer)
         held = {rp: part["resources"] for rp, part in current["allocations"].items()}
         try:
             if not held:
@@ -173,9 +173,9 @@ class InstanceAllocations(Allocations):
                 consumer_uuid=consumer, error=str(impossible)
             ) from impossible
         wanted = {rp: {"resources": part} for rp, part in held.items()}
-        response = self._put_allocations(context, consumer, {**current, "allocations": wanted})
+        response = self._allocations.send(context, consumer, {**current, "allocations": wanted})
         if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
-            # Either changed: both are read again.
+            # The next attempt reads both again.
             raise Retry("update allocations", "the consumer or a resource provider changed")
         if response.status_code != 204:
             raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=response.text)
@@ -183,7 +183,7 @@ class InstanceAllocations(Allocations):
 
 
 def _bare(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The allocations of an answer without the generations of their providers."""
+    """Return the allocations of an answer without the generations of their providers."""
     return {rp: {"resources": part["resources"]} for rp, part in body["allocations"].items()}
 
 
@@ -201,14 +201,14 @@ def _raise_for_conflict(response: Response, operation: str, consumer: str) -> No
     raise Retry(operation, "a resource provider changed at the same time")
 
 
-def _plus(held: dict[str, dict[str, int]], resources: Resources) -> None:
+def _plus(held: Held, resources: ProviderAmounts) -> None:
     for provider, amounts in resources.items():
         part = held.setdefault(provider, {})
         for name, amount in amounts.items():
             part[name] = part.get(name, 0) + amount
 
 
-def _minus(held: dict[str, dict[str, int]], resources: Resources) -> None:
+def _minus(held: Held, resources: ProviderAmounts) -> None:
     """Subtract; what comes to nothing is left out. ValueError if there isn't that much."""
     for provider, amounts in resources.items():
         for name, amount in amounts.items():

@@ -1,8 +1,9 @@
 """Which statuses placement promises for which request, and what is none of its successes.
 
-A redirection, a 202, a 200 without a body: what answers so stands between us and placement, or in
-its place, and nothing tells whether the request was carried out. It must not pass for a success.
-Nor must a 404 of its own pass for placement's word that there is no such provider or consumer.
+A redirection, a 202, a 200 without a body: such an answer comes from a proxy, or from another
+service at placement's address. It doesn't tell whether the request was carried out, so it must not
+pass for a success. A proxy's own 404 must not pass for placement's word either, that there is no
+such provider or consumer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NotPlacementsAnswer(ksa_exc.InvalidResponse):
-    """An answer that tells nothing, because placement doesn't give it; a ClientException."""
+    """An answer that placement doesn't give, so it tells nothing; a ClientException."""
 
     def __init__(self, method: str, url: str, response: Response, wrong: str) -> None:
         super().__init__(response=response)
@@ -46,8 +47,8 @@ _RESOURCES = (
     "(/.*)?"
 )
 
-# The first that fits counts, at the microversions that the report client uses. Of other paths
-# nothing is known but that bodies are JSON.
+# The first that matches counts, at the microversions that the report client uses. Of other paths
+# nothing is promised but that bodies are JSON.
 _PROMISES = (
     _promise("GET", "/traits/[^/]+", 204),
     _promise("GET", _RESOURCES, 200),
@@ -61,15 +62,15 @@ _PROMISES = (
 )
 
 
-# A 404 of these means that there is nothing to do, or nobody there.
+# A 404 of these means that there is no such provider or consumer.
 _ONE = re.compile(".*/(resource_providers|allocations)/[^/]+")
 
 
 def as_promised(method: str, url: str, response: Response) -> Response:
     """Return the response: a success that placement promises, or an error (400 and above).
 
-    Raises NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON, and where
-    a 404 says something that isn't placement's.
+    Raise NotPlacementsAnswer for all else, also where a body isn't whole, or isn't JSON, and where
+    placement wouldn't send the body of a 404.
     """
     path = urlsplit(url).path
     if response.status_code >= 400:

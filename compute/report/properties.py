@@ -1,7 +1,7 @@
 """Writing one provider's inventory, traits and aggregates (compute.md §3.7).
 
-Each method sends nothing where the cache says that placement has it that way already, and keeps
-placement's answer, new generation included, in the cache.
+A method sends nothing where the cache says that placement has what is wanted. It keeps
+placement's answer in the cache, together with the provider's new generation.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from requests import Response
 from compute import exceptions
 from compute.provider_tree import ProviderData
 from compute.provider_tree.inventory_record import Inventory
-from compute.report.providers import Providers
+from compute.report.cache import ProviderCache
 from compute.report.transport import (
     INVENTORY_IN_USE,
+    Transport,
     error_code,
     error_detail,
     global_id,
@@ -28,19 +29,23 @@ from compute.report.transport import (
 LOG = logging.getLogger(__name__)
 
 
-class Properties(Providers):
+class Properties:
     """Writing what a provider has. `context` is any object with a `global_id`, or None."""
+
+    def __init__(self, transport: Transport, cache: ProviderCache) -> None:
+        self.transport = transport
+        self._cache = cache
 
     # Inventory
 
     @safe_connect
-    def _ensure_resource_classes(self, context: Any, names: Iterable[str]) -> bool:
+    def ensure_resource_classes(self, context: Any, names: Iterable[str]) -> bool:
         """Create the custom classes among `names` that don't exist; standard ones always do.
 
-        True when all exist. Raises InvalidResourceClass.
+        Return True when all exist. Raise InvalidResourceClass.
         """
         for name in sorted(name for name in names if name.startswith("CUSTOM_")):
-            response = self.put(
+            response = self.transport.put(
                 f"/resource_classes/{name}",
                 None,
                 version="1.7",
@@ -51,7 +56,7 @@ class Properties(Providers):
                 raise exceptions.InvalidResourceClass(resource_class=name)
         return True
 
-    def set_inventory_for_provider(
+    def set_inventory(
         self,
         context: Any,
         uuid: str,
@@ -60,22 +65,22 @@ class Properties(Providers):
     ) -> None:
         """Make `inventory` the provider's whole inventory; None or `{}` clears it.
 
-        A `generation`, of which the caller knew the provider, is sent instead of the cached one.
-        Records may be partial: placement fills in its defaults. It refuses a total of 0, so leave
-        such a class out.
+        A `generation`, at which the caller read the provider, is sent instead of the cached one.
+        Records may be partial: placement fills in its defaults. Placement refuses a total of 0, so
+        leave such a class out.
 
-        Raises ValueError for a provider that isn't cached, InvalidResourceClass, InventoryInUse,
+        Raise ValueError for a provider that isn't cached, InvalidResourceClass, InventoryInUse,
         ResourceProviderUpdateConflict, ResourceProviderUpdateFailed, and ClientException or
         PlacementAPIConnectFailure if placement is unreachable.
         """
         wanted = inventory or {}
-        if not self._provider_tree.has_inventory_changed(uuid, wanted):
+        if not self._cache.tree.has_inventory_changed(uuid, wanted):
             return
-        reached(self._ensure_resource_classes(context, set(wanted)))
+        reached(self.ensure_resource_classes(context, set(wanted)))
         if generation is None:
-            generation = self._provider_tree.data(uuid).generation
+            generation = self._cache.tree.data(uuid).generation
         url = f"/resource_providers/{uuid}/inventories"
-        response = self.put(
+        response = self.transport.put(
             url,
             {"resource_provider_generation": generation, "inventories": wanted},
             version="1.26",
@@ -83,7 +88,7 @@ class Properties(Providers):
         )
         if response.status_code == 200:
             body = response.json()
-            self._provider_tree.update_inventory(
+            self._cache.tree.update_inventory(
                 uuid, body["inventories"], generation=body["resource_provider_generation"]
             )
             return
@@ -95,16 +100,16 @@ class Properties(Providers):
     # Traits
 
     @safe_connect
-    def _ensure_traits(self, context: Any, traits: Iterable[str]) -> bool:
-        """Create the custom ones among `traits` that don't exist. True when all exist.
+    def ensure_traits(self, context: Any, traits: Iterable[str]) -> bool:
+        """Create the custom ones among `traits` that don't exist. Return True when all exist.
 
-        Raises TraitRetrievalFailed, and TraitCreationFailed, also for a standard name that isn't
-        one: those can't be made.
+        Raise TraitRetrievalFailed, and TraitCreationFailed, also for a name without the prefix
+        CUSTOM_ that os-traits doesn't have.
         """
         wanted = sorted(set(traits))
         if not wanted:
             return True
-        response = self.get(
+        response = self.transport.get(
             f"/traits?name=in:{','.join(wanted)}",
             version="1.6",
             global_request_id=global_id(context),
@@ -116,7 +121,7 @@ class Properties(Providers):
         for name in wanted:
             if name in existing:
                 continue
-            response = self.put(
+            response = self.transport.put(
                 f"/traits/{name}", None, version="1.6", global_request_id=global_id(context)
             )
             if not response:
@@ -125,16 +130,16 @@ class Properties(Providers):
         return True
 
     @safe_connect
-    def set_traits_for_provider(
+    def set_traits(
         self, context: Any, uuid: str, traits: Iterable[str], generation: int | None = None
     ) -> bool | None:
         """Make `traits` the provider's whole set of traits, creating custom ones.
 
-        With a `generation`, read by the caller along with the traits it changed, that one is sent
-        and the cache decides nothing unless it is of the same age. True when placement has them;
-        None if it is unreachable.
+        With a `generation`, at which the caller read the traits, that generation is sent, and the
+        cache is asked only if it has the same generation. Return True when placement has the
+        traits; None if placement is unreachable.
 
-        Raises ValueError for a provider that isn't cached (without `generation`),
+        Raise ValueError for a provider that isn't cached (without `generation`),
         TraitRetrievalFailed, TraitCreationFailed, ResourceProviderUpdateConflict,
         ResourceProviderUpdateFailed.
         """
@@ -145,11 +150,11 @@ class Properties(Providers):
         if known is not None and known.traits == wanted:
             return True
         sent = known.generation if known is not None else generation
-        if self._ensure_traits(context, wanted) is None:
+        if self.ensure_traits(context, wanted) is None:
             return None
         url = f"/resource_providers/{uuid}/traits"
-        # PUT also to clear them: the answer to DELETE doesn't tell the generation.
-        response = self.put(
+        # Clear them by PUT as well: the answer to DELETE doesn't tell the generation.
+        response = self.transport.put(
             url,
             {"resource_provider_generation": sent, "traits": sorted(wanted)},
             version="1.6",
@@ -157,9 +162,9 @@ class Properties(Providers):
         )
         if response.status_code != 200:
             raise _refused(response, uuid, sent, url)
-        if self._provider_tree.exists(uuid):
+        if self._cache.tree.exists(uuid):
             body = response.json()
-            self._provider_tree.update_traits(
+            self._cache.tree.update_traits(
                 uuid, body["traits"], generation=body["resource_provider_generation"]
             )
         return True
@@ -167,7 +172,7 @@ class Properties(Providers):
     # Aggregates
 
     @safe_connect
-    def set_aggregates_for_provider(
+    def set_aggregates(
         self,
         context: Any,
         uuid: str,
@@ -178,9 +183,10 @@ class Properties(Providers):
         """Make `aggregates` the provider's whole set of aggregates.
 
         Without a `generation` the cached one is sent; that needs `use_cache`. Without `use_cache`
-        the provider need not be cached. True when placement has them; None if it is unreachable.
+        the provider need not be cached. Return True when placement has the aggregates; None if
+        placement is unreachable.
 
-        Raises ValueError for a generation or a provider that is needed and not there,
+        Raise ValueError for a generation or a provider that is needed and missing,
         ResourceProviderUpdateConflict – the provider and what is below it are no longer cached
         then – and ResourceProviderUpdateFailed.
         """
@@ -188,24 +194,24 @@ class Properties(Providers):
         if generation is None:
             if not use_cache:
                 raise ValueError("generation is required with use_cache=False")
-            generation = self._provider_tree.data(uuid).generation
+            generation = self._cache.tree.data(uuid).generation
         known = self._known(uuid, generation)
         if known is not None and known.aggregates == wanted:
             return True
         url = f"/resource_providers/{uuid}/aggregates"
-        response = self.put(
+        response = self.transport.put(
             url,
             {"aggregates": sorted(wanted), "resource_provider_generation": generation},
             version="1.19",
             global_request_id=global_id(context),
         )
         if response.status_code == 409:
-            self.invalidate_resource_provider(uuid)
+            self._cache.invalidate(uuid)
         if response.status_code != 200:
             raise _refused(response, uuid, generation, url)
         body = response.json()
         try:
-            self._provider_tree.update_aggregates(
+            self._cache.tree.update_aggregates(
                 uuid, body["aggregates"], generation=body["resource_provider_generation"]
             )
         except ValueError:
@@ -214,9 +220,9 @@ class Properties(Providers):
         return True
 
     def _known(self, uuid: str, generation: int | None) -> ProviderData | None:
-        """The cached provider, if there is one and, with a `generation`, it is of that age."""
+        """Return the cached provider; None if there is none, or if its generation is another."""
         try:
-            known = self._provider_tree.data(uuid)
+            known = self._cache.tree.data(uuid)
         except ValueError:
             return None
         return known if generation in (None, known.generation) else None
@@ -225,10 +231,10 @@ class Properties(Providers):
 def _refused(
     response: Response, uuid: str, generation: int | None, url: str
 ) -> exceptions.ResourceProviderUpdateConflict | exceptions.ResourceProviderUpdateFailed:
-    """What to raise for a PUT that was not answered with 200."""
+    """Return the exception to raise for a PUT that was not answered with 200."""
     if response.status_code == 409:
-        # Every allocation moves a provider's generation on, so this is the normal way to find out
-        # that the cache is behind; the caller's retry repairs it.
+        # Every allocation changes a provider's generation, so this is the normal way to find out
+        # that the cache is old; the caller's retry repairs it.
         LOG.info("Provider %s changed since generation %s: %s", uuid, generation, response.text)
         return exceptions.ResourceProviderUpdateConflict(
             uuid=uuid, generation=generation, error=response.text

@@ -1,10 +1,10 @@
-"""What was read before a conflict, and is still true of what hasn't moved on since.
+"""What was read before a conflict, for the providers and consumers that didn't change since.
 
-A provider's generation changes with its inventory, its traits and its aggregates (those that are
-written at microversion 1.19 or later), and with the allocations that are written against it; a
-consumer's with its allocations, until it has none. So after a conflict only what has another
-generation now needs to be read again, which makes the next try so much shorter that it fits between
-two writes of others.
+A provider's generation changes with its inventory, its traits and its aggregates (if they are
+written at microversion 1.19 or later), and with the allocations that are written against it. A
+consumer's generation changes with its allocations, until it has none. So after a conflict the
+client reads again only what has another generation now. That makes the next try so short that it
+fits between two writes of other writers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from compute.provider_tree import ProviderData, ProviderTree
+from compute.provider_tree.allocation_records import Allocations
 
 
 class Recollection:
@@ -21,13 +22,13 @@ class Recollection:
 
     def __init__(self) -> None:
         self._providers: dict[str, ProviderData] = {}
-        self._consumers: dict[str, dict[str, Any]] = {}
+        self._consumers: Allocations = {}
 
     @classmethod
     def of(
         cls, tree: ProviderTree, whole: Collection[str], allocations: Mapping[str, Any]
     ) -> Recollection:
-        """Return one of the providers of `tree` that were read whole, and of their consumers."""
+        """Return what is known of consumers, and of the providers of `tree` in `whole`."""
         new = cls()
         providers = (tree.data(uuid) for uuid in tree.get_provider_uuids() if uuid in whole)
         new._providers = {one.uuid: one for one in providers}
@@ -35,7 +36,7 @@ class Recollection:
         return new
 
     def provider(self, uuid: str, generation: int | None) -> ProviderData | None:
-        """Return the provider as it was, and is, if it has this generation now."""
+        """Return the provider as it was read, if it has this generation now; else None."""
         known = self._providers.get(uuid)
         return known if known is not None and known.generation == generation else None
 
@@ -44,10 +45,10 @@ class Recollection:
 
         :param shown: provider → what is allocated against it now, as placement shows it
 
-        The consumer's generation alone doesn't tell: it begins anew once the consumer has held
-        nothing. But then its new allocations moved the generation of each provider that they are
-        of. So either it holds nothing but what is shown, or a provider that it holds of hasn't
-        moved on.
+        The consumer's generation alone doesn't tell: it begins anew after the consumer held
+        nothing. But then its new allocations changed the generation of each provider that they
+        are of. So there are two proofs: the consumer holds nothing but what is shown, or one of
+        its providers still has the generation of then.
         """
         known = self._consumers.get(uuid)
         if known is None:
@@ -73,5 +74,5 @@ class Recollection:
 
     @property
     def knows_consumers(self) -> bool:
-        """Whether it makes sense to ask for consumers' generations first."""
+        """Say whether it makes sense to ask for consumers' generations first."""
         return bool(self._consumers)

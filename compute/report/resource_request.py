@@ -1,7 +1,4 @@
-"""What an instance asks of the cloud, as the query of GET /allocation_candidates.
-
-See compute.md §3.13.
-"""
+"""What an instance requests, as the query of GET /allocation_candidates (compute.md §3.13)."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from urllib.parse import urlencode
 
 @dataclass(frozen=True)
 class RequestGroup:
-    """Resources that must come from one provider, or, in the group without suffix, from one tree.
+    """Resources that must come from one provider; those without a suffix from one tree.
 
-    `member_of` is a list of sets of aggregates: one of each set is required.
+    `member_of` has sets of aggregates: the provider must be in one aggregate of each set.
     """
 
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -25,7 +22,7 @@ class RequestGroup:
     in_tree: str | None = None
 
     def parameters(self, suffix: str) -> list[tuple[str, str]]:
-        """The group's part of the query, as (name, value)."""
+        """Return the group's part of the query, as (name, value)."""
         pairs = []
         if self.resources:
             amounts = (f"{name}:{amount}" for name, amount in sorted(self.resources.items()))
@@ -60,7 +57,7 @@ class ResourceRequest:
     same_subtree: tuple[frozenset[str], ...] = ()
 
     def to_querystring(self, default_limit: int | None = None) -> str:
-        """The whole query, url-encoded, its parameters in alphabetical order."""
+        """Return the whole query, url-encoded, its parameters in alphabetical order."""
         pairs = [pair for suffix, group in self.groups.items() for pair in group.parameters(suffix)]
         limit = default_limit if self.limit is None else self.limit
         if limit is not None:

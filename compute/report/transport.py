@@ -1,9 +1,12 @@
-"""How the report client reaches placement: options, adapter, verbs, and what a lost call means.
+"""How the report client sends requests: the verbs, retries, and what a lost request means.
 
-Everything goes through a keystoneauth1 adapter that doesn't raise on HTTP status, so a caller
-looks at the response; it is truthy below 400, and then it is a success that placement promises. A
-success of another kind is a `ClientException`, as is what keystoneauth1 raises when there is
-nothing to answer (compute.md §3.1, §3.3).
+Every request goes through a keystoneauth1 adapter that doesn't raise on HTTP status. So a caller
+looks at the response. A response below 400 is truthy, and its status is one that placement
+promises. Any other success raises a `ClientException`, as keystoneauth1 does when there is no
+answer at all (compute.md §3.1, §3.3).
+
+The decorators `safe_connect`, `rebuilds_adapter` and `retries` are for methods of an object that
+has a `transport`.
 """
 
 from __future__ import annotations
@@ -13,12 +16,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from keystoneauth1 import exceptions as ksa_exc
-from keystoneauth1 import loading
-from keystoneauth1.adapter import Adapter
-from oslo_config import cfg
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
@@ -29,84 +29,77 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-GROUP = "placement"
 CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_IN_USE = "placement.inventory.inuse"
 ATTEMPTS = 4
 SILENT_WARNINGS = 10
-#: seconds to wait for an answer unless `[placement]timeout` says otherwise
-TIMEOUT = 60
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_C = TypeVar("_C", bound="Transport")
+_C = TypeVar("_C", bound="Connected")
 
 
-def list_options() -> list[cfg.Opt]:
-    """The options of group [placement] that don't depend on the authentication plugin."""
-    return [
-        *loading.get_auth_common_conf_options(),
-        *loading.get_session_conf_options(),
-        *loading.get_adapter_conf_options(include_deprecated=False),
-    ]
+class Sender(Protocol):
+    """A keystoneauth1 adapter, or an object that sends requests as one does."""
+
+    #: headers that go with each request, name → value, or None
+    additional_headers: Any
+
+    def get(self, url: str, **kwargs: Any) -> Response:
+        """GET `url`."""
+
+    def post(self, url: str, **kwargs: Any) -> Response:
+        """POST to `url`."""
+
+    def put(self, url: str, **kwargs: Any) -> Response:
+        """PUT `url`."""
+
+    def delete(self, url: str, **kwargs: Any) -> Response:
+        """DELETE `url`."""
 
 
-def register_options(conf: cfg.ConfigOpts) -> None:
-    """Register group [placement] on `conf`: keystoneauth1's options with our defaults.
+class Connected(Protocol):
+    """An object that sends requests through a transport."""
 
-    Those of the plugin that `[placement]auth_type` names are added when the adapter is built.
-    """
-    loading.register_auth_conf_options(conf, GROUP)
-    loading.register_session_conf_options(conf, GROUP)
-    loading.register_adapter_conf_options(conf, GROUP, include_deprecated=False)
-    # keystoneauth1 has none: a placement that never answers would hold the agent for ever
-    conf.set_default("timeout", TIMEOUT, group=GROUP)
-    conf.set_default("service_type", "placement", group=GROUP)
-    conf.set_default("valid_interfaces", ["internal", "public"], group=GROUP)
-
-
-def build_adapter(conf: cfg.ConfigOpts) -> Adapter:
-    """An adapter as group [placement] of `conf` describes it. It sends nothing yet.
-
-    Raises keystoneauth1's exceptions if the plugin is unknown or lacks an option it must have.
-    """
-    auth = loading.load_auth_from_conf_options(conf, GROUP)
-    session = loading.load_session_from_conf_options(conf, GROUP, auth=auth)
-    return loading.load_adapter_from_conf_options(
-        conf, GROUP, session=session, auth=auth, raise_exc=False
-    )
+    transport: Transport
 
 
 class Transport:
-    """The connection to placement: an adapter, the four verbs, and how often to complain."""
+    """The connection to placement: an adapter, the four verbs, and how often to warn.
+
+    :param connect: returns the adapter; it is called again after placement's endpoint was not found
+    :param sleep: waits so many seconds between attempts
+    :param on_connect: called before each call of `connect`: another placement may answer then
+    """
 
     def __init__(
         self,
-        adapter: Adapter | None,
-        conf: cfg.ConfigOpts,
+        connect: Callable[[], Sender],
+        *,
         sleep: Callable[[float], None] = time.sleep,
+        on_connect: Callable[[], None] = lambda: None,
     ) -> None:
-        self._adapter = adapter
-        self._conf = conf
-        self._sleep = sleep
-        self._warn_count = 0
-        self._client = self._create_client()
+        self._connect = connect
+        self._on_connect = on_connect
+        self._silent = 0
+        self.sleep = sleep
+        self.adapter = self._new_adapter()
 
-    def _create_client(self) -> Adapter:
-        """The adapter that was given, else a fresh one."""
-        client = self._adapter or build_adapter(self._conf)
-        if client.additional_headers is None:
-            client.additional_headers = {}
+    def _new_adapter(self) -> Sender:
+        self._on_connect()
+        adapter = self._connect()
+        if adapter.additional_headers is None:
+            adapter.additional_headers = {}
         # Others may be there already: PlacementDirect names its caller's token and roles.
-        if "accept" not in {name.lower() for name in client.additional_headers}:
-            client.additional_headers["accept"] = "application/json"
-        return client
+        if "accept" not in {name.lower() for name in adapter.additional_headers}:
+            adapter.additional_headers["accept"] = "application/json"
+        return adapter
 
     def get(
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
-        response = self._client.get(url, **_request(version, global_request_id))
+        response = self.adapter.get(url, **_request(version, global_request_id))
         return as_promised("GET", url, response)
 
     def post(
@@ -117,7 +110,7 @@ class Transport:
         global_request_id: str | None = None,
     ) -> Response:
         """POST `data` as JSON."""
-        response = self._client.post(url, json=data, **_request(version, global_request_id))
+        response = self.adapter.post(url, json=data, **_request(version, global_request_id))
         return as_promised("POST", url, response)
 
     def put(
@@ -129,28 +122,31 @@ class Transport:
     ) -> Response:
         """PUT `data` as JSON; None: no body."""
         sent = {} if data is None else {"json": data}
-        response = self._client.put(url, **sent, **_request(version, global_request_id))
+        response = self.adapter.put(url, **sent, **_request(version, global_request_id))
         return as_promised("PUT", url, response)
 
     def delete(
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """DELETE `url`."""
-        response = self._client.delete(url, **_request(version, global_request_id))
+        response = self.adapter.delete(url, **_request(version, global_request_id))
         return as_promised("DELETE", url, response)
 
-    def _warn_limited(self, message: str, *args: object) -> None:
-        """Warn once, then be silent the next ten times: what is wrong here stays wrong a while."""
-        if self._warn_count:
-            self._warn_count -= 1
+    def warn_limited(self, message: str, *args: object) -> None:
+        """Log a warning once, then stay silent the next ten times: the cause stays for a while."""
+        if self._silent:
+            self._silent -= 1
             return
-        self._warn_count = SILENT_WARNINGS
+        self._silent = SILENT_WARNINGS
         LOG.warning(message, *args)
 
-    def _endpoint_missing(self) -> None:
-        self._warn_limited("The placement API endpoint was not found.")
-        # The catalogue it was looked for in is kept by the adapter; only a new one looks again.
-        self._client = self._create_client()
+    def endpoint_missing(self) -> None:
+        """Warn that the endpoint was not found, and connect anew.
+
+        The adapter keeps the catalogue that it looked in; only a new adapter looks again.
+        """
+        self.warn_limited("The placement API endpoint was not found.")
+        self.adapter = self._new_adapter()
 
 
 def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:
@@ -165,17 +161,17 @@ def _request(version: str | None, global_request_id: str | None) -> dict[str, An
 
 
 def global_id(context: Any) -> str | None:
-    """The request id that ties placement's log lines to `context`; None without a context."""
+    """Return the request id that placement's log lines about `context` carry; None without one."""
     return getattr(context, "global_id", None)
 
 
 def error_code(response: Response) -> str | None:
-    """The `code` of the first error in the body, or None: only answers from 1.23 up have one."""
+    """Return the `code` of the first error in the body, or None: there is one from 1.23 on."""
     return _first_error(response).get("code")
 
 
 def error_detail(response: Response) -> str:
-    """The `detail` of the first error in the body, or the body as it is."""
+    """Return the `detail` of the first error in the body, or the body as it is."""
     return _first_error(response).get("detail") or response.text
 
 
@@ -190,10 +186,10 @@ def _first_error(response: Response) -> dict[str, Any]:
 def safe_connect(
     method: Callable[Concatenate[_C, _P], _R],
 ) -> Callable[Concatenate[_C, _P], _R | None]:
-    """Answer None, with a warning, where placement can't be reached or won't let us in.
+    """Return None, with a warning, if placement can't be reached or refuses our credentials.
 
-    A decorated method answers None for nothing else that counts as success, so its callers treat
-    None as failure. HTTP errors are not its business, and other exceptions pass.
+    A decorated method returns None in no case of success, so its callers treat None as failure.
+    HTTP errors and other exceptions pass.
     """
 
     @wraps(method)
@@ -201,17 +197,17 @@ def safe_connect(
         try:
             return method(self, *args, **kwargs)
         except ksa_exc.EndpointNotFound:
-            self._endpoint_missing()
+            self.transport.endpoint_missing()
         except ksa_exc.MissingAuthPlugin:
-            self._warn_limited(
+            self.transport.warn_limited(
                 "No authentication information found for placement API. Set it in [placement]."
             )
         except ksa_exc.Unauthorized:
-            self._warn_limited(
+            self.transport.warn_limited(
                 "Placement service credentials do not work. Optional use of placement is disabled."
             )
         except ksa_exc.DiscoveryFailure:
-            self._warn_limited("Discovering suitable URL for placement API failed.")
+            self.transport.warn_limited("Discovering suitable URL for placement API failed.")
         except ksa_exc.ConnectFailure as lost:
             LOG.warning("Placement API service is not responding: %s", lost)
         return None
@@ -222,21 +218,21 @@ def safe_connect(
 def rebuilds_adapter(
     method: Callable[Concatenate[_C, _P], _R],
 ) -> Callable[Concatenate[_C, _P], _R]:
-    """Let every exception pass, but look for a missing endpoint with a new adapter next time."""
+    """Let every exception pass, but connect anew after placement's endpoint was not found."""
 
     @wraps(method)
     def watched(self: _C, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return method(self, *args, **kwargs)
         except ksa_exc.EndpointNotFound:
-            self._endpoint_missing()
+            self.transport.endpoint_missing()
             raise
 
     return watched
 
 
 def never_sent(failure: BaseException) -> bool:
-    """Whether a request that failed never got as far as placement.
+    """Say whether a request that failed never got as far as placement.
 
     That is sure where there was no endpoint, no token or no connection. A connection that breaks
     later may have carried the whole request.
@@ -258,14 +254,14 @@ def never_sent(failure: BaseException) -> bool:
 
 
 def reached(answer: _R | None) -> _R:
-    """The answer of a `safe_connect` method. PlacementAPIConnectFailure if it got none."""
+    """Return what a `safe_connect` method returned. Raise PlacementAPIConnectFailure for None."""
     if answer is None:
         raise exceptions.PlacementAPIConnectFailure()
     return answer
 
 
 class Retry(Exception):
-    """Raised within a `retries` method: another writer was quicker, do it again."""
+    """Raised within a `retries` method: another writer was quicker, so run the method again."""
 
     def __init__(self, operation: str, reason: str) -> None:
         super().__init__(f"{operation}: {reason}")
@@ -278,7 +274,7 @@ def retries(
 ) -> Callable[Concatenate[_C, _P], _R | bool]:
     """Run the method again when it raises Retry: four times in all, waiting ever longer.
 
-    After the last attempt an error is logged and the answer is False.
+    After the last attempt an error is logged, and False is returned.
     """
 
     @wraps(method)
@@ -286,7 +282,7 @@ def retries(
         failed: Retry | None = None
         for attempt in range(ATTEMPTS):
             if attempt:
-                self._sleep(random.uniform(0, 2 * attempt))
+                self.transport.sleep(random.uniform(0, 2 * attempt))
             try:
                 return method(self, *args, **kwargs)
             except Retry as again:

@@ -71,7 +71,9 @@ class ResourceTracker:
     ) -> None:
         self.host = host
         self.driver = driver
-        self.reportclient = report_client_singleton(conf) if reportclient is None else reportclient
+        self.reportclient = (
+            report_client_singleton(conf=conf) if reportclient is None else reportclient
+        )
         self.conf = conf = config.load(files=[], environ={}) if conf is None else conf
         self.cell = cell = MemoryCellDatabase() if cell is None else cell
         self.identity = NodeIdentity.from_config(conf) if identity is None else identity

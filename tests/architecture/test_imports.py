@@ -170,21 +170,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
 }
 
 #: arrows between rooms that are to go
-KNOWN_ARROWS = {("compute.config", "compute.report")}
+KNOWN_ARROWS: set[tuple[str, str]] = set()
 
 #: private names of other modules' objects that a file uses, and that are to go
-KNOWN_REACHES: dict[str, set[str]] = {
-    "compute/report/reshape.py": {"_ensure_resource_classes"},
-    "compute/report/tree_sync.py": {
-        "_clear_provider_cache_for_tree",
-        "_delete_provider",
-        "_ensure_resource_provider",
-        "_load_tree",
-        "_provider_tree",
-        "_refresh_associations",
-        "_refresh_inventory",
-    },
-}
+KNOWN_REACHES: dict[str, set[str]] = {}
 #: private names of libraries that have no public way
 OF_LIBRARIES: dict[str, set[str]] = {
     # An environment other than the process's own.

@@ -159,7 +159,7 @@ class Host:
         """Start the service anew: all that it remembered is gone."""
         self.adapter = FlakyAdapter(self.world.new_adapter())
         self.adapter.trouble = self.trouble
-        client = SchedulerReportClient(self.adapter, self.conf, sleep=lambda seconds: None)
+        client = SchedulerReportClient(self.adapter, conf=self.conf, sleep=lambda seconds: None)
         driver = EquippedDriver(NoopVirtAPI(), self.conf)
         driver.init_host(self.name)
         identity = NodeIdentity(str(self.folder))
@@ -196,7 +196,7 @@ class World:
         self.cell = MemoryCellDatabase()
         self.outsider = Outsider(new_adapter())
         self.conductor = SchedulerReportClient(
-            new_adapter(), config.load(files=[], environ={}), sleep=lambda seconds: None
+            new_adapter(), conf=config.load(files=[], environ={}), sleep=lambda seconds: None
         )
         self.guests = {}
         self.hosts = {}

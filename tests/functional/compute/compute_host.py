@@ -41,7 +41,7 @@ class ComputeHost:
         """
         identity = NodeIdentity(self.conf.state_path)
         self.adapter = self.new_adapter()
-        client = SchedulerReportClient(self.adapter, self.conf, sleep=lambda seconds: None)
+        client = SchedulerReportClient(self.adapter, conf=self.conf, sleep=lambda seconds: None)
         virtapi = ComputeVirtAPI(client, identity, self.cell)
         self.driver = driver_class(virtapi, self.conf)
         self.manager = ComputeManager(self.conf, self.driver, client, self.cell, identity, virtapi)

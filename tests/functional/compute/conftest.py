@@ -32,7 +32,7 @@ def new_client(new_adapter, compute_conf):
     """Makes report clients, each as fresh as after a restart of the service."""
 
     def new():
-        return SchedulerReportClient(new_adapter(), compute_conf, sleep=lambda seconds: None)
+        return SchedulerReportClient(new_adapter(), conf=compute_conf, sleep=lambda seconds: None)
 
     return new
 
@@ -40,7 +40,7 @@ def new_client(new_adapter, compute_conf):
 @pytest.fixture
 def client(placement_adapter, compute_conf):
     """A report client whose requests are recorded by `placement_adapter`."""
-    return SchedulerReportClient(placement_adapter, compute_conf, sleep=lambda seconds: None)
+    return SchedulerReportClient(placement_adapter, conf=compute_conf, sleep=lambda seconds: None)
 
 
 @pytest.fixture

@@ -71,13 +71,13 @@ def test_a_node_that_joins_a_pool_its_client_knows_from_another_node_keeps_it_as
     tree.add_traits(pool, SHARES, "STORAGE_DISK_SSD")
     tree.add_aggregates(pool, aggregate)
     tree.add_aggregates(second, aggregate)
-    steps = [str(step) for step in client.plan(tree)]
+    steps = [str(step) for step in client.tree_sync.rehearse(tree, None)]
     client.update_from_provider_tree(context, tree)
     assert outsider.traits(pool) == {SHARES, OPERATORS, "STORAGE_DISK_SSD"}
     assert outsider.aggregates(pool) == {aggregate, other}
     assert tree.data(pool).traits == outsider.traits(pool)
     assert len(steps) == 2
-    assert client.plan(tree) == []
+    assert client.tree_sync.rehearse(tree, None) == []
 
 
 @pytest.mark.parametrize("allocations", [None, {}])
@@ -93,10 +93,7 @@ def test_a_plan_that_comes_upon_a_provider_keeps_what_it_has(
     tree.new_root(f"name-of-{pool}", pool)
     tree.add_traits(pool, SHARES, "STORAGE_DISK_SSD")
     tree.add_aggregates(pool, root)
-    if allocations is None:
-        client.apply(context, client.plan(tree))
-    else:
-        client.update_from_provider_tree(context, tree, allocations)
+    client.update_from_provider_tree(context, tree, allocations)
     assert outsider.traits(pool) == {SHARES, OPERATORS, "STORAGE_DISK_SSD"}
     assert outsider.aggregates(pool) == has | {root}
     if allocations is not None:

@@ -157,7 +157,7 @@ def test_r22_a_failure_with_one_machine_forgets_only_its_tree(host, rack, outsid
     rack.change(refused, resource_class="baremetal.silver")
     rack.change(good, maintenance=True)
     outcome = host.update()
-    cache = host.manager.reportclient._provider_tree
+    cache = host.manager.reportclient.cache.tree
     assert isinstance(outcome.failures[refused], exceptions.ResourceProviderSyncFailed)
     assert (outcome.updated, reserved(outsider, good)) == ([good], 1)
     assert (cache.exists(refused), cache.exists(good)) == (False, True)

@@ -159,14 +159,14 @@ def test_without_cascade_providers_in_use_stay(client, context, outsider, node):
     client.delete_resource_provider(context, node)
     assert outsider.exists(node.uuid)
     assert outsider.exists(node.child)
-    assert not client._provider_tree.exists(node.uuid)
+    assert not client.cache.tree.exists(node.uuid)
 
 
 @pytest.mark.parametrize("cascade", [True, False])
 def test_deleting_a_node_that_placement_doesnt_know_is_fine(client, context, cascade):
     unknown = SimpleNamespace(host="host", hypervisor_hostname="unknown", uuid=str(uuid4()))
     client.delete_resource_provider(context, unknown, cascade=cascade)
-    assert client._provider_tree.get_provider_uuids() == []
+    assert client.cache.tree.get_provider_uuids() == []
 
 
 def test_deleting_a_node_without_placement_is_a_client_exception(

@@ -44,7 +44,7 @@ def test_c13_hosts_join_and_leave_aggregates_without_being_cached(client, contex
     joined = outsider.aggregates(host)
     client.aggregate_remove_host(context, aggregate, name)
     assert (joined, outsider.aggregates(host)) == ({aggregate}, set())
-    assert client._provider_tree.get_provider_uuids() == []
+    assert client.cache.tree.get_provider_uuids() == []
 
 
 def test_c13_leaving_twice_writes_once(client, context, outsider, placement_adapter):

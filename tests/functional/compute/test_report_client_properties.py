@@ -50,8 +50,8 @@ def test_c6_a_new_custom_class_is_created_before_the_inventory(
         ("PUT", f"/resource_providers/{provider}/inventories", "1.26"),
     ]
     assert outsider.totals(provider) == {name: 2}
-    assert client._provider_tree.data(provider).inventory == outsider.inventory(provider)
-    assert client._provider_tree.data(provider).generation == outsider.generation(provider)
+    assert client.cache.tree.data(provider).inventory == outsider.inventory(provider)
+    assert client.cache.tree.data(provider).generation == outsider.generation(provider)
 
 
 def test_c6_a_custom_name_that_cant_be_is_an_invalid_resource_class(client, context, provider):
@@ -76,7 +76,7 @@ def test_c6_a_change_behind_our_back_is_a_conflict_until_read_again(
     with pytest.raises(exceptions.ResourceProviderUpdateConflict) as conflict:
         client.set_inventory_for_provider(context, provider, {"VCPU": {"total": 8}})
     assert conflict.value.kwargs["uuid"] == provider
-    client._refresh_and_get_inventory(context, provider)
+    client.associations.refresh_and_get_inventory(context, provider)
     client.set_inventory_for_provider(context, provider, {"VCPU": {"total": 8}})
     assert outsider.totals(provider) == {"VCPU": 8}
 
@@ -89,7 +89,7 @@ def test_no_inventory_clears_it(client, context, provider, outsider, nothing):
 
 def test_c6_a_class_in_use_cant_be_dropped(client, context, provider, outsider):
     outsider.allocate({provider: {"VCPU": 1}})
-    client._refresh_and_get_inventory(context, provider)
+    client.associations.refresh_and_get_inventory(context, provider)
     with pytest.raises(exceptions.InventoryInUse, match="in use"):
         client.set_inventory_for_provider(context, provider, {})
     assert outsider.totals(provider) == {"VCPU": 4}
@@ -114,7 +114,7 @@ def test_missing_custom_traits_are_created_before_they_are_set(
         ("PUT", f"/resource_providers/{provider}/traits", "1.6"),
     ]
     assert outsider.traits(provider) == {name, "HW_CPU_X86_AVX"}
-    assert client._provider_tree.data(provider).generation == outsider.generation(provider)
+    assert client.cache.tree.data(provider).generation == outsider.generation(provider)
 
 
 def test_clearing_traits_is_a_put_of_none(client, context, provider, placement_adapter, outsider):
@@ -157,7 +157,7 @@ def test_traits_without_a_cached_provider_need_a_generation(client, context, out
         client.set_traits_for_provider(context, uuid, ["HW_CPU_X86_AVX"])
     client.set_traits_for_provider(context, uuid, ["HW_CPU_X86_AVX"], generation=0)
     assert outsider.traits(uuid) == {"HW_CPU_X86_AVX"}
-    assert not client._provider_tree.exists(uuid)
+    assert not client.cache.tree.exists(uuid)
 
 
 # Aggregates
@@ -172,7 +172,7 @@ def test_aggregates_are_set_with_the_cached_generation(
         ("PUT", f"/resource_providers/{provider}/aggregates", "1.19")
     ]
     assert outsider.aggregates(provider) == {aggregate}
-    assert client._provider_tree.data(provider).generation == outsider.generation(provider)
+    assert client.cache.tree.data(provider).generation == outsider.generation(provider)
     client.set_aggregates_for_provider(context, provider, [aggregate])
     assert len(placement_adapter.requests) == 1
 
@@ -192,7 +192,7 @@ def test_without_the_cache_aggregates_need_a_generation_and_no_provider(client, 
         client.set_aggregates_for_provider(context, uuid, [aggregate], use_cache=False)
     client.set_aggregates_for_provider(context, uuid, [aggregate], use_cache=False, generation=0)
     assert outsider.aggregates(uuid) == {aggregate}
-    assert not client._provider_tree.exists(uuid)
+    assert not client.cache.tree.exists(uuid)
 
 
 def test_conflicting_aggregates_forget_the_provider_and_what_is_below_it(client, context, outsider):
@@ -203,9 +203,9 @@ def test_conflicting_aggregates_forget_the_provider_and_what_is_below_it(client,
     outsider.set_traits(child, ["HW_CPU_X86_AVX"])
     with pytest.raises(exceptions.ResourceProviderUpdateConflict):
         client.set_aggregates_for_provider(context, child, [str(uuid4())])
-    assert client._provider_tree.get_provider_uuids() == [root]
-    assert child not in client._association_refresh_time
-    assert not client._provider_tree.exists(grandchild)
+    assert client.cache.tree.get_provider_uuids() == [root]
+    assert child not in client.cache.read_at
+    assert not client.cache.tree.exists(grandchild)
 
 
 def test_aggregates_that_are_no_uuids_are_a_failed_update(client, context, provider):

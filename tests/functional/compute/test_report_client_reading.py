@@ -128,7 +128,7 @@ def test_c2_within_the_timer_nothing_is_sent_and_the_copy_is_another(
     assert contents(first) == contents(second)
     first.remove(known[0])
     assert second.exists(known[0])
-    assert client._provider_tree.exists(known[0])
+    assert client.cache.tree.exists(known[0])
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_read_that_is_refused_is_never_taken_for_nothing(
             return unauthorised.get(url)
         return None
 
-    client._client.before = refuse
+    client.transport.adapter.before = refuse
     with pytest.raises(error):
         client.get_provider_tree_and_ensure_root(context, known[0])
 

@@ -170,7 +170,7 @@ def test_c16_a_null_reshape_refreshes_generations_and_disturbs_nothing(
     assert RESHAPER in placement_adapter.writes
     assert before == {uuid: outsider.allocations(uuid) for uuid in (cloud.i1, cloud.i2)}
     for uuid in tree.get_provider_uuids():
-        assert client._provider_tree.data(uuid).generation == outsider.generation(uuid)
+        assert client.cache.tree.data(uuid).generation == outsider.generation(uuid)
     tree.add_traits(cloud.numa1, "HW_CPU_X86_AVX")
     tree.add_aggregates(cloud.cn, str(uuid4()))
     client.update_from_provider_tree(context, tree)
@@ -258,7 +258,7 @@ def test_c18_a_tree_collapses_onto_its_root_and_expands_again(
         cloud.cn: {"MEMORY_MB": 512, "SRIOV_NET_VF": 1, "VCPU": 2, cloud.pcpu: 2},
         cloud.ssp: {"DISK_GB": 100},
     }
-    assert client._provider_tree.get_provider_uuids(cloud.cn) == [cloud.cn]
+    assert client.cache.tree.get_provider_uuids(cloud.cn) == [cloud.cn]
 
     def expand(new_tree, allocations):
         for uuid in (cloud.cn, cloud.numa1, cloud.numa2):
@@ -325,7 +325,7 @@ def test_a_reshape_within_a_subtree_names_only_its_providers(
     collapsed(cloud)(subtree, allocations)
     client.update_from_provider_tree(context, subtree, allocations)
     assert outsider.generation(cloud.othercn) == generation
-    assert client._provider_tree.exists(neighbour)
+    assert client.cache.tree.exists(neighbour)
     assert outsider.exists(neighbour)
     assert outsider.allocations(cloud.i2)[cloud.ssp] == {"DISK_GB": 50}
 
@@ -341,7 +341,7 @@ def test_a_provider_to_be_removed_that_is_gone_already_is_left_out_of_the_reshap
     tree.remove(child)
     tree.new_child(f"name-of-{new}", root, new)
     client.update_from_provider_tree(context, tree, {})
-    assert client._provider_tree.get_provider_uuids() == [root, new]
+    assert client.cache.tree.get_provider_uuids() == [root, new]
 
 
 # C19, C20
@@ -357,8 +357,8 @@ def test_c19_an_allocation_written_meanwhile_is_a_conflict_and_a_fresh_cycle_suc
     with pytest.raises(exceptions.PlacementReshapeConflict) as conflict:
         cycle(edit_slowly)
     assert isinstance(conflict.value, exceptions.ReshapeFailed)
-    assert client._provider_tree.get_provider_uuids() == []
-    assert client._association_refresh_time == {}
+    assert client.cache.tree.get_provider_uuids() == []
+    assert client.cache.read_at == {}
     assert outsider.exists(cloud.numa1)
     cycle(collapsed(cloud))
     assert not outsider.exists(cloud.numa1)
@@ -403,7 +403,7 @@ def test_c20_a_reshape_that_fails_deletes_nothing_and_keeps_the_cache(
         cycle(edit_and_add)
     assert not isinstance(failed.value, exceptions.PlacementReshapeConflict)
     assert not [sent for sent in placement_adapter.requests if sent[0] == "DELETE"]
-    assert client._provider_tree.exists(cloud.numa1)
+    assert client.cache.tree.exists(cloud.numa1)
     assert outsider.totals(new) == {}
 
 

@@ -1,6 +1,7 @@
 """update_from_provider_tree without a reshape (compute.md §3.9, scenarios C8–C12 and C25)."""
 
 import logging
+import typing
 from uuid import uuid4
 
 import pytest
@@ -8,6 +9,7 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.provider_tree import ProviderTree
+from compute.report.steps import Step
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -59,7 +61,7 @@ def assert_placement_equals(tree, outsider):
 
 
 def assert_cache_equals(tree, client):
-    cache = client._provider_tree
+    cache = client.cache.tree
     assert set(cache.get_provider_uuids()) == set(tree.get_provider_uuids())
     for uuid in tree.get_provider_uuids():
         data = tree.data(uuid)
@@ -108,7 +110,7 @@ def test_c8_a_tree_lives_grows_changes_and_goes(
     tree.remove(scene.root)
     tree.remove(scene.ssp)
     client.update_from_provider_tree(context, tree)
-    assert client._provider_tree.get_provider_uuids() == []
+    assert client.cache.tree.get_provider_uuids() == []
     assert not any(outsider.exists(uuid) for uuid in scene.everyone)
 
 
@@ -209,8 +211,8 @@ def test_c9_an_impossible_class_fails_the_sync_and_forgets_that_tree(
     tree.update_inventory(scene.grandchild, {"MOTSUC_BANDWIDTH": {"total": 1}})
     with pytest.raises(exceptions.ResourceProviderSyncFailed):
         client.update_from_provider_tree(context, tree)
-    assert client._provider_tree.get_provider_uuids() == [scene.ssp]
-    assert list(client._association_refresh_time) == [scene.ssp]
+    assert client.cache.tree.get_provider_uuids() == [scene.ssp]
+    assert list(client.cache.read_at) == [scene.ssp]
     assert outsider.inventory(scene.grandchild) == {}
 
 
@@ -223,7 +225,7 @@ def test_c10_an_impossible_trait_fails_the_sync_and_changes_no_traits(
     with pytest.raises(exceptions.ResourceProviderSyncFailed):
         client.update_from_provider_tree(context, tree)
     assert outsider.traits(scene.root) == set()
-    assert client._provider_tree.get_provider_uuids() == [scene.ssp]
+    assert client.cache.tree.get_provider_uuids() == [scene.ssp]
 
 
 def test_c11_a_trait_changed_behind_our_back_conflicts_once_and_is_then_overwritten(
@@ -235,8 +237,8 @@ def test_c11_a_trait_changed_behind_our_back_conflicts_once_and_is_then_overwrit
     outsider.set_traits(scene.ssp, [SHARES, "HW_CPU_X86_AVX"])
     with pytest.raises(exceptions.ResourceProviderUpdateConflict):
         client.update_from_provider_tree(context, tree)
-    assert not client._provider_tree.exists(scene.ssp)
-    assert client._provider_tree.exists(scene.root)
+    assert not client.cache.tree.exists(scene.ssp)
+    assert client.cache.tree.exists(scene.root)
     client.update_from_provider_tree(context, tree)
     assert outsider.traits(scene.ssp) == {SHARES, "STORAGE_DISK_SSD"}
 
@@ -248,7 +250,7 @@ def test_an_aggregate_conflict_forgets_the_whole_tree(client, context, scene, ou
     outsider.set_traits(scene.child, ["HW_CPU_X86_AVX"])
     with pytest.raises(exceptions.ResourceProviderUpdateConflict):
         client.update_from_provider_tree(context, tree)
-    assert client._provider_tree.get_provider_uuids() == [scene.ssp]
+    assert client.cache.tree.get_provider_uuids() == [scene.ssp]
 
 
 def test_a_conflict_is_the_normal_path_and_no_warning(client, context, scene, outsider, caplog):
@@ -354,7 +356,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(client, context, scene,
     tree.update_inventory(scene.root, {"VCPU": {"total": 8}})
     tree.update_aggregates(scene.root, [scene.agg1])
     placement_adapter.requests.clear()
-    assert [str(step) for step in client.plan(tree)] == [
+    assert [str(step) for step in client.tree_sync.rehearse(tree, None)] == [
         f"create provider c1 ({scene.child}) below {scene.root}",
         f"set traits of {scene.child} to ['HW_CPU_X86_AVX']",
         f"set inventory of {scene.root} to {{'VCPU': {{'total': 8}}}}",
@@ -370,7 +372,7 @@ def test_the_plan_of_a_reshape_moves_inventory_at_once_and_removes_afterwards(
     tree = scene.tree()
     tree.remove(scene.grandchild)
     tree.update_inventory(scene.root, {"VCPU": {"total": 8}})
-    assert [str(step) for step in client.plan(tree, {})] == [
+    assert [str(step) for step in client.tree_sync.rehearse(tree, {})] == [
         "reshape 3 providers and the allocations of 0 consumers",
         *(f"read the inventory of {uuid}" for uuid in tree.get_provider_uuids()),
         f"delete provider {scene.grandchild}",
@@ -379,21 +381,43 @@ def test_the_plan_of_a_reshape_moves_inventory_at_once_and_removes_afterwards(
 
 def test_the_plan_for_an_unchanged_tree_is_empty(client, context, scene):
     client.update_from_provider_tree(context, scene.grown())
-    assert client.plan(scene.tree()) == []
+    assert client.tree_sync.rehearse(scene.tree(), None) == []
 
 
-def test_applying_a_plan_makes_it_so_and_leaves_nothing_to_plan(client, context, scene, outsider):
+def test_a_run_takes_the_steps_of_the_rehearsal_and_leaves_none(
+    client, context, scene, outsider, steps_taken
+):
     tree = scene.grown()
-    client.apply(context, client.plan(tree))
-    assert client.plan(tree) == []
+    rehearsed = client.tree_sync.rehearse(tree, None)
+    client.update_from_provider_tree(context, tree)
+    assert [str(step) for step in steps_taken] == [str(step) for step in rehearsed] != []
+    assert client.tree_sync.rehearse(tree, None) == []
     assert outsider.exists(scene.grandchild)
 
 
-def test_a_planned_reshape_of_new_providers_can_be_applied(client, context, scene, outsider):
+def test_a_rehearsed_reshape_of_new_providers_can_be_run(client, context, scene, steps_taken):
     tree = scene.grown()
-    plan = client.plan(tree, {})
-    client.apply(context, plan)
-    assert client.plan(tree) == []
+    rehearsed = client.tree_sync.rehearse(tree, {})
+    client.update_from_provider_tree(context, tree, {})
+    assert [str(step) for step in steps_taken] == [str(step) for step in rehearsed] != []
+    assert client.tree_sync.rehearse(tree, None) == []
+
+
+@pytest.fixture
+def steps_taken(monkeypatch):
+    """The steps that the client applied, in their order."""
+    taken = []
+    for kind in typing.get_args(Step):
+        monkeypatch.setattr(kind, "apply", _noting(kind.apply, taken))
+    return taken
+
+
+def _noting(apply, taken):
+    def noted(step, parts, context):
+        taken.append(step)
+        apply(step, parts, context)
+
+    return noted
 
 
 # C25

@@ -202,14 +202,14 @@ def test_nothing_recollected_outlives_the_update_or_a_reset(host, outsider):
     host.start()
     outsider.allocate({host.uuid: {"VCPU": 1}})
     client = host.start(NestingDriver).reportclient
-    assert not client._recollection.knows_consumers
-    assert client._gathered == {}
+    assert not client.cache.recollection.knows_consumers
+    assert client.cache.gathered == {}
     client.get_provider_subtree_and_ensure_root(admin_context(), host.uuid)
     client.get_allocations_for_provider_tree(admin_context(), host.name)
-    client.forget_after_conflict()
-    assert client._recollection.knows_consumers
+    client.cache.forget_after_conflict()
+    assert client.cache.recollection.knows_consumers
     client.clear_provider_cache()
-    assert not client._recollection.knows_consumers
+    assert not client.cache.recollection.knows_consumers
     host.start(MediumFakeDriver)
 
 

@@ -33,7 +33,7 @@ def nodes(outsider, aggregate):
 
 def read_again(client, context, node, outsider):
     """Do what another thread's update of `node` does once what is remembered is old."""
-    for uuid in list(client._association_refresh_time):
+    for uuid in list(client.cache.read_at):
         client.invalidate_resource_provider(uuid, cacheonly=True)
     client.get_provider_subtree_and_ensure_root(context, node, with_sharing=True)
 
@@ -98,7 +98,7 @@ def test_what_came_after_the_copy_isnt_removed_for_being_absent_from_it(
     )
     tree = copy.deepcopy(get(context, first))
     theirs = outsider.provider(parent=first, inventory={"FPGA": {"total": 1}})
-    client._clear_provider_cache_for_tree(first)
+    client.cache.forget_tree(first)
     client.get_provider_subtree_and_ensure_root(context, first)
     client.get_provider_subtree_and_ensure_root(context, second)
     client.update_from_provider_tree(context, tree)

@@ -282,8 +282,8 @@ class TestTwoNodes:
         pair.driver.update_provider_tree = refuse
         outcome = pair.update()
         assert isinstance(outcome.failures[pair.b], exceptions.ResourceProviderSyncFailed)
-        assert client._provider_tree.exists(pair.uuid_a)
-        assert not client._provider_tree.exists(pair.uuid_b)
+        assert client.cache.tree.exists(pair.uuid_a)
+        assert not client.cache.tree.exists(pair.uuid_b)
 
 
 class TestProviderConfig:

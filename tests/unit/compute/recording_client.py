@@ -51,12 +51,12 @@ class RecordingReportClient:
         body = {"traits": sorted(self.known_traits)}
         return SimpleNamespace(status_code=200, json=lambda: body)
 
-    def get_provider_traits(self, context, uuid):
+    def get_provider_traits(self, context, rp_uuid):
         self.calls.append("get_traits")
-        return SimpleNamespace(traits=set(self.tree.data(uuid).traits), generation=7)
+        return SimpleNamespace(traits=set(self.tree.data(rp_uuid).traits), generation=7)
 
-    def set_traits_for_provider(self, context, uuid, traits, generation=None):
-        self.written_traits.append((uuid, set(traits), generation))
+    def set_traits_for_provider(self, context, rp_uuid, traits, generation=None):
+        self.written_traits.append((rp_uuid, set(traits), generation))
 
     def clear_provider_cache(self):
         self.calls.append("clear_cache")

@@ -20,28 +20,7 @@ MODULES: dict[str, Any] = yaml.safe_load(
 )["modules"]
 
 #: what isn't there yet: "class.method", "module.function" or the name of an exception
-NOT_YET: set[str] = {
-    "compute.report.AggInfo",
-    "compute.report.ProviderAllocInfo",
-    "compute.report.Retry",
-    "compute.report.TraitInfo",
-    "compute.report.retries",
-    "compute.report.safe_connect",
-    "SchedulerReportClient.add_resources_to_instance_allocation",
-    "SchedulerReportClient.claim_resources",
-    "SchedulerReportClient.get_allocation_candidates",
-    "SchedulerReportClient.get_allocations_for_resource_provider",
-    "SchedulerReportClient.get_provider_subtree_and_ensure_root",
-    "SchedulerReportClient.get_provider_traits",
-    "SchedulerReportClient.get_provider_tree_and_ensure_root",
-    "SchedulerReportClient.move_allocations",
-    "SchedulerReportClient.put_allocations",
-    "SchedulerReportClient.remove_provider_tree_from_instance_allocation",
-    "SchedulerReportClient.remove_resources_from_instance_allocation",
-    "SchedulerReportClient.set_aggregates_for_provider",
-    "SchedulerReportClient.set_inventory_for_provider",
-    "SchedulerReportClient.set_traits_for_provider",
-}
+NOT_YET: set[str] = set()
 
 _EXCEPTIONS: dict[str, Any] = MODULES["nova.exception"]["exceptions"]
 

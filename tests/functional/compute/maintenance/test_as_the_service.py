@@ -11,8 +11,8 @@ import pytest
 from compute.exceptions import ResourceProviderUpdateConflict
 from compute.records.instance import Flavor, Instance
 from compute.records.service import Service
+from compute.report.steps import RereadInventory
 from compute.report.transport import Transport
-from compute.report.tree_sync import RereadInventory
 from tests.functional.compute.maintenance.drivers import (
     DEVICES,
     DeviceHost,
@@ -326,11 +326,11 @@ def test_a_writer_that_comes_right_after_the_reshape_doesnt_make_it_undone(
     sqlite_site.configure(f"{DRIVERS}.DeviceHost", more(sqlite_site))
     read, conflicts = RereadInventory.apply, []
 
-    def disturbed(step, client, context):
+    def disturbed(step, parts, context):
         if not conflicts:
             conflicts.append(step.uuid)
             raise ResourceProviderUpdateConflict(uuid=step.uuid, generation=1, error="others")
-        read(step, client, context)
+        read(step, parts, context)
 
     monkeypatch.setattr(RereadInventory, "apply", disturbed)
     ended = sqlite_site.run("migrate_compute_inventory", "--json")

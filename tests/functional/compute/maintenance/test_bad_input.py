@@ -11,6 +11,8 @@ from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
 from compute.report import SchedulerReportClient
+from compute.report.associations import Associations
+from compute.report.transport import Transport
 from placement.storage import schema_upgrade
 from tests.functional.compute.maintenance.drivers import CONTESTS, INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY
@@ -174,19 +176,19 @@ class TestADriverThat:
 
 
 def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypatch):
-    post = SchedulerReportClient.post
+    post = Transport.post
 
-    def reshaped(client, url, *args, **kwargs):
-        answer = post(client, url, *args, **kwargs)
+    def reshaped(transport, url, *args, **kwargs):
+        answer = post(transport, url, *args, **kwargs)
         if url == "/reshaper":
-            patched.setattr(SchedulerReportClient, "_refresh_and_get_inventory", refuse)
+            patched.setattr(Associations, "refresh_and_get_inventory", refuse)
         return answer
 
     def refuse(*args):
         raise exceptions.ResourceProviderRetrievalFailed(uuid=node_uuid("node-a"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(SchedulerReportClient, "post", reshaped)
+        patched.setattr(Transport, "post", reshaped)
         found = nodes.run("migrate_compute_inventory", "--node", "node-a")
     assert (found.code, found.err.count("\n")) == (1, 1)
     assert "Failed to get resource provider" in found.err

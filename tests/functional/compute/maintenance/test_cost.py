@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from compute import config
 from compute.maintenance.migration import Migrator
-from compute.maintenance.rehearsal import RehearsalClient, WriteRefused
+from compute.maintenance.rehearsal import WriteRefused, rehearsing_client
 from compute.maintenance.stand_in import StandIn
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.compute_node import ComputeNode
@@ -54,7 +54,7 @@ def migrator(site, adapter, client_class):
     driver = CellNodes(NoopVirtAPI(), conf)
     driver.init_host(HOST)
     stand_in = StandIn.of(driver, conf, MemoryCellDatabase())
-    return Migrator(lambda: client_class(adapter, conf), stand_in.tracker)
+    return Migrator(lambda: client_class(adapter, conf=conf), stand_in.tracker)
 
 
 def test_each_node_takes_the_same_number_of_statements(site, nodes, statements):
@@ -75,6 +75,6 @@ def test_a_rehearsal_needs_a_client_that_refuses_to_write(site, nodes):
 @pytest.mark.parametrize("method", ["post", "put", "delete"])
 def test_a_rehearsal_s_client_refuses_to_write(sqlite_site, method):
     with sqlite_site.adapter() as adapter:
-        client = RehearsalClient(adapter, config.load(files=[], environ={}))
+        client = rehearsing_client(adapter, conf=config.load(files=[], environ={}))
         with pytest.raises(WriteRefused):
             getattr(client, method)("/traits/CUSTOM_A", None)

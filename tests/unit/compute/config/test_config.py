@@ -104,7 +104,7 @@ def test_a_file_that_is_not_there_is_refused():
 
 
 def test_the_options_of_an_authentication_plugin_come_from_the_environment_as_well():
-    from compute.report import transport
+    from compute.config import placement
 
     conf = load(
         environ={
@@ -113,7 +113,7 @@ def test_the_options_of_an_authentication_plugin_come_from_the_environment_as_we
             "OS_PLACEMENT__TOKEN": "secret",
         }
     )
-    adapter = transport.build_adapter(conf)
+    adapter = placement.build_adapter(conf)
     assert adapter.get_endpoint() == "http://placement.example"
 
 

@@ -10,8 +10,8 @@ from tests.unit.compute.report.answers import FakeAdapter
 @pytest.fixture
 def client():
     client = SchedulerReportClient(FakeAdapter())
-    client._provider_tree.new_root("cn", "uuid-cn")
-    client._provider_tree.new_root("other", "uuid-other")
+    client.cache.tree.new_root("cn", "uuid-cn")
+    client.cache.tree.new_root("other", "uuid-other")
     return client
 
 
@@ -19,33 +19,33 @@ def client():
     "forget",
     [
         lambda client: client.clear_provider_cache(),
-        lambda client: client._clear_provider_cache_for_tree("uuid-cn"),
+        lambda client: client.cache.forget_tree("uuid-cn"),
         lambda client: client.invalidate_resource_provider("uuid-cn"),
     ],
     ids=["everything", "the tree", "the provider"],
 )
 def test_a_provider_that_was_forgotten_amid_the_work_is_a_conflict(client, forget):
     def work():
-        with client.working_with("uuid-cn"):
+        with client.cache.working_with("uuid-cn"):
             forget(client)
-            client._provider_tree.update_inventory("uuid-cn", {})
+            client.cache.tree.update_inventory("uuid-cn", {})
 
     with pytest.raises(ResourceProviderUpdateConflict):
         work()
 
 
 def test_a_provider_that_was_never_there_is_a_value_error(client):
-    with pytest.raises(ValueError, match="No such provider"), client.working_with("uuid-cn"):
-        client._provider_tree.data("nobody")
+    with pytest.raises(ValueError, match="No such provider"), client.cache.working_with("uuid-cn"):
+        client.cache.tree.data("nobody")
 
 
 def test_forgetting_one_tree_leaves_the_others(client):
-    client._clear_provider_cache_for_tree("uuid-cn")
-    assert client._provider_tree.get_provider_uuids() == ["uuid-other"]
+    client.cache.forget_tree("uuid-cn")
+    assert client.cache.tree.get_provider_uuids() == ["uuid-other"]
 
 
 def test_what_was_forgotten_by_another_thread_first_is_no_error(client, monkeypatch):
-    tree = client._provider_tree
+    tree = client.cache.tree
     members = tree.get_provider_uuids_in_tree
 
     def while_another_is_quicker(uuid):
@@ -54,5 +54,5 @@ def test_what_was_forgotten_by_another_thread_first_is_no_error(client, monkeypa
         return found
 
     monkeypatch.setattr(tree, "get_provider_uuids_in_tree", while_another_is_quicker)
-    client._clear_provider_cache_for_tree("uuid-cn")
-    assert client._provider_tree.get_provider_uuids() == ["uuid-other"]
+    client.cache.forget_tree("uuid-cn")
+    assert client.cache.tree.get_provider_uuids() == ["uuid-other"]

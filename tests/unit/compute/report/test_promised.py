@@ -28,7 +28,7 @@ PAYLOAD = {"allocations": {"u": {"resources": {"VCPU": 1}}}}
 
 def flush(edit, allocations=None):
     def call(client):
-        tree = client._provider_tree.subtree("u")
+        tree = client.cache.tree.subtree("u")
         edit(tree)
         client.update_from_provider_tree(None, tree, allocations)
 
@@ -38,15 +38,15 @@ def flush(edit, allocations=None):
 # What is called, how it is answered until the request in question, and that request's method.
 CALLS = {
     "reading a tree": (lambda c: c.get_providers_in_tree(None, "u"), [], "GET"),
-    "reading a provider": (lambda c: c._get_resource_provider(None, "u"), [], "GET"),
+    "reading a provider": (lambda c: c.providers.read(None, "u"), [], "GET"),
     "reading a name": (lambda c: c.get_resource_provider_name(None, "v"), [], "GET"),
     "looking for a name": (lambda c: c.get_provider_by_name(None, "n"), [], "GET"),
-    "creating": (lambda c: c._create_resource_provider(None, "v", "n"), [], "POST"),
-    "deleting": (lambda c: c._delete_provider(None, "u"), [], "DELETE"),
-    "inventories": (lambda c: c._refresh_inventory(None, "u"), [], "GET"),
-    "aggregates": (lambda c: c._get_provider_aggregates(None, "u"), [], "GET"),
+    "creating": (lambda c: c.providers.create(None, "v", "n"), [], "POST"),
+    "deleting": (lambda c: c.providers.delete(None, "u"), [], "DELETE"),
+    "inventories": (lambda c: c.associations.refresh_inventory(None, "u"), [], "GET"),
+    "aggregates": (lambda c: c.providers.aggregates_of(None, "u"), [], "GET"),
     "traits": (lambda c: c.get_provider_traits(None, "u"), [], "GET"),
-    "sharing providers": (lambda c: c._get_sharing_providers(None, ["a"]), [], "GET"),
+    "sharing providers": (lambda c: c.providers.sharing(None, ["a"]), [], "GET"),
     "ensuring a tree": (lambda c: c.get_provider_tree_and_ensure_root(None, "v"), [], "GET"),
     "ensuring a subtree": (lambda c: c.get_provider_subtree_and_ensure_root(None, "v"), [], "GET"),
     "making a class": (
@@ -177,9 +177,9 @@ FAILURES = (ksa_exc.ClientException, exceptions.NovaException)
 def make():
     def make(*answers):
         conf = config.load(files=[], environ={})
-        client = SchedulerReportClient(FakeAdapter(*answers), conf, sleep=lambda seconds: None)
-        client._provider_tree.new_root("n", "u", 0)
-        client._associations_read("u")
+        client = SchedulerReportClient(FakeAdapter(*answers), conf=conf, sleep=lambda seconds: None)
+        client.cache.tree.new_root("n", "u", 0)
+        client.cache.note_read("u")
         return client
 
     return make
@@ -202,9 +202,9 @@ def test_what_placement_doesnt_promise_is_no_success(make, call, status, text):
         outcome = None
     assert outcome is None
     # Nothing was done as if it had succeeded, and nothing is remembered of it.
-    assert client._client.answers == []
-    assert client._provider_tree.get_provider_uuids() in (["u"], [])
-    assert not client._provider_tree.exists("u") or not client._provider_tree.data("u").inventory
+    assert client.transport.adapter.answers == []
+    assert client.cache.tree.get_provider_uuids() in (["u"], [])
+    assert not client.cache.tree.exists("u") or not client.cache.tree.data("u").inventory
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 301, 302, 304, 307, 308])
@@ -269,8 +269,8 @@ def test_promised_answers_and_errors_are_handed_on(make, method, url, status, te
 @pytest.mark.parametrize(
     "act",
     [
-        lambda client: client._delete_provider(None, "u"),
-        lambda client: client._get_resource_provider(None, "u"),
+        lambda client: client.providers.delete(None, "u"),
+        lambda client: client.providers.read(None, "u"),
         lambda client: client.delete_allocation_for_instance(None, "c", force=True),
     ],
     ids=["deleting a provider", "reading a provider", "deleting allocations"],
@@ -279,10 +279,10 @@ def test_a_404_of_something_else_doesnt_say_that_there_is_nothing(make, act, tex
     client = make(answer(404, text=text))
     with pytest.raises(NotPlacementsAnswer, match="answered 404"):
         act(client)
-    assert client._provider_tree.exists("u")
+    assert client.cache.tree.exists("u")
 
 
 def test_placements_own_404_does(make):
     client = make(answer(404, {"errors": [{"status": 404, "detail": "No resource provider u"}]}))
-    client._delete_provider(None, "u")
-    assert not client._provider_tree.exists("u")
+    client.providers.delete(None, "u")
+    assert not client.cache.tree.exists("u")

@@ -32,7 +32,7 @@ CONSUMER_CONFLICT = conflict("consumer generation conflict - expected 1")
 def make():
     def make(*answers):
         conf = config.load(files=[], environ={})
-        return SchedulerReportClient(FakeAdapter(*answers), conf, sleep=lambda seconds: None)
+        return SchedulerReportClient(FakeAdapter(*answers), conf=conf, sleep=lambda seconds: None)
 
     return make
 
@@ -42,7 +42,7 @@ def claim(client, generation=None):
 
 
 def sent_body(client):
-    return client._client.sent[-1][2]["json"]
+    return client.transport.adapter.sent[-1][2]["json"]
 
 
 class TestClaims:
@@ -176,7 +176,7 @@ class TestCandidates:
     def test_the_limit_is_the_configured_one_unless_given(self, make):
         client = make(answer(200, {"allocation_requests": [], "provider_summaries": {}}))
         assert client.get_allocation_candidates(None, ANY) == ([], {}, "1.36")
-        assert "limit=1000" in client._client.sent[0][1]
+        assert "limit=1000" in client.transport.adapter.sent[0][1]
 
 
 class TestUsages:

@@ -19,7 +19,7 @@ def make():
     def make(*answers):
         naps = []
         client = SchedulerReportClient(
-            FakeAdapter(*answers), config.load(files=[], environ={}), sleep=naps.append
+            FakeAdapter(*answers), conf=config.load(files=[], environ={}), sleep=naps.append
         )
         client.naps = naps
         return client
@@ -42,22 +42,22 @@ def listed(*rows):
 
 def test_a_client_without_configuration_has_the_defaults():
     client = SchedulerReportClient(FakeAdapter())
-    assert client._conf.compute.resource_provider_association_refresh == 300
-    assert client._conf.compute.sharing_providers_max_uuids_per_request == 200
+    assert client.conf.compute.resource_provider_association_refresh == 300
+    assert client.conf.compute.sharing_providers_max_uuids_per_request == 200
 
 
 def test_the_contexts_global_id_goes_with_every_request(make):
     client = make(listed(), answer(201, row("u")))
     client.get_provider_tree_and_ensure_root(CONTEXT, "u")
-    assert {sent[2]["headers"]["X-Openstack-Request-Id"] for sent in client._client.sent} == {
-        "req-global"
-    }
+    assert {
+        sent[2]["headers"]["X-Openstack-Request-Id"] for sent in client.transport.adapter.sent
+    } == {"req-global"}
 
 
 def test_a_root_is_created_without_mention_of_a_parent(make):
     client = make(answer(201, row("u")))
-    client._create_resource_provider(None, "u", "n")
-    assert client._client.sent[0][2]["json"] == {"uuid": "u", "name": "n"}
+    client.providers.create(None, "u", "n")
+    assert client.transport.adapter.sent[0][2]["json"] == {"uuid": "u", "name": "n"}
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_root_that_cant_be_created_is_an_error(make, answers, error):
     client = make(listed(), *answers)
     with pytest.raises(error):
         client.get_provider_tree_and_ensure_root(None, "u", name="n")
-    assert not client._provider_tree.exists("u")
+    assert not client.cache.tree.exists("u")
 
 
 @pytest.mark.parametrize("status", [400, 403, 500])
 def test_a_provider_that_cant_be_read_is_an_error(make, status):
     with pytest.raises(exceptions.ResourceProviderRetrievalFailed):
-        make(answer(status))._get_resource_provider(None, "u")
+        make(answer(status)).providers.read(None, "u")
 
 
 def test_several_providers_of_one_name_are_none_and_a_warning(make, caplog):
@@ -113,21 +113,21 @@ def test_a_name_asked_of_nobody_is_a_connect_failure(make):
 
 def test_sharing_providers_are_asked_for_in_batches_and_named_once(make):
     client = make(listed(row("s1"), row("s2")), listed(row("s2"), row("s3")))
-    client._conf.set_override("sharing_providers_max_uuids_per_request", 2, group="compute")
-    found = client._get_sharing_providers(None, {"a", "b", "c"})
+    client.conf.set_override("sharing_providers_max_uuids_per_request", 2, group="compute")
+    found = client.providers.sharing(None, {"a", "b", "c"})
     assert [provider["uuid"] for provider in found] == ["s1", "s2", "s3"]
-    assert [url for _, url, _ in client._client.sent] == [
+    assert [url for _, url, _ in client.transport.adapter.sent] == [
         f"/resource_providers?member_of=in:{members}&required=MISC_SHARES_VIA_AGGREGATE"
         for members in ("a,b", "c")
     ]
 
 
 def test_no_aggregates_share_nothing_and_ask_nothing(make):
-    assert make()._get_sharing_providers(None, []) == []
+    assert make().providers.sharing(None, []) == []
 
 
 def test_an_inventory_that_cant_be_read_is_none(make):
-    assert make(answer(500))._refresh_and_get_inventory(None, "u") is None
+    assert make(answer(500)).associations.refresh_and_get_inventory(None, "u") is None
 
 
 def test_a_missing_endpoint_clears_the_cache(make):
@@ -136,8 +136,8 @@ def test_a_missing_endpoint_clears_the_cache(make):
     client.invalidate_resource_provider("u", cacheonly=True)
     with pytest.raises(ksa_exc.EndpointNotFound):
         client.get_provider_tree_and_ensure_root(None, "u")
-    assert client._provider_tree.get_provider_uuids() == []
-    assert client._association_refresh_time == {}
+    assert client.cache.tree.get_provider_uuids() == []
+    assert client.cache.read_at == {}
 
 
 # The cache
@@ -147,37 +147,37 @@ def test_a_missing_endpoint_clears_the_cache(make):
 def cached(make):
     """A client with trees a ─ b and c, all of them fresh."""
     client = make()
-    client._provider_tree.populate_from_iterable([row("a"), row("b", "a"), row("c")])
+    client.cache.tree.populate_from_iterable([row("a"), row("b", "a"), row("c")])
     for uuid in "abc":
-        client._associations_read(uuid)
+        client.cache.note_read(uuid)
     return client
 
 
 def test_forgetting_one_tree_keeps_the_others(cached):
-    cached._clear_provider_cache_for_tree("b")
-    assert cached._provider_tree.get_provider_uuids() == ["c"]
-    assert list(cached._association_refresh_time) == ["c"]
-    cached._clear_provider_cache_for_tree("b")
-    assert cached._provider_tree.get_provider_uuids() == ["c"]
+    cached.cache.forget_tree("b")
+    assert cached.cache.tree.get_provider_uuids() == ["c"]
+    assert list(cached.cache.read_at) == ["c"]
+    cached.cache.forget_tree("b")
+    assert cached.cache.tree.get_provider_uuids() == ["c"]
 
 
 def test_invalidating_forgets_the_provider_and_what_is_below(cached):
     cached.invalidate_resource_provider("a")
-    assert cached._provider_tree.get_provider_uuids() == ["c"]
-    assert "a" not in cached._association_refresh_time
+    assert cached.cache.tree.get_provider_uuids() == ["c"]
+    assert "a" not in cached.cache.read_at
     cached.invalidate_resource_provider("nobody")
 
 
 def test_invalidating_only_the_cache_time_keeps_the_provider(cached):
     cached.invalidate_resource_provider("a", cacheonly=True)
-    assert cached._provider_tree.exists("a")
-    assert cached._associations_stale("a")
+    assert cached.cache.tree.exists("a")
+    assert cached.cache.is_stale("a")
 
 
 def test_invalidating_by_name_keeps_the_time(cached):
     cached.invalidate_resource_provider("c-name")
-    assert not cached._provider_tree.exists("c")
-    assert "c" in cached._association_refresh_time
+    assert not cached.cache.tree.exists("c")
+    assert "c" in cached.cache.read_at
 
 
 def test_clearing_is_told_unless_it_is_the_beginning(make, caplog):
@@ -201,11 +201,11 @@ def test_clearing_is_told_unless_it_is_the_beginning(make, caplog):
 )
 def test_associations_go_stale_after_the_period(make, monkeypatch, period, last, now, stale):
     client = make()
-    client._conf.set_override("resource_provider_association_refresh", period, group="compute")
+    client.conf.set_override("resource_provider_association_refresh", period, group="compute")
     monkeypatch.setattr("compute.report.cache.time", SimpleNamespace(time=lambda: now))
     if last is not None:
-        client._association_refresh_time["u"] = last
-    assert client._associations_stale("u") is stale
+        client.cache.read_at["u"] = last
+    assert client.cache.is_stale("u") is stale
 
 
 # Writing
@@ -218,7 +218,7 @@ def conflict(**first):
 def test_a_provider_that_keeps_moving_is_tried_four_times_and_then_given_up(make):
     client = make(*(conflict(**CONCURRENT) for _ in range(4)))
     assert client.put_allocations(None, "c", {}) is False
-    assert len(client._client.sent) == 4
+    assert len(client.transport.adapter.sent) == 4
     assert len(client.naps) == 3
 
 
@@ -237,7 +237,7 @@ def test_a_consumer_that_moved_isnt_tried_again(make):
 def test_a_conflict_of_another_kind_isnt_tried_again(make):
     client = make(conflict(code="placement.undefined_code", detail="over capacity"))
     assert client.put_allocations(None, "c", {}) is False
-    assert len(client._client.sent) == 1
+    assert len(client.transport.adapter.sent) == 1
 
 
 @pytest.mark.parametrize(
@@ -268,30 +268,30 @@ def test_allocations_that_cant_be_read_are_an_error(make):
 )
 def test_a_provider_that_cant_be_deleted_stays_cached(make, status, error):
     client = make(answer(status))
-    client._provider_tree.new_root("n", "u")
+    client.cache.tree.new_root("n", "u")
     with pytest.raises(error):
-        client._delete_provider(None, "u")
-    assert client._provider_tree.exists("u")
+        client.providers.delete(None, "u")
+    assert client.cache.tree.exists("u")
 
 
 @pytest.mark.parametrize("status", [204, 404])
 def test_a_provider_that_is_gone_is_forgotten(make, status):
     client = make(answer(status))
-    client._provider_tree.new_root("n", "u")
-    client._delete_provider(None, "u")
-    assert not client._provider_tree.exists("u")
+    client.cache.tree.new_root("n", "u")
+    client.providers.delete(None, "u")
+    assert not client.cache.tree.exists("u")
 
 
 def test_traits_that_cant_be_listed_are_an_error(make):
     with pytest.raises(exceptions.TraitRetrievalFailed):
-        make(answer(500))._ensure_traits(None, ["T"])
+        make(answer(500)).properties.ensure_traits(None, ["T"])
 
 
 def test_a_placement_lost_while_traits_are_made_sets_none(make):
     client = make(ksa_exc.ConnectFailure())
-    client._provider_tree.new_root("n", "u", 0)
+    client.cache.tree.new_root("n", "u", 0)
     assert client.set_traits_for_provider(None, "u", ["T"]) is None
-    assert len(client._client.sent) == 1
+    assert len(client.transport.adapter.sent) == 1
 
 
 @pytest.mark.parametrize(
@@ -304,39 +304,39 @@ def test_a_placement_lost_while_traits_are_made_sets_none(make):
 )
 def test_only_a_concurrent_update_is_a_reshape_conflict(make, body, error):
     client = make(conflict(**body))
-    client._provider_tree.new_root("n", "u", 0)
-    tree = client._provider_tree.subtree("u")
+    client.cache.tree.new_root("n", "u", 0)
+    tree = client.cache.tree.subtree("u")
     with pytest.raises(exceptions.ReshapeFailed) as failed:
         client.update_from_provider_tree(None, tree, {})
     assert type(failed.value) is error
-    assert client._provider_tree.exists("u") is (error is exceptions.ReshapeFailed)
+    assert client.cache.tree.exists("u") is (error is exceptions.ReshapeFailed)
 
 
 def test_an_inventory_that_cant_be_read_back_after_the_reshape_fails_the_sync(make):
     client = make(answer(204), answer(500))
-    client._provider_tree.new_root("n", "u", 0)
-    tree = client._provider_tree.subtree("u")
+    client.cache.tree.new_root("n", "u", 0)
+    tree = client.cache.tree.subtree("u")
     with pytest.raises(exceptions.ResourceProviderSyncFailed):
         client.update_from_provider_tree(None, tree, {})
-    assert not client._provider_tree.exists("u")
+    assert not client.cache.tree.exists("u")
 
 
 def test_a_removed_provider_is_emptied_at_the_generation_it_is_known_at(make):
     client = make(answer(204), answer(200, {"inventories": {}, "resource_provider_generation": 9}))
-    client._provider_tree.populate_from_iterable([row("a", None, 4), row("b", "a", 5)])
-    tree = client._provider_tree.subtree("a")
+    client.cache.tree.populate_from_iterable([row("a", None, 4), row("b", "a", 5)])
+    tree = client.cache.tree.subtree("a")
     tree.update_inventory("a", {"VCPU": {"total": 1}})
     tree.remove("b")
-    client._client.answers += [answer(204)]
-    client._client.answers[1] = answer(
+    client.transport.adapter.answers += [answer(204)]
+    client.transport.adapter.answers[1] = answer(
         200, {"inventories": {"VCPU": {"total": 1}}, "resource_provider_generation": 9}
     )
     client.update_from_provider_tree(None, tree, {"consumer": {}})
-    assert client._client.sent[0][2]["json"] == {
+    assert client.transport.adapter.sent[0][2]["json"] == {
         "inventories": {
             "a": {"inventories": {"VCPU": {"total": 1}}, "resource_provider_generation": 4},
             "b": {"inventories": {}, "resource_provider_generation": 5},
         },
         "allocations": {"consumer": {}},
     }
-    assert client._provider_tree.data("a").generation == 9
+    assert client.cache.tree.data("a").generation == 9

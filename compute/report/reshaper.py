@@ -1,0 +1,75 @@
+"""Moving inventory and its allocations in one atomic `POST /reshaper` (compute.md §3.9.3)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
+from compute.report.cache import ProviderCache
+from compute.report.properties import Properties
+from compute.report.transport import (
+    CONCURRENT_UPDATE,
+    Transport,
+    error_code,
+    global_id,
+    never_sent,
+    reached,
+)
+
+LOG = logging.getLogger(__name__)
+
+RESHAPER_VERSION = "1.30"
+
+#: The service's own words; a proxy that gave up waiting doesn't have them.
+NOT_DONE = "Nothing was changed."
+
+#: provider uuid → `{"inventories": …, "resource_provider_generation": …}`
+Inventories = dict[str, dict[str, Any]]
+
+
+class Reshaper:
+    """Reshapes. `context` is any object with a `global_id`, or None."""
+
+    def __init__(self, transport: Transport, cache: ProviderCache, properties: Properties) -> None:
+        self.transport = transport
+        self._cache = cache
+        self._properties = properties
+
+    def reshape(self, context: Any, inventories: Inventories, allocations: Allocations) -> None:
+        """Have placement store all of `inventories` and `allocations` at once.
+
+        Raise PlacementReshapeConflict if a provider or consumer changed since it was read; then
+        the cache is empty, and the caller may start over. Raise ReshapeUnanswered if the request
+        was sent and may have been carried out. Raise ReshapeFailed for all else, an unreachable
+        placement included. The last two leave the cache as it is.
+        """
+        try:
+            classes = {name for record in inventories.values() for name in record["inventories"]}
+            reached(self._properties.ensure_resource_classes(context, classes))
+        except Exception as failure:
+            LOG.exception("Failed to reshape.")
+            raise exceptions.ReshapeFailed(error=failure) from failure
+        try:
+            response = self.transport.post(
+                "/reshaper",
+                {"inventories": inventories, "allocations": allocations},
+                version=RESHAPER_VERSION,
+                global_request_id=global_id(context),
+            )
+        except Exception as failure:
+            LOG.exception("Failed to reshape.")
+            kind = exceptions.ReshapeFailed if never_sent(failure) else exceptions.ReshapeUnanswered
+            raise kind(error=failure) from failure
+        if response:
+            LOG.info("Reshaped %s.", ", ".join(inventories))
+            return
+        if response.status_code == 409 and error_code(response) == CONCURRENT_UPDATE:
+            LOG.info("Another writer was quicker than the reshape: %s", response.text)
+            self._cache.forget_after_conflict()
+            raise exceptions.PlacementReshapeConflict(error=response.text)
+        LOG.error("Failed to reshape: %s %s", response.status_code, response.text)
+        if response.status_code >= 500 and NOT_DONE not in response.text:
+            raise exceptions.ReshapeUnanswered(error=f"{response.status_code} {response.text}")
+        raise exceptions.ReshapeFailed(error=response.text)

@@ -1,0 +1,117 @@
+"""Whole trees of providers: reading them into the cache, and ensuring that their root exists.
+
+See compute.md §3.6.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from compute import exceptions
+from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.report.associations import Associations
+from compute.report.cache import ProviderCache
+from compute.report.providers import FOUND, Providers
+
+
+class Trees:
+    """The trees that the cache knows. `context` is any object with a `global_id`, or None."""
+
+    def __init__(
+        self, cache: ProviderCache, providers: Providers, associations: Associations
+    ) -> None:
+        self._cache = cache
+        self._providers = providers
+        self._associations = associations
+
+    def ensure(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+    ) -> str:
+        """Create the provider unless it exists, and have its tree in the cache; return its uuid.
+
+        A provider that exists keeps its name and its parent. Nothing is sent while the cache is
+        fresh. Raise ResourceProviderCreationFailed and what the reading methods raise.
+        """
+        if self._cache.tree.exists(uuid) and not self._cache.is_stale(uuid):
+            for member in self._cache.tree.get_provider_uuids(uuid):
+                self._associations.refresh(context, member)
+        elif not self.load(context, uuid):
+            self._create_and_cache(context, uuid, name or uuid, parent_provider_uuid)
+        return uuid
+
+    def load(self, context: Any, uuid: str) -> bool:
+        """Read the whole tree of `uuid` into the cache; say whether placement knows it."""
+        rows = self._providers.in_tree(context, uuid)
+        if not rows:
+            self._cache.invalidate(uuid)
+            return False
+        self._cache.tree.populate_from_iterable(rows)
+        members = self._cache.tree.get_provider_uuids_in_tree(uuid)
+        for member in members:
+            # They have no associations yet: none may pass for fresh if the next reads fail.
+            self._cache.note_unread(member)
+        for member in members:
+            if not self._associations.recollect(context, member):
+                self._associations.refresh(context, member, force=True)
+        return True
+
+    def _create_and_cache(
+        self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None
+    ) -> None:
+        if parent_provider_uuid and not self._cache.tree.exists(parent_provider_uuid):
+            self.load(context, parent_provider_uuid)
+        created = self._providers.create(context, uuid, name, parent_provider_uuid)
+        if created is None:
+            raise exceptions.ResourceProviderCreationFailed(name=name)
+        # Another writer made it, maybe with another parent, and may have added to it since.
+        if created.get(FOUND) and self.load(context, uuid):
+            return
+        parent = created.get("parent_provider_uuid")
+        if parent is None:
+            self._cache.tree.new_root(created["name"], uuid, created["generation"])
+        else:
+            self._cache.tree.new_child(created["name"], parent, uuid, created["generation"])
+        self._cache.note_read(uuid)
+
+    def ensured_tree(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+    ) -> ProviderTree:
+        """Return a private copy of everything known, with provider `uuid` in it.
+
+        The provider is created, named `name` (else by its uuid), if placement has none. It may be
+        any member of a tree. The copy holds what is known of other trees as well; the caller must
+        not edit those. Raise what `ensure` raises, and ResourceProviderUpdateConflict if another
+        thread made the client forget the tree meanwhile.
+        """
+        with self._cache.working_with(uuid):
+            self.ensure(context, uuid, name, parent_provider_uuid)
+            return copy.deepcopy(self._cache.tree)
+
+    def ensured_subtree(
+        self,
+        context: Any,
+        uuid: str,
+        name: str | None = None,
+        parent_provider_uuid: str | None = None,
+        with_sharing: bool = False,
+    ) -> ProviderSubTree:
+        """Return a private copy of the one tree rooted at `uuid`, created as by `ensured_tree`.
+
+        `with_sharing` adds, as roots without children, the providers that share with one of the
+        aggregates of the tree's members. Raise what `ensured_tree` raises, and ValueError if `uuid`
+        isn't a root.
+        """
+        with self._cache.working_with(uuid):
+            self.ensure(context, uuid, name, parent_provider_uuid)
+            if with_sharing:
+                return self._cache.tree.subtree_with_sharing(uuid)
+            return self._cache.tree.subtree(uuid)

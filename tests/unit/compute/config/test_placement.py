@@ -1,0 +1,141 @@
+"""Group [placement]: its options, and the adapter that it describes (compute.md §3.1)."""
+
+import http.server
+import socket
+import threading
+from types import SimpleNamespace
+
+import pytest
+from keystoneauth1 import exceptions as ksa_exc
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from compute import config
+from compute.config import placement as group
+from compute.report.transport import Transport
+
+
+@pytest.fixture
+def conf():
+    conf = cfg.ConfigOpts()
+    group.register_options(conf)
+    conf([])
+    return conf
+
+
+def placement(**options):
+    """The compute configuration with these options in group [placement], as a file has them."""
+    environ = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
+    return config.load(files=[], environ=environ)
+
+
+# Options
+
+
+def test_the_group_has_our_defaults_and_registers_twice(conf):
+    group.register_options(conf)
+    assert conf.placement.service_type == "placement"
+    assert conf.placement.valid_interfaces == ["internal", "public"]
+
+
+def test_every_listed_option_is_registered(conf):
+    names = {option.dest for option in group.list_options()}
+    assert names <= set(conf.placement)
+    assert {"auth_type", "endpoint_override", "connect_retries", "cafile", "timeout"} <= names
+
+
+# The adapter
+
+
+@pytest.fixture
+def listener():
+    """A loopback HTTP server that says 200 {} to all; `listener.seen` holds request headers."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append((self.path, dict(self.headers)))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *args):
+            """Keep the test's output clean."""
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", seen=seen)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def nobody():
+    """The URL of a port where nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+def test_a_token_and_an_endpoint_are_enough_for_a_service_without_keystone(listener):
+    conf = placement(auth_type="admin_token", endpoint=listener.url, token="admin")
+    reached = Transport(lambda: group.build_adapter(conf)).get(
+        "/x", version="1.14", global_request_id="req-1"
+    )
+    ((path, headers),) = listener.seen
+    assert reached.status_code == 200
+    assert path == "/x"
+    assert headers["X-Auth-Token"] == "admin"
+    assert headers["accept"] == "application/json"
+    assert headers["OpenStack-API-Version"] == "placement 1.14"
+    assert headers["X-Openstack-Request-Id"] == "req-1"
+
+
+@pytest.mark.parametrize(
+    "options", [{"auth_type": "none"}, {}], ids=["auth_type none", "no auth_type"]
+)
+def test_an_endpoint_override_needs_no_authentication(listener, options):
+    conf = placement(endpoint_override=listener.url, **options)
+    assert Transport(lambda: group.build_adapter(conf)).get("/x").status_code == 200
+    assert "OpenStack-API-Version" not in listener.seen[0][1]
+
+
+def test_a_plugin_that_doesnt_exist_is_an_error_at_once():
+    with pytest.raises(ksa_exc.NoMatchingPlugin):
+        group.build_adapter(placement(auth_type="clairvoyance"))
+
+
+def test_a_password_without_a_url_is_an_error_at_once():
+    with pytest.raises(ksa_exc.MissingRequiredOptions):
+        group.build_adapter(placement(auth_type="password", username="nova"))
+
+
+def test_nobody_listening_is_a_connect_failure(nobody):
+    conf = placement(auth_type="admin_token", endpoint=nobody, token="admin")
+    with pytest.raises(ksa_exc.ConnectFailure):
+        Transport(lambda: group.build_adapter(conf)).get("/x")
+
+
+def test_keystone_that_isnt_there_is_a_client_exception(nobody):
+    conf = placement(
+        auth_type="password",
+        auth_url=nobody,
+        username="nova",
+        password="secret",
+        project_name="service",
+        user_domain_id="default",
+        project_domain_id="default",
+    )
+    with pytest.raises(ksa_exc.ClientException):
+        Transport(lambda: group.build_adapter(conf)).get("/x")
+
+
+def test_no_session_is_needed_to_make_a_client(conf):
+    assert isinstance(group.build_adapter(conf).session, Session)
+
+
+def test_a_placement_that_never_answers_is_given_up_after_a_while(conf):
+    assert conf.placement.timeout == group.TIMEOUT

@@ -1,0 +1,48 @@
+"""The report client as a whole: its construction, and answers that aren't placement's."""
+
+import pytest
+from keystoneauth1 import exceptions as ksa_exc
+
+from compute import config
+from compute.report import SchedulerReportClient, report_client_singleton
+from compute.report import client as client_module
+from tests.unit.compute.report.answers import FakeAdapter, answer
+
+
+def placement(**options):
+    """The compute configuration with these options in group [placement], as a file has them."""
+    environ = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
+    return config.load(files=[], environ=environ)
+
+
+@pytest.fixture
+def no_singleton(monkeypatch):
+    monkeypatch.setattr(client_module, "_singleton", None)
+
+
+@pytest.mark.usefixtures("no_singleton")
+def test_there_is_one_client_per_process():
+    first = report_client_singleton(conf=placement(endpoint_override="http://127.0.0.1:1"))
+    assert report_client_singleton() is first
+
+
+@pytest.mark.usefixtures("no_singleton")
+def test_a_client_that_cant_be_made_is_explained_and_not_remembered(caplog):
+    with pytest.raises(ksa_exc.NoMatchingPlugin):
+        report_client_singleton(conf=placement(auth_type="clairvoyance"))
+    assert "check [placement]" in caplog.text
+    assert report_client_singleton(conf=placement(auth_type="none")) is not None
+
+
+@pytest.mark.parametrize("text", ["<html>Welcome</html>", '{"resource_prov', "[]"])
+@pytest.mark.parametrize("verb", ["get", "post", "put", "delete"])
+def test_a_success_that_is_not_placements_is_a_client_exception(text, verb):
+    client = SchedulerReportClient(FakeAdapter(answer(200, text=text)))
+    body = () if verb in ("get", "delete") else ({},)
+    with pytest.raises(ksa_exc.ClientException):
+        getattr(client, verb)("/traits", *body)
+
+
+def test_an_error_may_say_what_it_likes():
+    client = SchedulerReportClient(FakeAdapter(answer(502, text="<html>Bad gateway</html>")))
+    assert client.get("/traits").status_code == 502
