@@ -40,7 +40,7 @@ def at_once(*steps):
 
 GOOD = {
     "nothing happened": [],
-    "claims are added up": one_by_one(
+    "allocations add up": one_by_one(
         (take(0, None, (0, 1)), DONE),
         (take(1, None, (0, 1), (1, 2)), DONE),
         (ReadUsage(0), (3, 2)),
@@ -49,13 +49,13 @@ GOOD = {
     "the same in another order": at_once(
         (take(0, None, (0, 1)), DONE), (ReadUsage(0), (1, 0)), (ReadUsage(0), (2, 1))
     ),
-    "one of two wins the last": at_once(
+    "one of two gets the rest": at_once(
         (take(0, None, (0, 2)), DONE), (take(1, None, (0, 1)), REFUSED)
     ),
-    "the slower one must look again": at_once(
+    "the later writer gets a conflict": at_once(
         (take(0, None, (0, 1)), DONE), (take(0, None, (1, 1)), CONFLICT)
     ),
-    "a consumer comes, goes and comes again": one_by_one(
+    "a consumer is created, deleted and created again": one_by_one(
         (take(0, None, (0, 1)), DONE),
         (take(0, 1, (0, 2)), DONE),
         (ReadConsumer(0), (2, ((0, 3, 2),))),
@@ -66,7 +66,7 @@ GOOD = {
         (take(0, 1), DONE),
         (ReadProvider(0), (5, 2)),
     ),
-    "a new consumer that is given nothing is there without a trace": one_by_one(
+    "a new consumer without allocations exists but can not be read": one_by_one(
         (take(0, None), DONE),
         (ReadConsumer(0), (None, ())),
         (Release(0), MISSING),
@@ -75,14 +75,14 @@ GOOD = {
         (take(0, 0, (0, 1)), DONE),
         (ReadConsumer(0), (1, ((0, 2, 1),))),
     ),
-    "what is too much may stay but not grow": one_by_one(
+    "a usage above the capacity may stay but not grow": one_by_one(
         (take(0, None, (0, 2)), DONE),
         (Restock(0, 2, 1), DONE),
         (take(0, 1, (0, 2)), DONE),
         (take(1, None, (0, 1)), REFUSED),
         (Search(), ((1, 2, 0),)),
     ),
-    "a reshape takes the holders along": one_by_one(
+    "a reshape moves the allocations": one_by_one(
         (take(0, None, (0, 2)), DONE),
         (Reshape(0, 1, (2, 1), 2, ()), IN_USE),
         (Reshape(0, 1, (2, 1), 2, (Wish(0, 1, ((1, 2),)),)), DONE),
@@ -90,24 +90,24 @@ GOOD = {
         (ReadProvider(1), (4, 2)),
         (take(1, None, (0, 1)), REFUSED),
     ),
-    "an unanswered claim happened": [
+    "an unanswered write took effect": [
         Call(0, 0, None, take(0, None, (0, 1))),
         Call(1, 5, 6, ReadUsage(0), (1, 0)),
         Call(1, 7, 8, ReadUsage(0), (2, 1)),
     ],
-    "an unanswered claim never happened": [
+    "an unanswered write never took effect": [
         Call(0, 0, None, take(0, None, (0, 1))),
         Call(1, 5, 6, ReadUsage(0), (1, 0)),
     ],
 }
 BAD = {
-    "more is given than there is": at_once(
+    "more is allocated than the capacity": at_once(
         (take(0, None, (0, 2)), DONE), (take(1, None, (0, 1)), DONE)
     ),
-    "an answered claim is lost": one_by_one(
+    "an answered write is lost": one_by_one(
         (take(0, None, (0, 1)), DONE), (ReadConsumer(0), (None, ()))
     ),
-    "an answer is older than its request": [
+    "a result is older than its request": [
         Call(0, 0, 1, take(0, None, (0, 1)), DONE),
         Call(1, 2, 3, Search(), ((0, 2, 0), (1, 2, 0))),
     ],
@@ -117,11 +117,11 @@ BAD = {
     "one update is lost": at_once(
         (Restock(0, 1, 5), DONE), (Restock(0, 1, 6), DONE), (ReadProvider(0), (2, 6))
     ),
-    "a conflict that nobody caused": one_by_one((take(0, None, (0, 1)), CONFLICT)),
-    "a refusal while there is room": at_once(
+    "a conflict without another writer": one_by_one((take(0, None, (0, 1)), CONFLICT)),
+    "an error although the amount fits": at_once(
         (take(0, None, (0, 1)), DONE), (take(1, None, (0, 1)), REFUSED)
     ),
-    "half of a write is seen": at_once(
+    "a partial write is visible": at_once(
         (take(0, None, (0, 1), (1, 1)), DONE),
         (Search(), ((0, 2, 1), (1, 2, 0))),
     ),
@@ -136,12 +136,12 @@ BAD = {
     "time goes back": one_by_one(
         (Restock(0, 1, 5), DONE), (ReadProvider(0), (2, 5)), (ReadProvider(0), (1, 2))
     ),
-    "an unanswered claim comes undone": [
+    "an unanswered write is undone": [
         Call(0, 0, None, take(0, None, (0, 1))),
         Call(1, 5, 6, ReadUsage(0), (2, 1)),
         Call(1, 7, 8, ReadUsage(0), (1, 0)),
     ],
-    "a reshape leaves a holder behind": one_by_one(
+    "a reshape loses an allocation": one_by_one(
         (take(0, None, (0, 1)), DONE), (Reshape(0, 1, (2, 1), 2, ()), DONE)
     ),
 }
@@ -159,13 +159,13 @@ def test_an_impossible_history_is_not(name):
 
 
 def test_a_call_that_can_not_follow_is_reported():
-    found = explain(BAD["an answered claim is lost"], START)
+    found = explain(BAD["an answered write is lost"], START)
     assert len(found.order) == 1
     assert [expected for _, expected in found.expected] == [(1, ((0, 2, 1),))]
 
 
 def test_an_order_keeps_the_order_of_calls_that_did_not_overlap():
-    calls = GOOD["a consumer comes, goes and comes again"]
+    calls = GOOD["a consumer is created, deleted and created again"]
     assert explain(reversed(calls), START).order == calls
 
 

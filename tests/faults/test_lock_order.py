@@ -83,7 +83,7 @@ WRITES = {
     ),
     "a child that becomes a root": (lambda service: put(service, LEAF, None), [LEAF, ROOT]),
     "a new child of a child": (lambda service: create(service, MIDDLE), [MIDDLE, ROOT]),
-    "a claim": (claim, [LEAF, MIDDLE, ROOT]),
+    "an allocation": (claim, [LEAF, MIDDLE, ROOT]),
 }
 LOCK = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"
 

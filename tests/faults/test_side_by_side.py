@@ -122,13 +122,17 @@ def at_once(url, service, other, first, second):
 
 ALONG = {
     "children of one parent": (create(MIDDLE), create(MIDDLE, OTHER_CHILD), [200, 200]),
-    "a child, a parent written as it is": (create(MIDDLE), put(MIDDLE, ROOT), [200, 200]),
-    "a claim, a provider written as it is": (claim(MIDDLE), put(MIDDLE, ROOT), [204, 200]),
-    "a move, a provider written as it is": (put(LEAF, ROOT), put(MIDDLE, ROOT), [200, 200]),
+    "a child, an update of its parent without a change": (
+        create(MIDDLE),
+        put(MIDDLE, ROOT),
+        [200, 200],
+    ),
+    "an allocation, an update without a change": (claim(MIDDLE), put(MIDDLE, ROOT), [204, 200]),
+    "a move, an update without a change": (put(LEAF, ROOT), put(MIDDLE, ROOT), [200, 200]),
 }
 ALONG_ON_POSTGRESQL = {
-    "a claim, a child": (claim(ROOT, MIDDLE), create(MIDDLE), [204, 200]),
-    "a child, a claim": (create(MIDDLE), claim(ROOT, MIDDLE), [200, 204]),
+    "an allocation, a child": (claim(ROOT, MIDDLE), create(MIDDLE), [204, 200]),
+    "a child, an allocation": (create(MIDDLE), claim(ROOT, MIDDLE), [200, 204]),
     "inventories, a child": (replace(MIDDLE, VCPU=5), create(MIDDLE), [200, 200]),
     "a child, inventories": (create(MIDDLE), replace(MIDDLE, VCPU=5), [200, 200]),
     "a reshape, a child": (reshape(MIDDLE, VCPU=5), create(MIDDLE), [204, 200]),
@@ -157,23 +161,39 @@ def test_a_new_child_does_not_wait_for_writes_to_its_parent_where_locks_allow(
 
 #: the first write, the one that waits for it, and their responses
 WAITING = {
-    "a child, its parent's end": (create(LEAF), delete(LEAF), [200, 409]),
-    "an end, a child of what is gone": (delete(LEAF), create(LEAF), [204, 400]),
-    "a claim, its provider's end": (claim(LEAF), delete(LEAF), [204, 409]),
-    "an end, a claim of what is gone": (delete(LEAF), claim(LEAF), [204, 400]),
-    "a claim, a move": (claim(LEAF), put(LEAF, OTHER_ROOT), [204, 200]),
-    "a move, a claim": (put(LEAF, OTHER_ROOT), claim(LEAF), [200, 204]),
+    "a child, the deletion of its parent": (create(LEAF), delete(LEAF), [200, 409]),
+    "a deletion, a child of the deleted provider": (delete(LEAF), create(LEAF), [204, 400]),
+    "an allocation, the deletion of its provider": (claim(LEAF), delete(LEAF), [204, 409]),
+    "a deletion, an allocation from the deleted provider": (delete(LEAF), claim(LEAF), [204, 400]),
+    "an allocation, a move": (claim(LEAF), put(LEAF, OTHER_ROOT), [204, 200]),
+    "a move, an allocation": (put(LEAF, OTHER_ROOT), claim(LEAF), [200, 204]),
     "a child, its parent's new name": (create(LEAF), put(LEAF, MIDDLE, "new"), [200, 200]),
     "a new name, a child": (put(LEAF, MIDDLE, "new"), create(LEAF), [200, 200]),
-    "a claim, another of the rest": (
+    "an allocation, another of the rest": (
         claim(LEAF, amount=TOTAL),
         claim(LEAF, consumer=OTHER_CONSUMER),
         [204, 409],
     ),
-    "a claim, inventories of an old generation": (claim(LEAF), replace(LEAF, VCPU=5), [204, 409]),
-    "inventories, a claim beyond them": (replace(LEAF, VCPU=1), claim(LEAF, amount=2), [200, 409]),
-    "a reshape, a claim of what is gone": (reshape(LEAF, DISK_GB=1), claim(LEAF), [204, 409]),
-    "a claim, a reshape of an old generation": (claim(LEAF), reshape(LEAF, VCPU=5), [204, 409]),
+    "an allocation, inventories at an old generation": (
+        claim(LEAF),
+        replace(LEAF, VCPU=5),
+        [204, 409],
+    ),
+    "inventories, an allocation above them": (
+        replace(LEAF, VCPU=1),
+        claim(LEAF, amount=2),
+        [200, 409],
+    ),
+    "a reshape, an allocation of a removed class": (
+        reshape(LEAF, DISK_GB=1),
+        claim(LEAF),
+        [204, 409],
+    ),
+    "an allocation, a reshape at an old generation": (
+        claim(LEAF),
+        reshape(LEAF, VCPU=5),
+        [204, 409],
+    ),
 }
 
 

@@ -72,10 +72,15 @@ REFUSED = {
         PROVIDER,
         {"name": "new", "parent_provider_uuid": UNKNOWN},
     ),
-    "a rename of nobody": (404, "PUT", f"/resource_providers/{UNKNOWN}", {"name": "x"}),
+    "a rename of an unknown provider": (
+        404,
+        "PUT",
+        f"/resource_providers/{UNKNOWN}",
+        {"name": "x"},
+    ),
     "deleting a parent": (409, "DELETE", PROVIDER, None),
-    "deleting what is in use": (409, "DELETE", f"/resource_providers/{CHILD}", None),
-    "deleting nobody": (404, "DELETE", f"/resource_providers/{UNKNOWN}", None),
+    "deleting a provider in use": (409, "DELETE", f"/resource_providers/{CHILD}", None),
+    "deleting an unknown provider": (404, "DELETE", f"/resource_providers/{UNKNOWN}", None),
     # inventories
     "old generation of inventories": (409, "PUT", f"{PROVIDER}/inventories", stock(4, VCPU=8)),
     "dropping a class in use": (409, "PUT", f"{PROVIDER}/inventories", stock(5, CUSTOM_A=4)),
@@ -85,13 +90,13 @@ REFUSED = {
         f"{PROVIDER}/inventories",
         stock(5, VCPU=8, DISK_GB=100, CUSTOM_NOPE=4),
     ),
-    "a capacity below nothing": (
+    "a negative capacity": (
         400,
         "PUT",
         f"{PROVIDER}/inventories/VCPU",
         inventory(total=4, reserved=5),
     ),
-    "an inventory that is there": (
+    "an inventory that exists": (
         409,
         "POST",
         f"{PROVIDER}/inventories",
@@ -103,7 +108,7 @@ REFUSED = {
         f"{PROVIDER}/inventories",
         {"resource_class": "CUSTOM_NOPE", "total": 4},
     ),
-    "an inventory that isn't there": (400, "PUT", f"{PROVIDER}/inventories/VGPU", inventory()),
+    "an inventory that does not exist": (400, "PUT", f"{PROVIDER}/inventories/VGPU", inventory()),
     "old generation of one inventory": (
         409,
         "PUT",
@@ -111,37 +116,47 @@ REFUSED = {
         inventory(generation=4),
     ),
     "deleting an inventory in use": (409, "DELETE", f"{PROVIDER}/inventories/VCPU", None),
-    "deleting no inventory": (404, "DELETE", f"{PROVIDER}/inventories/VGPU", None),
+    "deleting an inventory that does not exist": (
+        404,
+        "DELETE",
+        f"{PROVIDER}/inventories/VGPU",
+        None,
+    ),
     "deleting all inventories in use": (409, "DELETE", f"{PROVIDER}/inventories", None),
     # traits and aggregates of a provider
     "old generation of traits": (409, "PUT", f"{PROVIDER}/traits", traits(4, "HW_CPU_X86_AVX")),
     "an unknown trait": (400, "PUT", f"{PROVIDER}/traits", traits(5, "HW_CPU_X86_AVX", "NOPE")),
-    "traits of nobody": (404, "PUT", f"/resource_providers/{UNKNOWN}/traits", traits(0)),
+    "traits of an unknown provider": (
+        404,
+        "PUT",
+        f"/resource_providers/{UNKNOWN}/traits",
+        traits(0),
+    ),
     "old generation of aggregates": (
         409,
         "PUT",
         f"{PROVIDER}/aggregates",
         {"aggregates": [numbered("b", 99)], "resource_provider_generation": 4},
     ),
-    "aggregates of nobody": (
+    "aggregates of an unknown provider": (
         404,
         "PUT",
         f"/resource_providers/{UNKNOWN}/aggregates",
         {"aggregates": [numbered("b", 99)], "resource_provider_generation": 0},
     ),
     # names
-    "a class that is there": (409, "POST", "/resource_classes", {"name": "CUSTOM_A"}),
+    "a class that exists": (409, "POST", "/resource_classes", {"name": "CUSTOM_A"}),
     "a standard class": (400, "PUT", "/resource_classes/VCPU", None),
     "deleting a class in use": (409, "DELETE", "/resource_classes/CUSTOM_A", None),
     "deleting a standard class": (400, "DELETE", "/resource_classes/VCPU", None),
-    "deleting no class": (404, "DELETE", "/resource_classes/CUSTOM_NOPE", None),
+    "deleting an unknown class": (404, "DELETE", "/resource_classes/CUSTOM_NOPE", None),
     "a standard trait": (400, "PUT", "/traits/HW_NEW", None),
     "deleting a trait in use": (409, "DELETE", "/traits/CUSTOM_T", None),
     "deleting a standard trait": (400, "DELETE", "/traits/HW_CPU_X86_AVX", None),
-    "deleting no trait": (404, "DELETE", "/traits/CUSTOM_NOPE", None),
+    "deleting an unknown trait": (404, "DELETE", "/traits/CUSTOM_NOPE", None),
     # allocations
-    "more than there is": (409, "PUT", f"/allocations/{NEW}", TOO_MUCH),
-    "one class too much": (
+    "more than the capacity": (409, "PUT", f"/allocations/{NEW}", TOO_MUCH),
+    "too much of one class": (
         409,
         "PUT",
         f"/allocations/{NEW}",
@@ -180,7 +195,7 @@ REFUSED = {
         holding({ROOT: {"VCPU": 1}}, generation=1),
     ),
     "a consumer that is no uuid": (400, "PUT", "/allocations/nobody", FITS),
-    "deleting no allocations": (404, "DELETE", f"/allocations/{NEW}", None),
+    "deleting allocations that do not exist": (404, "DELETE", f"/allocations/{NEW}", None),
     "the last of several consumers": (
         409,
         "POST",
@@ -205,7 +220,7 @@ REFUSED = {
         {NEW: FITS, numbered("c", 50): holding({UNKNOWN: {"VCPU": 1}})},
     ),
     # reshapes
-    "a reshape of nobody": (400, "POST", "/reshaper", reshape({UNKNOWN: stock(0)})),
+    "a reshape of an unknown provider": (400, "POST", "/reshaper", reshape({UNKNOWN: stock(0)})),
     "a reshape at an old generation": (
         409,
         "POST",
