@@ -25,12 +25,12 @@ AVX2, SHARES = "HW_CPU_X86_AVX2", "MISC_SHARES_VIA_AGGREGATE"
 
 
 def uuid(name):
-    """The uuids of the example are its names, filled up to the length of a uuid."""
+    """Return the uuid of a name in the example: the name, padded to the length of a uuid."""
     return name.rjust(36, "0")
 
 
 def tree(name, devices):
-    """A host in the rack, with a small NUMA node and one that has the trait and the devices."""
+    """Return a host in the rack, with a small NUMA node and one with trait and devices."""
     nodes = {
         uuid(name): (None, {}, [], ["rack"]),
         uuid(f"{name}0"): (uuid(name), {"VCPU": 4}, [], []),
@@ -97,7 +97,7 @@ def assert_shown(page, text):
 
 
 def drawn(mask):
-    """A mask as one sign for each slot."""
+    """Return a mask as one character for each slot."""
     return " ".join("#" if bit else "." for bit in mask.tolist())
 
 
@@ -158,7 +158,7 @@ def families(snapshot):
 
 
 def bits_of(mask, length):
-    """The numbers of the bits that are set, without order."""
+    """Return the numbers of the set bits, ascending, with commas."""
     return ",".join(str(number) for number in range(length) if mask >> number & 1)
 
 
@@ -212,7 +212,7 @@ def test_the_candidates_in_their_order(snapshot, page):
 
 
 def short(text):
-    """A text with the names of the example in place of its uuids."""
+    """Return a text with the names of the example instead of its uuids."""
     for key in CLOUD:
         text = text.replace(key, f"<{key.lstrip('0')}>")
     return text
