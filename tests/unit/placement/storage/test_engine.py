@@ -1,6 +1,5 @@
 """One transaction per write, run again when a failure may pass (architecture.rst D3)."""
 
-import os
 import sqlite3
 
 import pytest
@@ -276,43 +275,8 @@ def test_a_question_sees_one_moment(database):
     assert database.read(question) == (0, 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes can't fork here")
-def test_a_forked_process_opens_connections_of_its_own(database):
-    with database.engine.connect() as connection:
-        parents = connection.connection.dbapi_connection
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        same = b"?"
-        try:
-            with database.engine.connect() as connection:
-                same = b"y" if connection.connection.dbapi_connection is parents else b"n"
-        finally:
-            os.write(writer, same)
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reader, 1) == b"n"
-
-
 def test_a_database_in_memory_is_one_for_all_threads():
     database = Database(DatabaseSettings("sqlite://"))
     database.write(lambda connection: NUMBERS.create(connection))
     database.write(failing(0, None))
     assert numbers(database) == [1]
-
-
-@pytest.mark.parametrize(("synchronous", "level"), [(True, 2), (False, 0)])
-def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, level):
-    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db", sqlite_synchronous=synchronous)
-    pragmas = ("journal_mode", "synchronous")
-
-    def ask(connection):
-        return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
-
-    assert Database(settings).read(ask) == ["wal", level]
-
-
-def test_pool_settings_reach_the_pool(tmp_path):
-    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db", max_pool_size=3, pool_timeout=7)
-    pool = Database(settings).engine.pool
-    assert (pool.size(), pool.timeout()) == (3, 7)

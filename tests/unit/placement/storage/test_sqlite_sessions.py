@@ -1,0 +1,16 @@
+"""What each connection to SQLite is set to."""
+
+import pytest
+
+from placement.storage.engine import Database, DatabaseSettings
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [(True, 2), (False, 0)])
+def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, level):
+    settings = DatabaseSettings(f"sqlite:///{tmp_path}/n.db", sqlite_synchronous=synchronous)
+    pragmas = ("journal_mode", "synchronous")
+
+    def ask(connection):
+        return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
+
+    assert Database(settings).read(ask) == ["wal", level]
