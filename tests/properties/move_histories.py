@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from tests.properties import moving_hosts
-from tests.properties.moving_hosts import FLAVORS, FUNCTION, WHOLE
+from tests.properties import flaky_hosts
+from tests.properties.flaky_hosts import FLAVORS, FUNCTION, WHOLE
 
 #: step → how often it is chosen
 STEPS = {
@@ -188,7 +188,7 @@ class _Player:
         self._host(chance).start()
 
     def _trouble(self, chance):
-        kinds = [moving_hosts.PLACEMENT_IS_AWAY, moving_hosts.ANSWERS_ARE_LOST]
+        kinds = [flaky_hosts.PLACEMENT_IS_AWAY, flaky_hosts.ANSWERS_ARE_LOST]
         self._host(chance).reach(chance.choice(kinds))
 
     def _no_trouble(self, chance):

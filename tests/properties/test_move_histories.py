@@ -10,8 +10,9 @@ import pytest
 
 from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
+from tests.properties.flaky_hosts import Settings
 from tests.properties.move_histories import history, play, shortest
-from tests.properties.moving_hosts import Settings, World
+from tests.properties.moving_hosts import World
 
 HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_MOVE_SEED", "1"))

@@ -5,7 +5,7 @@ import pytest
 from compute import exceptions
 from compute.records.instance import Instance
 from compute.records.migration import Migration
-from tests.properties.moving_hosts import (
+from tests.properties.flaky_hosts import (
     CARD,
     CONTEXT,
     FLAVORS,
@@ -13,8 +13,8 @@ from tests.properties.moving_hosts import (
     PLACEMENT_IS_AWAY,
     WHOLE,
     Settings,
-    World,
 )
+from tests.properties.moving_hosts import World
 
 TINY, SMALL, LARGE = FLAVORS
 WRITERS = ("scheduler", "auto", "tracker")
