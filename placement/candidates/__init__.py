@@ -1,4 +1,5 @@
 """GET /allocation_candidates as a chain over a snapshot of the cloud (architecture.rst D4, D5).
 
-request → snapshot → filter (masks of providers, roots) → combine (per tree) → limit → render.
+request → snapshot → filter (masks of providers, roots) → trees (a problem for each) → search (their
+solutions, up to the limit) → render. candidate_search.rst follows an example.
 """

@@ -1,4 +1,4 @@
-"""When a snapshot was last compared with the tables, and who sees to it that it is again."""
+"""When a snapshot was last compared with the tables, and a thread that does it again in time."""
 
 import math
 import random
@@ -8,17 +8,17 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-#: after which part of the interval the next audit begins, at least and at most: workers that began
-#: together shall not all audit together
+#: after which part of the interval the next audit begins, at least and at most; workers that began
+#: at the same time don't all audit at the same time
 _EARLIEST, _LATEST = 0.5, 0.75
-#: after so many intervals without a search nobody audits any more until there is one
+#: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
 
 
 class AuditTimes:
     """How old the last audit is.
 
-    :param interval: the age in seconds from which nothing may be answered; 0: any age will do
+    :param interval: the age in seconds from which on no search may be answered; 0: no bound
     :param clock: seconds that never go back
     """
 
@@ -28,32 +28,33 @@ class AuditTimes:
         self._audited = self._wanted = clock()
 
     def now(self) -> float:
-        """The time, for `renewed`."""
+        """Return the time, for `renewed`."""
         return self._clock()
 
     def renewed(self, begun: float) -> None:
-        """All was compared or loaded, as it was when that began.
+        """Note that all was compared or loaded, as it was when that began.
 
-        One that took very long counts from later on: it must be of use before the next one is due.
+        If that took longer than half an interval, it counts as half an interval old, so that
+        searches can use it before the next audit is due.
         """
         self._audited = max(begun, self._clock() - self.interval / 2)
 
     def wanted(self) -> None:
-        """Somebody searches."""
+        """Note that a search was asked for."""
         self._wanted = self._clock()
 
     def unwanted(self) -> None:
-        """Nobody will search for now."""
+        """Note that no search is expected for now."""
         self._wanted = -math.inf
 
     @property
     def is_overdue(self) -> bool:
-        """Whether nothing may be answered before the next audit."""
+        """Say whether no search may be answered before the next audit."""
         return bool(self.interval) and self._clock() - self._audited > self.interval
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody has searched for long."""
+        """Say whether there has been no search for long."""
         return self._clock() - self._wanted > _QUIET * self.interval
 
 
@@ -61,11 +62,11 @@ class Audited(Protocol):
     """What can be audited."""
 
     def audit_in_background(self) -> bool:
-        """Compare with the tables. Whether that shall go on; never raises."""
+        """Compare with the tables, and say whether to go on with audits. Never raises."""
 
 
 def watch(audited: Audited, interval: float) -> None:
-    """Have something audited in time, in a thread beside the requests, while it exists."""
+    """Audit something in time, in a thread beside the requests, as long as it exists."""
     ended = threading.Event()
     weakref.finalize(audited, ended.set)
     threading.Thread(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 
 def can_supply(wants: Mapping[int, int], supplies: Iterable[tuple[int, int]]) -> bool:
-    """Whether every want can be met, if amounts could be split at will.
+    """Say whether every want can be met, if amounts could be split at will.
 
     For unit amounts (or amounts that are all equal, counted in that amount) the answer is exact.
 
@@ -29,7 +29,7 @@ def can_supply(wants: Mapping[int, int], supplies: Iterable[tuple[int, int]]) ->
 
 
 def _flow_saturates(wants: dict[int, int], pools: dict[int, int]) -> bool:
-    """Maximum flow by augmenting paths; want w is joined to pool p where they share bits."""
+    """Say whether the maximum flow meets all wants. Wants and pools that share bits are joined."""
     flow: dict[tuple[int, int], int] = collections.defaultdict(int)
     free = dict(pools)
     for want, amount in wants.items():
@@ -57,7 +57,7 @@ def _augmenting_path(
     free: Mapping[int, int],
     flow: Mapping[tuple[int, int], int],
 ) -> list[tuple[int, int]] | None:
-    """Steps (want, pool): each want goes to the pool, pushing the next step's want elsewhere."""
+    """Return steps (want, pool): each want displaces the want of the next step from the pool."""
     came_from: dict[int, tuple[int, int | None]] = {}
     queue: collections.deque[tuple[int, int | None]] = collections.deque([(want, None)])
     asked = {want}

@@ -1,4 +1,4 @@
-"""What one search may cost: its time, what it keeps in memory, and whether anybody still waits."""
+"""What one search may cost: time, memory, and whether the client still waits."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Protocol
 
 #: steps between two looks at the clock; a step takes about a microsecond
 _STEPS = 2_000
-#: seconds between two questions whether the client is still there
+#: seconds between two checks whether the client is still there
 _ASK_EVERY = 0.1
 #: states of unfinished searches that one request may remember at a time, about 1 KiB each
 _MOST_REMEMBERED = 50_000
@@ -27,7 +27,7 @@ class Searched(Protocol):
 
 
 class SearchEnded(Exception):
-    """A search was ended before it was finished, so nothing that it didn't find is disproved."""
+    """A search was ended before it was finished, so there may be more than it found."""
 
     def __init__(self, problem: "Searched | None" = None, count: int | None = None) -> None:
         super().__init__()
@@ -38,15 +38,15 @@ class SearchEnded(Exception):
 
 
 class OutOfTime(SearchEnded):
-    """It took longer than it may."""
+    """The search took longer than it may."""
 
 
 class OutOfMemory(SearchEnded):
-    """It would have kept more than it may."""
+    """The search would have kept more in memory than it may."""
 
 
 class Abandoned(SearchEnded):
-    """Nobody waits for its answer any more."""
+    """The client left before the answer."""
 
 
 def _stays() -> bool:
@@ -82,13 +82,13 @@ class Budget:
         self._memories = _MOST_REMEMBERED
 
     def spend(self, steps: int = 1) -> None:
-        """Note steps of about a microsecond. Raises OutOfTime or Abandoned."""
+        """Note steps of about a microsecond. Raise OutOfTime or Abandoned."""
         self._steps -= steps
         if self._steps <= 0:
             self.look()
 
     def look(self) -> None:
-        """Look at the clock, and now and then after the client. Raises OutOfTime or Abandoned."""
+        """Check the clock, and now and then the client. Raise OutOfTime or Abandoned."""
         self._steps = _STEPS
         now = self._clock()
         if self._end is not None and now >= self._end:
@@ -99,7 +99,7 @@ class Budget:
                 raise Abandoned
 
     def keep(self, size: int, problem: "Searched | None" = None) -> None:
-        """Note bytes that will stay in memory until the answer is out. Raises OutOfMemory.
+        """Note bytes that will stay in memory until the answer is out. Raise OutOfMemory.
 
         :param problem: what they are kept for
         """
@@ -109,11 +109,11 @@ class Budget:
             raise OutOfMemory(problem)
 
     def has_room_for(self, size: int) -> bool:
-        """Whether as many bytes more may be kept."""
+        """Say whether as many bytes more may be kept."""
         return self.size is None or self.kept + size <= self.size
 
     def remember(self) -> bool:
-        """Whether one state more may be remembered; if so, it is counted."""
+        """Say whether one state more may be remembered; if so, it is counted."""
         if self._memories <= 0:
             return False
         self._memories -= 1

@@ -41,7 +41,7 @@ class SlotSet:
             self._bits, self._slots = np.packbits(mask), None
 
     def mask(self, size: int) -> Mask:
-        """As booleans by slot."""
+        """Return the set as booleans by slot."""
         if self._bits is not None:
             known = np.unpackbits(self._bits).view(np.bool_)
             if len(known) >= size:
@@ -54,14 +54,14 @@ class SlotSet:
         return mask
 
     def slots(self) -> Slots:
-        """As ascending slots."""
+        """Return the set as ascending slots."""
         if self._slots is not None:
             return self._slots
         assert self._bits is not None
         return np.flatnonzero(np.unpackbits(self._bits)).astype(np.int32)
 
     def changed(self, added: Iterable[int], removed: Iterable[int], size: int) -> "SlotSet":
-        """The set with some slots more and some less."""
+        """Return the set with some slots added and some removed."""
         mask = self.mask(size).copy()
         mask[list(removed)] = False
         mask[list(added)] = True
@@ -93,7 +93,7 @@ class Column:
 
     @classmethod
     def of(cls, slots: Sequence[int] | Slots, fields: Sequence[Any], size: int) -> "Column":
-        """From parallel sequences, sorted by slot: the slots and the fields of `Stock`."""
+        """Build a column from parallel sequences by ascending slot: slots, fields of `Stock`."""
         arrays = [
             np.asarray(field, np.float64 if name == "ratio" else np.int64)
             for name, field in zip(_FIELDS, fields, strict=True)
@@ -121,7 +121,7 @@ class Column:
         )
 
     def fits(self, amount: int, size: int) -> Mask:
-        """Which providers pass the single-request test (allocation-candidates.md 3)."""
+        """Return which providers pass the single-request test (allocation-candidates.md 3)."""
         mask = np.zeros(size, np.bool_)
         if amount > MAX_AMOUNT:
             return mask
@@ -139,19 +139,19 @@ class Column:
         return mask
 
     def has_room(self, amount: int, size: int) -> Mask:
-        """Which providers have room for a sum of amounts (min_unit and step_size aside)."""
+        """Return which providers have room for a sum of amounts (min_unit and step_size aside)."""
         mask = np.zeros(size, np.bool_)
         if amount <= MAX_AMOUNT:
             mask[self.slots[self.room >= amount]] = True
         return mask
 
     def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-        """`room` of some providers, -1 where there is no inventory; same shape as `slots`."""
+        """Return `room` of providers, in the shape of `slots`; -1 where there is no inventory."""
         found, at = self.find(slots)
         return np.where(found, self.room[at], -1) if len(self.slots) else np.full(slots.shape, -1)
 
     def find(self, slots: npt.NDArray[Any]) -> tuple[Mask, npt.NDArray[np.intp]]:
-        """Which of the providers have inventory, and where it is in the arrays."""
+        """Return which of the providers have inventory, and where it is in the arrays."""
         at = np.searchsorted(self.slots, slots)
         np.minimum(at, max(len(self.slots) - 1, 0), out=at)
         if not len(self.slots):
@@ -159,11 +159,11 @@ class Column:
         return self.slots[at] == slots, at
 
     def capacity(self, at: int) -> int:
-        """Total less reserved, times the ratio, cut to an integer, of the inventory at `at`."""
+        """Return (total - reserved) * ratio, cut to an integer, of the inventory at `at`."""
         return int((int(self.total[at]) - int(self.reserved[at])) * float(self.ratio[at]))
 
     def with_usage(self, used: Mapping[int, int]) -> "Column":
-        """With other usage of slots that have inventory."""
+        """Return the column with other usage of slots that have inventory."""
         slots = np.fromiter(used, np.int32, len(used))
         at = np.searchsorted(self.slots, slots)
         new_used = self.used.copy()
@@ -178,7 +178,7 @@ class Column:
         return dataclasses.replace(self, used=new_used, room=room, dense=dense)
 
     def changed(self, stocks: Mapping[int, Stock | None], size: int) -> "Column":
-        """With other inventories of some slots; None: the slot has none any more."""
+        """Return the column with other inventories of some slots; None: the slot has none now."""
         keep = ~np.isin(self.slots, np.fromiter(stocks, np.int32, len(stocks)))
         added = [(slot, *stock) for slot, stock in stocks.items() if stock is not None]
         columns = list(zip(*added, strict=True)) if added else [()] * (len(_FIELDS) + 1)
@@ -192,7 +192,7 @@ class Column:
 
 
 def _is_run(slots: Slots) -> bool:
-    """Whether the slots follow each other without a gap, so that a slice is as good as a mask."""
+    """Say whether the slots follow each other without a gap, so that a slice can be used."""
     return len(slots) > 0 and int(slots[-1]) - int(slots[0]) + 1 == len(slots)
 
 
@@ -204,7 +204,7 @@ def _room(
 
 
 def empty_column() -> Column:
-    """No inventory at all."""
+    """Return a column without any inventory."""
     return Column.of([], [[]] * len(_FIELDS), 0)
 
 
@@ -221,7 +221,7 @@ class Blocks(Generic[T]):
 
     @classmethod
     def of(cls, items: Sequence[T]) -> "Blocks[T]":
-        """From a sequence."""
+        """Build the list from a sequence."""
         step = cls.LOW + 1
         blocks = [list(items[start : start + step]) for start in range(0, len(items), step)]
         return cls(blocks, len(items))
@@ -230,16 +230,16 @@ class Blocks(Generic[T]):
         return self._blocks[index >> 8][index & 255]
 
     def take(self, indexes: Iterable[int]) -> list[T]:
-        """Several items."""
+        """Return several items."""
         blocks = self._blocks
         return [blocks[i >> 8][i & 255] for i in indexes]
 
     def remember(self, index: int, item: T) -> None:
-        """Fill in what this and all lists sharing the block would compute alike."""
+        """Fill in an item that all lists that share the block would compute alike."""
         self._blocks[index >> 8][index & 255] = item
 
     def changed(self, items: Mapping[int, T], size: int, filler: Callable[[], T]) -> "Blocks[T]":
-        """With other items at some indexes, grown to `size` with fillers."""
+        """Return the list with other items at some indexes, grown to `size` with fillers."""
         blocks = list(self._blocks)
         copied: set[int] = set()
         if size > self.size:

@@ -23,7 +23,7 @@ _Differs = Callable[[Connection, Snapshot], bool]
 
 
 def differences(connection: Connection, snapshot: Snapshot) -> list[str]:
-    """What the tables, as this transaction sees them, say otherwise than the snapshot."""
+    """Return which tables, as this transaction sees them, differ from the snapshot."""
     return [name for name, differs in _CHECKS.items() if differs(connection, snapshot)]
 
 
@@ -101,7 +101,7 @@ def _memberships_differ(connection: Connection, snapshot: Snapshot) -> bool:
 
 
 def _aggregates_differ(connection: Connection, snapshot: Snapshot) -> bool:
-    """Whether an aggregate with members has another uuid; others are in no answer."""
+    """Say whether an aggregate with members has another uuid. The others are in no answer."""
     theirs = reads.aggregate_uuids(connection)
     ours = {key: uuid for uuid, key in snapshot.aggregate_ids.items()}
     used = (key for key, members in snapshot.in_aggregate.items() if members.count)
@@ -129,12 +129,12 @@ _CHECKS: Mapping[str, _Differs] = {
 
 
 def _ids(snapshot: Snapshot) -> npt.NDArray[np.int64]:
-    """The id of each slot's provider."""
+    """Return the id of each slot's provider."""
     return np.array(snapshot.register.ids, np.int64)
 
 
 def _table(connection: Connection, question: Sequence[sa.Select]) -> Table:
-    """All rows of a question, whose columns are numbers."""
+    """Return all rows of a question, whose columns are numbers."""
     batches = [
         np.array(list(zip(*rows, strict=True)), np.float64)
         for rows in reads.batches(connection, question)
@@ -145,24 +145,24 @@ def _table(connection: Connection, question: Sequence[sa.Select]) -> Table:
 
 
 def _of_known(snapshot: Snapshot, table: Table) -> Table:
-    """The rows of providers that are there."""
+    """Return the rows of providers that are there."""
     alive = _ids(snapshot)[snapshot.forest.alive]
     return table[np.isin(table[:, 0], alive)]
 
 
 def _joined(parts: Sequence[Sequence[npt.NDArray[np.number]]], width: int) -> Table:
-    """Rows from parts that are columns."""
+    """Return rows, from parts that are columns."""
     tables = [np.column_stack(part).astype(np.float64) for part in parts if len(part[0])]
     return np.concatenate(tables) if tables else np.zeros((0, width))
 
 
 def _differ(one: Table, other: Table) -> bool:
-    """Whether two tables, whatever the order of their rows, hold other rows."""
+    """Say whether two tables, whatever the order of their rows, hold other rows."""
     return one.shape != other.shape or not np.array_equal(_in_order(one), _in_order(other))
 
 
 def _in_order(table: Table) -> Table:
-    """By the first two columns, which no two rows share."""
+    """Sort the rows by the first two columns, which no two rows share."""
     return table[np.lexsort((table[:, 1], table[:, 0]))]
 
 
@@ -175,13 +175,13 @@ def _sets_differ(
 
 
 def _by_key(snapshot: Snapshot, having: Mapping[int, npt.NDArray[np.int32]]) -> Table:
-    """(provider, key) from who has each key."""
+    """Return rows (provider, key), from the providers that have each key."""
     ids = _ids(snapshot)
     return _joined([(ids[slots], np.full(len(slots), key)) for key, slots in having.items()], 2)
 
 
 def _by_slot(snapshot: Snapshot, of_slot: Blocks[Ids]) -> Table:
-    """(provider, key) from what each provider has."""
+    """Return rows (provider, key), from the keys that each provider has."""
     alive = np.flatnonzero(snapshot.forest.alive)
     keys = of_slot.take(alive.tolist())
     counts = np.fromiter(map(len, keys), np.int64, len(keys))

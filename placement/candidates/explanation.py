@@ -33,7 +33,7 @@ class Explanation:
 
     @property
     def ended_at(self) -> Step | None:
-        """The first step that left nothing, or None if there was none."""
+        """Return the first step that left nothing, or None if there was none."""
         return next((step for step in self.steps if not step.providers or not step.roots), None)
 
 
@@ -44,7 +44,7 @@ def explain(
 
     One candidate of each tree is looked for.
 
-    Raises BadRequest like the search, and SearchEnded if the budget is used up before there are
+    Raise BadRequest like the search, and SearchEnded if the budget is used up before there are
     trees to tell apart.
     """
     notes = Notes()

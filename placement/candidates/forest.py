@@ -35,7 +35,7 @@ class Forest:
 
     @classmethod
     def of(cls, parent: Slots, root: Slots, alive: Mask) -> "Forest":
-        """From parents and roots alone."""
+        """Build a forest from parents and roots alone."""
         size = len(parent)
         nested = bool(np.any(parent >= 0))
         if not nested:
@@ -56,32 +56,32 @@ class Forest:
 
     @property
     def is_root(self) -> Mask:
-        """Which slots are roots of existing trees."""
+        """Return which slots are roots of existing trees."""
         return self.alive if not self.nested else (self.parent < 0) & self.alive
 
     @functools.cached_property
     def roots_of_blocks(self) -> Numbers:
-        """How many roots each block of slots has."""
+        """Return how many roots each block of slots has."""
         return in_blocks(self.is_root)
 
     @functools.cached_property
     def _root_index(self) -> npt.NDArray[np.intp]:
-        """`root` in the width that numpy looks things up with."""
+        """Return `root` in the width that numpy uses for indexes."""
         return self.root.astype(np.intp)
 
     def roots_of(self, providers: Mask) -> Mask:
-        """The roots of the trees that some of the providers are in."""
+        """Return the roots of the trees that some of the providers are in."""
         roots = np.zeros(self.size, np.bool_)
         roots[self._root_index.take(providers.nonzero()[0])] = True
         return roots
 
     def members(self, root: int) -> Slots:
-        """The slots of a root's tree, ascending."""
+        """Return the slots of a root's tree, ascending."""
         begin = self.start[root]
         return self.order[begin : begin + self.count[root]]
 
     def lineage(self, slot: int) -> list[int]:
-        """The provider and its ancestors, upwards."""
+        """Return the provider and its ancestors, upwards."""
         found = [slot]
         # a damaged database may have a loop; a tree isn't deeper than the forest is large
         while (slot := int(self.parent[slot])) >= 0 and len(found) <= self.size:
@@ -89,7 +89,7 @@ class Forest:
         return found
 
     def changed(self, kin: Mapping[int, tuple[int, int] | None], size: int) -> "Forest":
-        """With other parents and roots of some slots; None: the provider is gone."""
+        """Return it with other parents and roots of some slots; None: the provider is gone."""
         parent = _grown(self.parent, size, -1)
         alive = _grown(self.alive, size, False)
         root = np.arange(size, dtype=np.int32)

@@ -22,9 +22,9 @@ from placement.storage.error_log import log_unexpected
 
 LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
-#: slots of deleted providers that are put up with, as a share of all, before all is loaded anew
+#: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
-#: providers from which on a snapshot is spared the garbage collector
+#: providers from which on the garbage collector skips a snapshot
 _LARGE = 5000
 
 
@@ -41,16 +41,16 @@ class _Held:
 
 
 class LiveSnapshot:
-    """Answers `current()` with everything that was committed before it was asked.
+    """A snapshot that has everything that was committed before `current` is called.
 
-    Searches ask the database side by side. One at a time takes in what is new, for all who asked
-    before it began.
+    Searches read the change feed concurrently. One thread at a time takes in what is new, for all
+    threads that asked before it began.
 
-    :param audit_interval: seconds; what a search answers from was compared with the tables no
-        longer ago, to catch writers that bypass the change feed; 0: never compared
+    :param audit_interval: the age in seconds that the last comparison with the tables may have when
+        a search is answered, to catch writers that bypass the change feed; 0: never compared
     :param clock: seconds that never go back
-    :param watch: has `audit_in_background` called well within each interval from then on, until
-        that answers False; searches that come too late for it audit themselves
+    :param watch: calls `audit_in_background` well within each interval from then on, until that
+        returns False; a search that finds the last audit too old audits by itself
     """
 
     def __init__(
@@ -64,23 +64,23 @@ class LiveSnapshot:
         self._times = AuditTimes(audit_interval, clock)
         self._watch = watch
         self._held: _Held | None = None
-        #: the load whose snapshots aren't to be used, and why; None: there is none
+        #: the load whose snapshots must not be used, and why; None: there is none
         self._distrusted: tuple[int, str] | None = None
         #: how often everything was loaded, by cause
         self.loads: dict[str, int] = {}
         self._begin_in_process()
 
     def _begin_in_process(self) -> None:
-        """Threads don't come along to a child process, nor do they give locks back there."""
+        """Make new locks: in a child process no thread exists that would release the old ones."""
         self._process = os.getpid()
         self._refreshing: SharedWork[_Held] = SharedWork()
         self._auditing: SharedWork[None] = SharedWork()
         self._is_watched = False
 
     def current(self) -> Snapshot:
-        """The cloud as of now. Costs one small statement if nothing happened.
+        """Return the cloud as of now. It costs one small statement if nothing happened.
 
-        Raises DatabaseUnavailable when that can't be said in time.
+        Raise DatabaseUnavailable when the database doesn't answer in time.
         """
         if os.getpid() != self._process:
             self._begin_in_process()
@@ -99,7 +99,7 @@ class LiveSnapshot:
         return distrusted[1] if distrusted is not None and distrusted[0] == held.load else None
 
     def _distrust(self, held: _Held, cause: str) -> None:
-        """Have everything loaded anew before the next answer."""
+        """Make the next search load everything anew."""
         self._distrusted = (held.load, cause)
 
     def _refresh(self) -> _Held:
@@ -109,7 +109,7 @@ class LiveSnapshot:
         if known is None or held.load != known.load:
             self._times.renewed(begun)
             if held.snapshot.size >= _LARGE:
-                # millions of lasting objects, which the garbage collector needn't visit again
+                # millions of lasting objects: the garbage collector needn't visit them again
                 gc.freeze()
         self._held = held
         return held
@@ -128,7 +128,7 @@ class LiveSnapshot:
                 except DBAPIError:
                     raise
                 except Exception:
-                    # whatever the news are, the next search gets on without them
+                    # the next search loads everything, so it doesn't meet these news again
                     self._distrust(known, "failure")
                     raise
                 if not _is_worn_out(snapshot):
@@ -142,7 +142,7 @@ class LiveSnapshot:
         return held
 
     def _see_to_audits(self) -> None:
-        """Audit now if that was not done in time, and have it done in time from now on."""
+        """Audit now if the last audit is too old, and start audits in the background."""
         times = self._times
         if not times.interval:
             return
@@ -161,7 +161,7 @@ class LiveSnapshot:
             self._watch(self, times.interval)
 
     def audit_in_background(self) -> bool:
-        """Audit; False when nobody searches any more. Failures are logged: nobody waits for it."""
+        """Audit; return False when there are no searches any more. Failures are logged."""
         if self._times.is_quiet:
             self._is_watched = False
             return False
@@ -174,12 +174,12 @@ class LiveSnapshot:
         return True
 
     def rest(self) -> None:
-        """End the audits until somebody searches again; one that goes on is waited for."""
+        """End the audits until the next search; wait for an audit that is under way."""
         self._times.unwanted()
         self._auditing.wait_until_done()
 
     def _audit(self) -> None:
-        """Have everything loaded anew if the tables aren't what the change feed makes of them."""
+        """Compare with the tables; if they differ, make the next search load everything anew."""
         begun = self._times.now()
         held = self._held
         if held is None or self._times.is_quiet:
@@ -204,9 +204,9 @@ def _is_worn_out(snapshot: Snapshot) -> bool:
 
 
 def _compare(connection: Connection, held: _Held) -> list[str]:
-    """What differs, if anything; what is new meanwhile is taken in first, for this comparison."""
+    """Return what differs, if anything, after the news of the change feed are taken in."""
     news = change_feed.read(connection, held.cursor)
     if news is None:
-        # a search finds that out as well, and loads all
+        # the next search finds that out as well, and loads everything
         return []
     return differences(connection, _with_news(connection, held.snapshot, news))

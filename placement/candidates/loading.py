@@ -20,7 +20,7 @@ _TOO_MANY, _FEW = 0.2, 1000
 
 
 def load(connection: Connection) -> Snapshot:
-    """The whole cloud."""
+    """Load the whole cloud."""
     rows = reads.providers(connection)
     register = Register.of([(row[0], row[1]) for row in rows])
     slot_of, size = register.slot_of_id, len(rows)
@@ -95,7 +95,7 @@ def _sets(
 
 
 def _interned(lists: list[list[int]]) -> Blocks[Ids]:
-    """Equal sets of ids as one and the same tuple: hosts are much alike."""
+    """Return equal sets of ids as one and the same tuple: many hosts have the same sets."""
     known: dict[Ids, Ids] = {}
     tuples = [tuple(sorted(ids)) for ids in lists]
     return Blocks.of([known.setdefault(ids, ids) for ids in tuples])
@@ -113,7 +113,7 @@ class _Changed:
 
 
 def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) -> Snapshot:
-    """The snapshot with what the change feed says happened."""
+    """Return the snapshot with the changes that the change feed names."""
     kinds = dict(kinds)
     names = old.names
     if NO_PROVIDER in kinds:
@@ -138,7 +138,7 @@ def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) ->
 
 
 def _renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
-    """Whether something is called otherwise now; what came or went is in nobody's summary."""
+    """Say whether a name changed. Names that were added or deleted are in no summary."""
     return any(after.get(key, name) != name for key, name in before.items())
 
 

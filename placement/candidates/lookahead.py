@@ -77,7 +77,7 @@ class _Ahead:
 
 
 class _Wants:
-    """What is wanted of one class: amounts that can't be split.
+    """What variables ask of one class: amounts that can't be split.
 
     :param asked: (amount, kind) of each variable
     :param alone: whether no local may serve two of them
@@ -94,7 +94,7 @@ class _Wants:
         for least in sorted(set(self._amounts)):
             counts = collections.Counter(kind for amount, kind in asked if amount >= least)
             self._counts.append((least, counts))
-        #: what the so many smallest of those take, by the same order
+        #: in the same order, the sums of the smallest one, two, … of those amounts
         self._smallest = [
             list(itertools.accumulate(amount for amount in self._amounts if amount >= least))
             for least, _ in self._counts
@@ -104,7 +104,7 @@ class _Wants:
         self._known: dict[int, tuple[int, ...]] = {}
 
     def _reachable(self) -> int | None:
-        """The sums that some of the amounts have, in pieces, as bits; None: they are too many."""
+        """Return the sums of some of the amounts, in pieces, as bits; None: they are too many."""
         if sum(self._amounts) // self._piece > _MOST_SUMS:
             return None
         reached = 1
@@ -113,7 +113,7 @@ class _Wants:
         return reached
 
     def may_fit(self, able: Sequence[int], rooms: Sequence[Sequence[int]], taken: int) -> bool:
-        """Whether counts and sums allow it."""
+        """Say whether counts and sums allow it."""
         column = self._column
         if self._alone:
             gives = [
@@ -125,14 +125,14 @@ class _Wants:
             if not can_supply(counts, ((able[n], given[at]) for n, given in enumerate(gives))):
                 return False
         if len(self._counts) == 1:
-            # equal amounts: the number says all
+            # equal amounts: their number decides
             return True
         return can_supply(self._sums, ((able[n], given[-1]) for n, given in enumerate(gives)))
 
     def _given(self, room: int) -> tuple[int, ...]:
-        """How many of those that want at least an amount fit into the room, for each amount.
+        """Return, for each amount, how many of the wants of at least that amount fit into the room.
 
-        Behind them the largest sum that can be made use of.
+        The last number is the largest sum of amounts that fits.
         """
         given = self._known.get(room)
         if given is None:

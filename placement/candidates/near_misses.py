@@ -33,7 +33,7 @@ class NearMiss:
 def near_misses(
     snapshot: Snapshot, request: CandidateRequest, budget: Budget | None = None
 ) -> tuple[NearMiss, ...]:
-    """Each single condition that alone keeps a request from having candidates.
+    """Return each single condition that alone keeps a request from having candidates.
 
     Empty when two or more would have to go, and for a request that has candidates. Raises
     BadRequest like the search, and SearchEnded if the budget for all of it is used up before
@@ -54,7 +54,7 @@ def near_misses(
 
 
 def _fruitful(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> tuple[str, ...]:
-    """The roots whose trees have candidates. Raises SearchEnded if that isn't known of all."""
+    """Return the roots whose trees have candidates. Raise SearchEnded if one is undecided."""
     explanation = explain(snapshot, request, budget)
     if explanation.ended is not None:
         raise explanation.ended
@@ -64,7 +64,7 @@ def _fruitful(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> 
 def _with_another_amount(
     snapshot: Snapshot, request: CandidateRequest, number: int, name: str, budget: Budget
 ) -> list[NearMiss]:
-    """The nearest amounts of a class that can be had, one less and one more than asked."""
+    """Return the nearest amounts of a class that can be had, one less and one more than asked."""
     group = request.groups[number]
     asked = group.resources[name]
     misses = []
@@ -79,7 +79,7 @@ def _with_another_amount(
 
 
 def _amounts(snapshot: Snapshot, name: str, asked: int) -> tuple[list[int], list[int]]:
-    """What providers could give at once: less than asked, downwards, and more, upwards."""
+    """Return what providers could give at once: less than asked, downwards, and more, upwards."""
     # the search may have ended before it came to a name that doesn't exist
     column = snapshot.column(snapshot.names.class_ids.get(name, -1))
     step = np.maximum(column.step_size, 1)
@@ -92,7 +92,7 @@ def _amounts(snapshot: Snapshot, name: str, asked: int) -> tuple[list[int], list
 
 
 def _easier(request: CandidateRequest) -> Iterator[tuple[str, str | None, CandidateRequest]]:
-    """The request without one of its conditions: which, of which group, and what is left."""
+    """Yield the request without one of its conditions: the condition, its group, the rest."""
 
     def without(**changes: object) -> CandidateRequest:
         return dataclasses.replace(request, **changes)  # type: ignore[arg-type]

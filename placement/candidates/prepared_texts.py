@@ -9,7 +9,7 @@ from placement.candidates.columns import Numbers, Slots
 SEPARATOR = b", "
 _SHIFT = 8
 _LOW = (1 << _SHIFT) - 1
-#: fewer texts than this aren't worth looking for whole blocks
+#: fewer texts than this are not looked up as whole blocks
 _FEW = 64
 
 
@@ -31,12 +31,12 @@ class PreparedTexts:
 
     @classmethod
     def unwritten(cls, size: int) -> "PreparedTexts":
-        """For so many slots, none of them written yet."""
+        """Return texts for so many slots, none of them written yet."""
         count = number_of_blocks(size)
         return cls([[None] * (_LOW + 1) for _ in range(count)], [None] * count, size)
 
     def forgetting(self, slots: Iterable[int], size: int) -> "PreparedTexts":
-        """Without the texts of some slots, grown to `size`."""
+        """Return the texts without those of some slots, grown to `size`."""
         blocks, joined = list(self._blocks), list(self._joined)
         for _ in range(len(blocks), number_of_blocks(size)):
             blocks.append([None] * (_LOW + 1))
@@ -53,7 +53,7 @@ class PreparedTexts:
     def of(
         self, slots: Slots, whole: Numbers, write: Callable[[list[int]], Sequence[bytes]]
     ) -> list[bytes]:
-        """The texts of some slots, one or many at a time; SEPARATOR belongs between them.
+        """Return the texts of some slots, one or many at a time; SEPARATOR belongs between them.
 
         :param slots: ascending
         :param whole: how many slots of each block may ever be wanted; if all of them are, they come
@@ -84,7 +84,7 @@ class PreparedTexts:
         return found
 
     def each(self, slots: list[int], write: Callable[[list[int]], Sequence[bytes]]) -> list[bytes]:
-        """The texts of some slots, in their order."""
+        """Return the texts of some slots, in their order."""
         blocks = self._blocks
         known = [blocks[slot >> _SHIFT][slot & _LOW] for slot in slots]
         missing = [slot for slot, text in zip(slots, known, strict=True) if text is None]
@@ -96,12 +96,12 @@ class PreparedTexts:
 
 
 def number_of_blocks(size: int) -> int:
-    """How many blocks so many slots take."""
+    """Return how many blocks so many slots take."""
     return -(-size >> _SHIFT)
 
 
 def in_blocks(mask: Numbers) -> Numbers:
-    """How many slots of each block a mask has."""
+    """Return how many slots of each block a mask has."""
     padded = np.zeros(number_of_blocks(len(mask)) << _SHIFT, np.bool_)
     padded[: len(mask)] = mask
     return padded.reshape(-1, _LOW + 1).sum(axis=1)

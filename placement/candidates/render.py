@@ -1,8 +1,8 @@
 """Candidates as JSON text (allocation-candidates.md 5).
 
-Written as text because the parts are ready: a provider's summary is kept with the snapshot, and all
-that differs between the candidates of equal trees is uuids. Blanks stand where `json.dumps` has
-them.
+They are joined from prepared texts: a provider's summary is kept with the snapshot, and candidates
+of equal trees differ in uuids alone. candidate_search.rst shows an example. Blanks stand where
+`json.dumps` has them.
 """
 
 import collections
@@ -38,7 +38,7 @@ _LARGE = 16_384
 
 
 def body(found: Found, version: Version) -> list[bytes]:
-    """The whole answer as the version shows it, in pieces."""
+    """Return the whole answer as the version shows it, in pieces."""
     count = len(found)
     if not count or found.shape is None:
         return [b'{"allocation_requests": [], "provider_summaries": {}}']
@@ -61,7 +61,7 @@ def body(found: Found, version: Version) -> list[bytes]:
 
 
 def _separated(texts: list[bytes]) -> list[bytes]:
-    """As few pieces as can be had without copying much."""
+    """Join texts to as few pieces as can be had without copying much."""
     if len(texts) == 1 or sum(map(len, texts)) < _LARGE:
         return [SEPARATOR.join(texts)]
     pieces: list[bytes] = []
@@ -115,7 +115,7 @@ class _Candidates:
         self._lent: set[int] = set()
 
     def write(self) -> list[bytes]:
-        """The candidates as JSON, one or many at a time."""
+        """Write the candidates as JSON, one or many at a time."""
         texts: list[bytes] = []
         for batch in self._found.batches:
             if len(batch) == 1:
@@ -125,7 +125,7 @@ class _Candidates:
         return texts
 
     def used(self) -> Slots:
-        """After `write`: the providers that give something, ascending."""
+        """Return, after `write`, the providers that give something, ascending."""
         chosen = np.zeros(self._found.snapshot.size, np.bool_)
         for slots in self._used:
             chosen[slots] = True
@@ -133,7 +133,7 @@ class _Candidates:
         return np.flatnonzero(chosen).astype(np.int32)
 
     def roots(self) -> Slots:
-        """After `write`: the roots of the providers that give something, ascending."""
+        """Return, after `write`, the roots of the providers that give something, ascending."""
         forest = self._found.snapshot.forest
         if not forest.nested:
             return self.used()
@@ -246,15 +246,15 @@ class SolutionWriter:
         self._sums: dict[tuple[int, ...], str] = {}
 
     def bound(self, uuids: Sequence[str]) -> "BoundWriter":
-        """A writer of candidates whose locals have these uuids."""
+        """Return a writer of candidates whose locals have these uuids."""
         return BoundWriter(self, uuids)
 
     def used(self, solution: Sequence[int]) -> list[int]:
-        """The locals that give something."""
+        """Return the locals that give something."""
         return list(dict.fromkeys([solution[number] for number in self.giving]))
 
     def summed(self, numbers: list[int]) -> str:
-        """What the variables together take, as a JSON object."""
+        """Return what the variables together take, as a JSON object."""
         key = tuple(numbers)
         text = self._sums.get(key)
         if text is None:
@@ -281,7 +281,7 @@ class BoundWriter:
         self._maps = [(n, [f'{head}{uuid}"]' for uuid in uuids]) for n, head in writer.suffixed]
 
     def write(self, solution: Sequence[int]) -> str:
-        """The candidate as JSON."""
+        """Write the candidate as JSON."""
         writer = self._writer
         chosen = [solution[n] for n in writer.giving]
         if len(set(chosen)) == len(chosen):
@@ -300,7 +300,7 @@ class BoundWriter:
         return f'{text}, "mappings": {{{", ".join(mapped)}}}}}'
 
     def _shared(self, solution: Sequence[int]) -> list[str]:
-        """The allocations where a provider serves several variables."""
+        """Return the allocations where a provider serves several variables."""
         giving: dict[int, list[int]] = {}
         for number in self._writer.giving:
             giving.setdefault(solution[number], []).append(number)

@@ -1,7 +1,7 @@
-"""same_subtree: the search in parts, by which provider is on top of each constraint.
+"""same_subtree: the search as subproblems, by which provider is on top of each constraint.
 
-The chosen provider that is the ancestor of all others of its constraint is only one, so the parts
-don't overlap.
+The chosen provider that is the ancestor of all others of its constraint is only one, so the
+subproblems don't overlap.
 """
 
 import collections
@@ -17,18 +17,19 @@ from placement.candidates.tree_problem import Local, Shape, options_of
 T = TypeVar("T")
 #: (variables of which at least one must be on the local, that local)
 Top = tuple[frozenset[int], int]
-#: what finds things in one part: from options of each variable, and tops to be used
+#: what finds things in one subproblem: from options of each variable, and tops to be used
 Solve = Callable[[list[int], list[Top]], Iterable[T]]
 #: bounds the memory of one search
 _MOST_CODES = 50_000
 
 
 class Subproblems:
-    """Goes through the parts of one search.
+    """Goes through the subproblems of one search.
 
-    Tops that can't serve their constraint are dropped beforehand. After the first part in which
-    nothing is found it looks ahead: the tops chosen so far must leave every variable hope, and
-    choices that differ only by which of several equal subtrees they use are tried once.
+    Tops that can't serve their constraint are dropped beforehand. After the first subproblem
+    without a solution it looks ahead: the tops chosen so far must leave options for every
+    variable, and choices that differ only by which of several equal subtrees they use are tried
+    once.
     """
 
     def __init__(self, shape: Shape, locals_: Sequence[Local], budget: Budget) -> None:
@@ -42,7 +43,7 @@ class Subproblems:
         self._symmetry: _SubtreeSymmetry | None = None
 
     def each(self, solve: Solve[T], source: random.Random | None = None) -> Iterator[T]:
-        """What `solve` finds in each part; it may be called again and again.
+        """Yield what `solve` finds in each subproblem. It may be called several times.
 
         :param source: tries tops in a random order; None: in their own
         """
@@ -62,7 +63,7 @@ class Subproblems:
             self._hopeless.clear()
 
     def _narrow(self) -> bool:
-        """Keep the tops that can serve, and the options below them; whether there are any."""
+        """Keep the tops that can serve, and the options below them; say whether there are any."""
         options, before = self.options, None
         while options != before:
             before = list(options)
@@ -85,7 +86,7 @@ class Subproblems:
         return True
 
     def _below(self, members: frozenset[int], top: int, options: list[int]) -> list[int] | None:
-        """The options with those of the members in the top's subtree; None if one has none."""
+        """Return the options, the members' cut to the top's subtree; None if one has none left."""
         self.budget.spend()
         below = self.locals[top].below
         narrowed = list(options)
@@ -98,7 +99,7 @@ class Subproblems:
         return narrowed if used else None
 
     def _can_serve(self, members: frozenset[int], top: int, options: list[int]) -> bool:
-        """Whether each exclusive member may have a provider of its own, one of them the top."""
+        """Say whether each exclusive member may have a provider of its own, one of them the top."""
         apart = [index for index in members if self._exclusive[index]]
         if len(apart) < 2:
             return True
@@ -111,7 +112,7 @@ class Subproblems:
         return False
 
     def _apart(self, masks: Sequence[int]) -> bool:
-        """Whether there is a local for each mask, and no two have the same."""
+        """Say whether there is a local for each mask, and no two have the same."""
         self.budget.spend(10 + len(self.locals))
         kinds: dict[int, int] = {}
         able: dict[int, int] = collections.Counter()
@@ -171,7 +172,7 @@ class Subproblems:
         )
 
     def _on_top(self, options: list[int], tops: list[Top]) -> list[int] | None:
-        """The options less those that keep a variable from the one top that needs it.
+        """Return the options less those that keep a variable from the one top that needs it.
 
         None if the tops can't all have a variable each: a variable is on one local only.
         """
@@ -179,7 +180,7 @@ class Subproblems:
         for members, top in tops:
             here = {index for index in members if options[index] >> top & 1}
             known = able.setdefault(top, here)
-            # a top that no two variables may have needs one that is in all of its constraints
+            # no two variables may have the top, so one variable must be in all of its constraints
             able[top] = known & here if self.shape.isolate else known | here
         if not self._apart([sum(1 << index for index in here) for here in able.values()]):
             return None
@@ -190,10 +191,10 @@ class Subproblems:
         return fixed if all(fixed) else None
 
     def _state(self, tops: list[Top]) -> object:
-        """What the rest of the search depends on, equal subtrees being told apart no more."""
+        """Return what the rest of the search depends on; equal subtrees are not told apart."""
         self.budget.spend(20 + len(self.locals))
         if self._symmetry is None or self._symmetry.is_full:
-            # what was remembered speaks of the old one's codes
+            # what was remembered has codes of the old one
             self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
             self._symmetry = _SubtreeSymmetry(self.shape, self.locals)
@@ -217,11 +218,11 @@ class _SubtreeSymmetry:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has grown as large as it may."""
+        """Say whether it has grown as large as it may."""
         return len(self._codes) > _MOST_CODES
 
     def state(self, tops: list[Top]) -> object:
-        """The same for choices of tops that lead to the same."""
+        """Return a key that is the same for choices of tops that lead to the same."""
         marks: dict[int, list[object]] = {}
         for members, top in tops:
             marks.setdefault(top, []).append(self._labels[members])
@@ -235,7 +236,7 @@ class _SubtreeSymmetry:
 
 
 def _parents(order: Sequence[int], locals_: Sequence[Local]) -> list[int]:
-    """The nearest ancestor of each local, -1 for none.
+    """Return the nearest ancestor of each local, -1 for none.
 
     :param order: the locals, descendants first
     """
@@ -249,7 +250,7 @@ def _parents(order: Sequence[int], locals_: Sequence[Local]) -> list[int]:
 
 
 def _labels(shape: Shape) -> dict[frozenset[int], object]:
-    """A name for each constraint; those that could change places have the same."""
+    """Return a name for each constraint; interchangeable constraints have the same name."""
     labels: dict[frozenset[int], object] = {}
     for number, members in enumerate(shape.subtrees):
         if any(members & other for other in shape.subtrees if other != members):

@@ -15,11 +15,11 @@ from placement.candidates.trees import Family
 
 #: how many states are counted before candidates are sampled without; per family, and at least
 _STATES_EACH, _STATES = 100, 3_000
-#: how often a draw may miss before others are made: so often, and so often per candidate
+#: how many draws may miss before searches in a random order: in all, and for each candidate
 _MISSES, _MISSES_EACH = 2_000, 20
 #: so many numbers are drawn at once
 _MOST_AT_ONCE = 20_000
-#: how often chance is asked for a candidate before all are listed, per candidate
+#: how many searches in a random order are tried before all are listed, per candidate
 _DESCENTS_EACH = 3
 
 
@@ -48,7 +48,7 @@ class Reservoir:
         return len(self._kept)
 
     def run(self) -> None:
-        """Take the sample. What is kept stays, should the budget end it."""
+        """Take the sample. What is kept stays, even if the budget ends the search."""
         for batch in self._stream:
             for number in range(len(batch)):
                 self._seen += 1
@@ -61,7 +61,7 @@ class Reservoir:
                     self._kept[at] = (batch, number)
 
     def batches(self) -> list[Batch]:
-        """What is kept."""
+        """Return what is kept."""
         numbers: dict[int, tuple[Batch, list[int]]] = {}
         for batch, number in self._kept:
             numbers.setdefault(id(batch), (batch, []))[1].append(number)
@@ -71,9 +71,9 @@ class Reservoir:
 class Draw:
     """Draws candidates of trees that have none in common.
 
-    They are counted and then drawn by number. Trees with too many for that are drawn from by
-    choosing options blindly and dropping what isn't valid, which is as fair. Only where nearly
-    nothing is valid the choice is random but not even.
+    Candidates are counted and then drawn by number. Where a tree has too many to count, options are
+    chosen blindly and invalid choices are dropped, which is as fair. Only where nearly no choice is
+    valid, the choice is random but not even.
 
     :param limit: how many are wanted; there will be as many if there are
     :param size: bytes that each of them takes
@@ -99,7 +99,7 @@ class Draw:
         return self._count
 
     def run(self) -> None:
-        """Draw. What is drawn stays, should the budget end it."""
+        """Draw. What is drawn stays, even if the budget ends the search."""
         self._families = list(self._stream)
         weights = self._weights()
         ends = self._ends(weights)
@@ -114,7 +114,7 @@ class Draw:
             self._list()
 
     def batches(self) -> list[Batch]:
-        """What is drawn, as new batches."""
+        """Return what is drawn, as new batches."""
         batches = []
         for (which, solution), trees in self._trees.items():
             family = self._families[which]
@@ -122,7 +122,7 @@ class Draw:
         return batches
 
     def _weights(self) -> "list[int | BlindDraws]":
-        """The count of each family's solutions, or how to draw without."""
+        """Return the count of each family's solutions, or how to draw without."""
         allowance = Allowance(max(_STATES, _STATES_EACH * len(self._families)))
         weights: list[int | BlindDraws] = []
         for family in self._families:
@@ -138,7 +138,7 @@ class Draw:
         return list(itertools.accumulate(totals, initial=0))
 
     def _pick(self, counts: list[int], ends: list[int]) -> None:
-        """As many as are wanted, by number, where all are counted."""
+        """Pick as many as are wanted, by number, where all are counted."""
         trees_of: dict[tuple[int, int], list[int]] = {}
         for number in _distinct(self._source, ends[-1], self._limit, self._budget):
             which = bisect.bisect_right(ends, number) - 1
@@ -152,7 +152,7 @@ class Draw:
             self._count += 1
 
     def _draw(self, weights: "list[int | BlindDraws]", ends: list[int]) -> None:
-        """By number, where some numbers stand for nothing valid; until nothing new comes."""
+        """Draw by number, where some numbers stand for nothing valid, until nothing new comes."""
         misses = 0
         while len(self) < self._limit and misses < _MISSES + _MISSES_EACH * len(self):
             number = self._source.randrange(ends[-1])
@@ -168,7 +168,7 @@ class Draw:
                 misses += 1
 
     def _descend(self, weights: "list[int | BlindDraws]") -> None:
-        """By searches that try options in a random order."""
+        """Search with options in a random order."""
         alive = [which for which, weight in enumerate(weights) if weight != 0]
         for _ in range(_DESCENTS_EACH * self._limit):
             if len(self) >= self._limit or not alive:
@@ -182,7 +182,7 @@ class Draw:
                 self._add(which, self._source.randrange(len(family)), solution)
 
     def _list(self) -> None:
-        """One after the other, a solution of each family in turn."""
+        """List solutions one after the other, one of each family in turn."""
         more = list(range(len(self._families)))
         for number in itertools.count():
             found = [(which, self._families[which].solutions.at(number)) for which in more]
@@ -209,7 +209,7 @@ class Draw:
 
 
 def _distinct(source: random.Random, count: int, wanted: int, budget: Budget) -> Iterator[int]:
-    """So many of the numbers below `count`, each once; there are more of them."""
+    """Yield so many different numbers below `count`; there are more of them."""
     if wanted <= _MOST_AT_ONCE and count <= sys.maxsize:
         yield from source.sample(range(count), wanted)
         return

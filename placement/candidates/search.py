@@ -63,12 +63,12 @@ def search(
     account: Account = _NO_ACCOUNT,
     budget: Budget | None = None,
 ) -> Found:
-    """The candidates in `snapshot` for `request` (allocation-candidates.md 2, 4).
+    """Find the candidates in `snapshot` for `request` (allocation-candidates.md 2, 4).
 
-    A search that runs into its budget answers what it has found by then if the request has a limit
-    and something was found.
+    If the budget is used up, the search returns what it found by then, provided that the request
+    has a limit and something was found.
 
-    Raises BadRequest for names that don't exist, unless a search in the order of
+    Raise BadRequest for names that don't exist, unless a search in the order of
     allocation-candidates.md 1.9 ends before it comes to them; else SearchUnfinished or
     SearchAbandoned when the budget is used up.
     """
@@ -88,7 +88,7 @@ def search(
 
 
 def _most_listed(request: CandidateRequest, generation: Generation) -> int | None:
-    """Of how many candidates at most there must be a list; None: of all."""
+    """Return how many candidates must be listed at most; None: all."""
     if generation.seed is not None:
         return generation.cap
     bounds = (generation.cap, request.limit)
@@ -102,12 +102,12 @@ def prepare(
     most: int | None = None,
     budget: Budget | None = None,
 ) -> tuple[Trees, Slots, Slots] | None:
-    """The cheap half of a search: the roots that can serve every group by itself.
+    """Do the cheap half of a search: find the roots that can serve every group by itself.
 
-    Those that are candidates by themselves, and those whose trees need a search; None if the search
-    ends before it comes to trees. Raises BadRequest, or SearchEnded.
+    Return the trees, the roots that are candidates by themselves, and the roots whose trees need a
+    search; None if the search ends before it comes to trees. Raise BadRequest, or SearchEnded.
 
-    :param most: how many of the former are enough; None: all
+    :param most: how many roots that are candidates by themselves are enough; None: all
     """
     roots = root_filter(snapshot, request, account)
     if (request.root_required or request.root_forbidden) and not roots.any():
@@ -126,7 +126,7 @@ def prepare(
 def _filtered(
     snapshot: Snapshot, request: CandidateRequest, group_filter: GroupFilter, budget: Budget
 ) -> list[FilteredGroup] | None:
-    """The groups with their masks; None if one of them can't be served at all."""
+    """Return the groups with their masks; None if one of them can't be served at all."""
     found: list[FilteredGroup] = []
     for group in request.groups:
         budget.look()
@@ -146,7 +146,7 @@ def _filtered(
 def _has_option(
     snapshot: Snapshot, request: CandidateRequest, group: FilteredGroup, budget: Budget
 ) -> bool:
-    """Whether the group by itself can be served somewhere."""
+    """Say whether the group by itself can be served somewhere."""
     if group.decided:
         return True
     alone = dataclasses.replace(request, same_subtree=(), isolate=False, nested=True)
@@ -165,7 +165,7 @@ class _Stream:
         self._seen: set[tuple[int, ...]] = set()
 
     def interleaved(self) -> Iterator[Batch]:
-        """One candidate of each tree, then a second of each, and so on."""
+        """Yield one candidate of each tree, then a second of each, and so on."""
         more: list[Family] = []
         for family in self.families():
             solution = family.solutions.at(0)
@@ -182,7 +182,7 @@ class _Stream:
                     yield from self._new(Batch(family, solution))
 
     def one_by_one(self) -> Iterator[Batch]:
-        """All candidates of a tree, then those of the next."""
+        """Yield all candidates of a tree, then those of the next."""
         for family in self.families():
             alike = range(len(family))
             if family.solutions.at(1) is None:
@@ -198,15 +198,15 @@ class _Stream:
 
     @property
     def repeats(self) -> bool:
-        """Whether several trees may have the same candidate."""
+        """Say whether several trees may have the same candidate."""
         return bool(self._trees.lenders)
 
     def families(self) -> Iterator[Family]:
-        """The trees."""
+        """Return the trees."""
         return self._trees.families(self._simple, self._others)
 
     def _new(self, batch: Batch) -> Iterator[Batch]:
-        """What of the batch no other tree has had."""
+        """Yield the candidates of the batch that no tree before had."""
         family, solution = batch.family, batch.solution
         if not family.solutions.only_shared(solution):
             # their own provider ties the candidates to their trees
@@ -234,7 +234,7 @@ def _limited(
     most: int | None,
     budget: Budget,
 ) -> Found:
-    """As many candidates as are wanted, of those that may be generated."""
+    """Take as many candidates as are wanted, of those that may be generated."""
     source = None if generation.seed is None else random.Random(generation.seed)
     size = _text_size(shape)
     taking = _taking(request, generation, stream, most, source, budget, size)
@@ -266,7 +266,7 @@ def _taking(
     budget: Budget,
     size: int,
 ) -> "_First | Draw | Reservoir":
-    """How to take candidates from the stream."""
+    """Return how to take candidates from the stream."""
     cap, limit = generation.cap, request.limit
     if source is not None and limit is not None and cap is None and not stream.repeats:
         return Draw(stream.families(), limit, source, budget, size)
@@ -278,7 +278,7 @@ def _taking(
 
 
 def _text_size(shape: Shape) -> int:
-    """About how many bytes a candidate takes in the answer."""
+    """Return about how many bytes a candidate takes in the answer."""
     classes = sum(len(variable.demand) for variable in shape.variables)
     return _TEXT + _GROUP_TEXT * len(shape.variables) + _CLASS_TEXT * classes
 
@@ -302,7 +302,7 @@ def _check_size(stream: _Stream, budget: Budget, size: int) -> None:
 
 
 def _first(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:
-    """The first so many candidates; None: all."""
+    """Yield the first so many candidates; None: all."""
     for batch in batches:
         if most is not None and len(batch) >= most:
             yield batch.chosen(slice(most))
@@ -330,11 +330,11 @@ class _First:
         return sum(len(batch) for batch in self._batches)
 
     def run(self) -> None:
-        """Take them. What is taken stays, should the budget end it."""
+        """Take them. What is taken stays, even if the budget ends the search."""
         for batch in _first(self._stream, self._most):
             self._budget.keep(_BATCH + self._size * len(batch), batch.family.solutions)
             self._batches.append(batch)
 
     def batches(self) -> list[Batch]:
-        """What was taken."""
+        """Return what was taken."""
         return self._batches

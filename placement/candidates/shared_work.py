@@ -1,4 +1,4 @@
-"""Work of one thread at a time whose outcome all have who waited for it."""
+"""Work that one thread does for all threads that wait for it."""
 
 import dataclasses
 import threading
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class _Outcome(Generic[T]):
     """How the work ended, the last time.
 
-    :param value: what came of it, in a tuple; None if it failed
-    :param away: whether it failed as the database couldn't be reached
+    :param value: the result, in a tuple; None if it failed
+    :param away: whether it failed because the database couldn't be reached
     """
 
     number: int
@@ -26,12 +26,12 @@ class _Outcome(Generic[T]):
 
 
 class SharedWork(Generic[T]):
-    """Does something once for all who asked before it began.
+    """Does something once for all threads that asked before it began.
 
-    An outage is shared, too: who waited while the database couldn't be reached is told so when
-    that is found out, and doesn't find it out once more for itself, after all others.
+    An outage is shared, too: when the working thread finds that the database can't be reached, all
+    waiting threads get DatabaseUnavailable at once. They don't try one after the other.
 
-    :param patience: seconds after which nobody waits any longer
+    :param patience: seconds that a thread waits at most
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -42,11 +42,11 @@ class SharedWork(Generic[T]):
         self._last: _Outcome[T] = _Outcome(0)
 
     def outcome(self, work: Callable[[], T], may_have_begun: bool = False) -> T:
-        """Do the work, or have what another thread makes of it.
+        """Do the work, or wait for the result of another thread's.
 
-        Raises what the work does, and DatabaseUnavailable when it was waited for too long.
+        Raise what the work raises, and DatabaseUnavailable after too long a wait.
 
-        :param may_have_begun: whether work will do that was begun before this was called
+        :param may_have_begun: whether work that began before this call is new enough
         """
         with self._changed:
             under_way = self._begun
@@ -65,7 +65,7 @@ class SharedWork(Generic[T]):
         return self._do(work)
 
     def wait_until_done(self) -> None:
-        """Wait for work that goes on, as long as anybody would."""
+        """Wait for work that is under way, up to the patience of other threads."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running, self._patience)
 

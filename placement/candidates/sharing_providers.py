@@ -9,7 +9,7 @@ from placement.candidates.snapshot import Snapshot
 
 
 def reached_roots(snapshot: Snapshot, providers: Iterable[int]) -> Mask:
-    """The roots of all trees that any of these sharing providers serves in other trees.
+    """Return the roots of all trees that any of these sharing providers serves in other trees.
 
     A provider serves every tree with any provider in one of its aggregates, so its own, too.
     """
@@ -35,14 +35,14 @@ class Lenders:
         return bool(self._by_aggregate)
 
     def mask(self) -> Mask:
-        """The roots of all trees they serve, their own included."""
+        """Return the roots of all trees they serve, their own included."""
         mask = np.zeros(self._snapshot.size, np.bool_)
         for aggregate_id in self._by_aggregate:
             mask[self._snapshot.roots_of_aggregate(aggregate_id)] = True
         return mask
 
     def of_tree(self, root: int, members: Iterable[int]) -> tuple[int, ...]:
-        """Those that serve the tree without belonging to it, ascending."""
+        """Return the providers that serve the tree without belonging to it, ascending."""
         aggregates_of = self._snapshot.aggregates_of
         found: set[int] = set()
         for slot in members:

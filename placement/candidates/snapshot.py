@@ -28,7 +28,7 @@ class Names:
 
     @classmethod
     def of(cls, classes: Mapping[int, str], traits: Mapping[int, str]) -> "Names":
-        """From the names by id."""
+        """Build the names from names by id."""
         return cls(
             classes,
             traits,
@@ -53,7 +53,7 @@ class Register:
 
     @classmethod
     def of(cls, providers: Sequence[tuple[int, str]]) -> "Register":
-        """From ids and uuids in the order of their slots."""
+        """Build the register from ids and uuids in the order of their slots."""
         uuids = [uuid for _, uuid in providers]
         return cls(
             [provider_id for provider_id, _ in providers],
@@ -64,7 +64,7 @@ class Register:
         )
 
     def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
-        """With more providers, which get the next slots, and without those of some ids."""
+        """Return it with more providers, at the next slots, and without those of some ids."""
         ids, slot_of_id, slot_of_uuid = (
             list(self.ids),
             dict(self.slot_of_id),
@@ -89,7 +89,7 @@ class Register:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The cloud at one moment. Never changes; what it memoises would come out the same again.
+    """The cloud at one moment. It never changes, except that it remembers what it computed.
 
     :param columns: inventories by resource class id
     :param traits_of: the ids of each provider's traits, by slot
@@ -119,19 +119,19 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """How many slots there are, those of deleted providers included."""
+        """Return how many slots there are, those of deleted providers included."""
         return self.forest.size
 
     def column(self, class_id: int) -> Column:
-        """The inventories of a class, which may be none."""
+        """Return the inventories of a class, which may be none."""
         return self.columns.get(class_id) or empty_column()
 
     def slot(self, uuid: str) -> int | None:
-        """The slot of a provider, or None if there is no such provider."""
+        """Return the slot of a provider, or None if there is no such provider."""
         return self.register.slot_of_uuid.get(uuid)
 
     def has_trait(self, trait_ids: Iterable[int]) -> Mask:
-        """Which providers have at least one of the traits."""
+        """Return which providers have at least one of the traits."""
         return self._any_of(self.with_trait, trait_ids)
 
     def aggregates(self, uuids: Iterable[str]) -> Ids:
@@ -155,20 +155,20 @@ class Snapshot:
 
     @property
     def sharing(self) -> Slots:
-        """The providers that are shared (allocation-candidates.md 2.1)."""
+        """Return the providers that are shared (allocation-candidates.md 2.1)."""
         trait_id = self.names.trait_ids.get(SHARING_TRAIT, -1)
         found = self.with_trait.get(trait_id)
         return np.zeros(0, np.int32) if found is None else self.remembered("sharing", found.slots)
 
     def roots_of_aggregate(self, aggregate_id: int) -> Slots:
-        """The roots of all trees with a provider in the aggregate."""
+        """Return the roots of all trees with a provider in the aggregate."""
         members = self.in_aggregate[aggregate_id]
         return self.remembered(
             ("roots", aggregate_id), lambda: np.unique(self.forest.root[members.slots()])
         )
 
     def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """What `compute` gives, computed once for this snapshot."""
+        """Return what `compute` gives, computed once for this snapshot."""
         try:
             return self.memo[key]
         except KeyError:

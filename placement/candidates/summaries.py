@@ -29,7 +29,7 @@ class Summaries:
         self._requested = requested
 
     def of_trees(self, roots: Slots) -> list[bytes]:
-        """The members of an object, one or many at a time: everybody in these trees.
+        """Return the members of an object, one or many at a time: all providers of these trees.
 
         :param roots: ascending
         """
@@ -38,7 +38,7 @@ class Summaries:
         return self._snapshot.tree_texts.of(roots, forest.roots_of_blocks, write)
 
     def of_providers(self, slots: Slots) -> list[bytes]:
-        """The members of an object: just these providers."""
+        """Return the members of an object: just these providers."""
         return self._written(slots.tolist())
 
     def _trees(self, roots: list[int]) -> list[bytes]:
@@ -71,7 +71,7 @@ class Summaries:
         )
 
     def _resources(self, slots: Sequence[int]) -> list[str]:
-        """The inventories of each provider, class by class over all of them."""
+        """Return the inventories of each provider, class by class over all of them."""
         snapshot = self._snapshot
         by_class: dict[int, list[int]] = {}
         for number, classes in enumerate(snapshot.classes_of.take(slots)):

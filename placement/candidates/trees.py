@@ -42,11 +42,11 @@ class Family:
         return len(self.roots)
 
     def chosen(self, which: slice | list[int]) -> "Family":
-        """Some of them."""
+        """Return some of the trees."""
         return Family(self.solutions, self.roots[which], self.members[which])
 
     def slots(self, number: int) -> list[int]:
-        """The provider behind each local in the tree of that number."""
+        """Return the provider behind each local in the tree of that number."""
         members, solutions = self.members[number].tolist(), self.solutions
         return [*(members[place] for place in solutions.places), *solutions.lent]
 
@@ -97,9 +97,9 @@ class Trees:
         return Shape(variables, subtrees, len(self.trait_sets), request.isolate, request.nested)
 
     def split(self, roots: Mask, most: int | None = None) -> tuple[Slots, Slots]:
-        """The anchors that are a tree by themselves and borrow nothing, and all others.
+        """Return the anchors that are a tree by themselves and borrow nothing, and all others.
 
-        The former have one candidate each, and are already rid of those that have none.
+        The former have one candidate each; those without a candidate are left out already.
 
         :param most: how many of the former are enough; None: all
         """
@@ -120,7 +120,7 @@ class Trees:
         return _first_slots(simple, most), others
 
     def families(self, simple: Slots, others: Slots) -> Iterator[Family]:
-        """The anchors as `split` gave them; the others described a chunk at a time."""
+        """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
         if len(simple):
             solution = SingleProviderSolution(self.shape, self._budget)
             yield Family(solution, simple, simple[:, None])
@@ -140,7 +140,7 @@ class Trees:
             yield from self._alike(roots[counts == count], count)
 
     def _alike(self, roots: Slots, count: int) -> Iterator[Family]:
-        """Trees of equally many providers."""
+        """Yield families of trees with equally many providers."""
         forest = self._snapshot.forest
         members = forest.order[forest.start[roots][:, None] + np.arange(count)]
         described = self._describe(members)
@@ -173,7 +173,7 @@ class Trees:
         return solutions
 
     def _describe(self, members: np.ndarray) -> np.ndarray:
-        """Trees × members × words: all that tells the search in one tree from another."""
+        """Return trees × members × words: all that tells the search in one tree from another."""
         forest = self._snapshot.forest
         words = []
         own = [mask for mask, _ in self._masks]
@@ -220,7 +220,7 @@ class Trees:
         return TreeProblem(self.shape, locals_, kept, lent, sharing, root)
 
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
-        """The locals in the subtree of each local, as bits."""
+        """Return the locals in the subtree of each local, as bits."""
         lineages = [_upwards(place, parents) for place in kept]
         # slots of another tree: told apart from places by their sign
         lineages += [[~other for other in self._snapshot.forest.lineage(slot)] for slot in lent]
@@ -242,7 +242,7 @@ class Trees:
 
 
 def _first_slots(mask: Mask, most: int | None) -> Slots:
-    """The first slots of a mask: `most` of them or more, if there are as many."""
+    """Return the first slots of a mask: `most` of them or more, if there are as many."""
     length = len(mask) if most is None else _FIRST_SLOTS
     while True:
         found = np.flatnonzero(mask[:length])
@@ -280,7 +280,7 @@ def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
 
 
 def _contested(parts: Sequence[Part]) -> dict[int, int]:
-    """The classes that several parts ask for, and how much they ask in all."""
+    """Return the classes that several parts ask for, and how much they ask in all."""
     asked: dict[int, list[int]] = {}
     for part in parts:
         for class_id, amount in part.demand:

@@ -17,7 +17,7 @@ _MIB = 1024 * 1024
 
 
 def refusal(ended: SearchEnded, snapshot: Snapshot, budget: Budget) -> PlacementError:
-    """The error to answer with."""
+    """Return the error to answer with."""
     if isinstance(ended, Abandoned):
         return SearchAbandoned()
     sentences = []
@@ -31,7 +31,7 @@ def refusal(ended: SearchEnded, snapshot: Snapshot, budget: Budget) -> Placement
 
 
 def what_ended(ended: SearchEnded, budget: Budget) -> str:
-    """The reason, as the end of a sentence."""
+    """Return the reason, as the end of a sentence."""
     if isinstance(ended, Abandoned):
         return "because the client left"
     if isinstance(ended, OutOfTime):

@@ -15,7 +15,7 @@ class UuidTable:
     """Uuids by slot.
 
     :param rows: a row of `LENGTH` bytes each
-    :param even: whether all are of the usual length; the others' rows are worth nothing
+    :param even: whether all are of the usual length; the rows of the others are of no use
     """
 
     rows: npt.NDArray[np.uint8]
@@ -23,7 +23,7 @@ class UuidTable:
 
     @classmethod
     def of(cls, uuids: Sequence[str]) -> "UuidTable":
-        """From uuids in the order of their slots."""
+        """Build the table from uuids in the order of their slots."""
         texts = [uuid.encode() for uuid in uuids]
         even = all(len(text) == LENGTH for text in texts)
         if not even:
@@ -31,6 +31,6 @@ class UuidTable:
         return cls(np.frombuffer(b"".join(texts), np.uint8).reshape(-1, LENGTH), even)
 
     def with_more(self, uuids: Sequence[str]) -> "UuidTable":
-        """With the uuids of the next slots."""
+        """Return the table with the uuids of the next slots."""
         more = UuidTable.of(uuids)
         return UuidTable(np.concatenate([self.rows, more.rows]), self.even and more.even)
