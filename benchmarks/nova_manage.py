@@ -82,8 +82,8 @@ def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
             "consumer_generation": None,
             "consumer_type": "INSTANCE",
         }
-        everybody = {str(uuid4()): body for _ in range(consumers)}
-        send(placement, "POST", "/allocations", everybody)
+        wanted = {str(uuid4()): body for _ in range(consumers)}
+        send(placement, "POST", "/allocations", wanted)
 
 
 def send(placement: Adapter, method: str, url: str, body: Any) -> None:

@@ -29,9 +29,9 @@ _ROOTLESS = """
 """
 RULES = {
     "over capacity": _OVER_CAPACITY,
-    "consumers that hold nothing": _IDLE_CONSUMERS,
-    "allocations of nobody": _UNKNOWN_HOLDERS,
-    "allocations of no inventory": _OF_NOTHING,
+    "consumers without allocations": _IDLE_CONSUMERS,
+    "allocations without a consumer": _UNKNOWN_HOLDERS,
+    "allocations without an inventory": _OF_NOTHING,
     "providers without root": _ROOTLESS,
 }
 

@@ -22,7 +22,7 @@ def service(database_url):
         yield service
 
 
-def everybody(job):
+def run_concurrently(job):
     """Run all clients concurrently; return a count of their responses."""
     return at_once(lambda number: ((a.status, a.code) for a in job(number)), CLIENTS)
 
@@ -43,7 +43,7 @@ def test_new_consumers_get_the_whole_capacity_and_no_more(service, database_url)
             wanted = holding({ROOT: {"VCPU": 1}}, project=f"p{turn}", user=f"u{number % 4}")
             yield service.put(f"/allocations/{consumer}", wanted)
 
-    assert everybody(claim) == claimed(room)
+    assert run_concurrently(claim) == claimed(room)
     assert service.get(f"{PATH}/usages").body["usages"] == {"VCPU": room}
     assert broken_rules(database_url) == {}
 
@@ -57,6 +57,6 @@ def test_consumers_that_grow_concurrently_get_no_conflict(service, database_url)
             wanted = holding({ROOT: {"VCPU": turn + 1}}, generation=turn or None)
             yield service.put(f"/allocations/{numbered('c', number)}", wanted)
 
-    assert everybody(grow) == claimed(room)
+    assert run_concurrently(grow) == claimed(room)
     after = service.get(f"{PATH}/usages").body
     assert after == {"usages": {"VCPU": room}, "resource_provider_generation": 1 + room}

@@ -224,28 +224,37 @@ def _limits_first_by_no_number(request: Request, picture: Picture) -> bool:
     return len(limits) > 1 and not limits[0].isdecimal()
 
 
-_NO_UNICODE = "Half of a surrogate pair is refused before anything else is looked at."
+_NO_UNICODE = "Half of a surrogate pair is rejected before anything else is checked."
 
 #: rest-api.md 1.12, and further differences
 DEVIATIONS = (
-    Deviation("Nesting that the parser can't follow is malformed JSON.", _is_nested_deeply),
-    Deviation("A ratio that is not a number makes no capacity.", _has_ratio_that_is_no_number),
+    Deviation("JSON that is nested too deeply is malformed.", _is_nested_deeply),
+    Deviation("A ratio that is not a number is rejected.", _has_ratio_that_is_no_number),
     Deviation(
-        "Keys of `inventories` that can't be classes have no schema; they are unknown classes.",
+        "The schema ignores keys of `inventories` that can't be classes; they are unknown classes.",
         _has_inventory_of_no_class,
     ),
-    Deviation("So they are looked up after the generation.", _has_inventory_of_no_class, ours=409),
+    Deviation(
+        "Such keys are looked up after the generation is checked.",
+        _has_inventory_of_no_class,
+        ours=409,
+    ),
     Deviation(_NO_UNICODE, _has_half_a_character),
     Deviation(_NO_UNICODE, _has_half_a_character, theirs=400, as_known=_ours_is_malformed),
-    Deviation("Nobody can give what no database can hold.", _asks_beyond_64_bits, ours=200),
-    Deviation("A query that isn't UTF-8 is bad, not a crash.", _has_a_query_that_is_no_text),
     Deviation(
-        "The name is stored, but can't be told in the Location; ours is percent-encoded.",
+        "No provider has an amount that no database can store.", _asks_beyond_64_bits, ours=200
+    ),
+    Deviation(
+        "A query that isn't UTF-8 is rejected; the reference fails with 500.",
+        _has_a_query_that_is_no_text,
+    ),
+    Deviation(
+        "The name is stored, but the reference can't put it into Location; ours is encoded.",
         _names_something_with_a_newline,
         ours=201,
     ),
     Deviation(
-        "The reference pastes the name into JSON; to us it is just a bad name.",
+        "The reference inserts the name into JSON unescaped; in Berth it is an invalid name.",
         _names_a_class_with_a_quote,
         theirs=400,
         as_known=_ours_is_a_bad_name,
@@ -262,6 +271,6 @@ DEVIATIONS = (
         _lacks_some_or_has_other_amounts,
     ),
     Deviation("D3: a tree isn't loaded.", _is_served_by_a_shared_child, 500, 200),
-    Deviation("D6: no limit is too large.", _limits_beyond_64_bits, 500, 200),
-    Deviation("D6: the first limit counts, so it must be one.", _limits_first_by_no_number),
+    Deviation("D6: the reference fails on large limits.", _limits_beyond_64_bits, 500, 200),
+    Deviation("D6: the first limit is used, so it must be valid.", _limits_first_by_no_number),
 )

@@ -51,7 +51,7 @@ def in_threads(service, job):
 
 
 @pytest.fixture(params=["processes", "threads"])
-def everybody(request, service):
+def run_concurrently(request, service):
     """Return a function that runs a job in several processes, or in threads."""
     if request.param == "threads":
         return lambda job: in_threads(service, job)
@@ -96,12 +96,12 @@ def take_one_each(service, number):
     )
 
 
-def test_capacity_is_allocated_exactly_once(service, everybody):
+def test_capacity_is_allocated_exactly_once(service, run_concurrently):
     total = COUNT * ROUNDS - 10
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     expect(service.put(f"/resource_providers/{ROOT}/inventories", stock(0, VCPU=total)), 200)
 
-    answers = merged(everybody(take_one_each))
+    answers = merged(run_concurrently(take_one_each))
 
     assert answers == {204: total, REFUSED: 10}
     usage = service.get(f"/resource_providers/{ROOT}/usages").json
@@ -120,11 +120,11 @@ def take_as_the_same(service, number):
     return answers
 
 
-def test_one_of_several_writers_creates_a_new_consumer(service, everybody):
+def test_one_of_several_writers_creates_a_new_consumer(service, run_concurrently):
     fill(service)
     expect(service.put(f"/resource_providers/{ROOT}/inventories/VCPU", one(5, 1000)), 200)
 
-    answers = everybody(take_as_the_same)
+    answers = run_concurrently(take_as_the_same)
 
     by_consumer = [sorted(answer, key=str) for answer in zip(*answers, strict=True)]
     assert (
@@ -155,12 +155,12 @@ def grow_together(service, number):
     return won
 
 
-def test_no_update_of_a_consumer_is_lost(service, everybody):
+def test_no_update_of_a_consumer_is_lost(service, run_concurrently):
     fill(service)
     expect(service.put(f"/resource_providers/{ROOT}/inventories/VCPU", one(5, 1000)), 200)
     expect(service.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}})), 204)
 
-    everybody(grow_together)
+    run_concurrently(grow_together)
 
     held = service.get(f"/allocations/{NEW}").json
     assert held["allocations"][ROOT]["resources"]["VCPU"] == 1 + COUNT * ROUNDS
@@ -181,10 +181,10 @@ def grow_inventory_together(service, number):
     return seen
 
 
-def test_no_update_of_an_inventory_is_lost(service, everybody):
+def test_no_update_of_an_inventory_is_lost(service, run_concurrently):
     fill(service)
 
-    seen = everybody(grow_inventory_together)
+    seen = run_concurrently(grow_inventory_together)
 
     now = service.get(f"/resource_providers/{ROOT}/inventories/VCPU").json
     assert (now["total"], now["resource_provider_generation"]) == (
@@ -215,8 +215,8 @@ def create_the_same(service, number):
     return dict(answers)
 
 
-def test_an_object_that_several_writers_create_is_created_once(service, everybody):
-    answers = everybody(create_the_same)
+def test_an_object_that_several_writers_create_is_created_once(service, run_concurrently):
+    answers = run_concurrently(create_the_same)
 
     taken = (409, "placement.duplicate_name")
     totals = {
@@ -256,12 +256,12 @@ def bear_and_delete(service, number):
     return answers
 
 
-def test_a_parent_is_deleted_or_gets_children_but_not_both(service, everybody):
+def test_a_parent_is_deleted_or_gets_children_but_not_both(service, run_concurrently):
     for n in range(ROUNDS):
         body = {"name": f"parent {n}", "uuid": numbered("d", n)}
         expect(service.post("/resource_providers", body), 200)
 
-    deleted, *born = everybody(bear_and_delete)
+    deleted, *born = run_concurrently(bear_and_delete)
 
     refused = (409, "placement.resource_provider.cannot_delete_parent")
     for n, answer in enumerate(deleted):
@@ -287,9 +287,9 @@ def move_and_bear(service, number):
             expect(service.post("/resource_providers", child), 200)
 
 
-def test_a_child_created_during_a_move_moves_with_its_tree(service, everybody):
+def test_a_child_created_during_a_move_moves_with_its_tree(service, run_concurrently):
     fill(service)
-    everybody(move_and_bear)
+    run_concurrently(move_and_bear)
     torn = service.ask(
         "SELECT child.name FROM resource_providers child JOIN resource_providers parent "
         "ON child.parent_provider_id = parent.id "
@@ -319,14 +319,14 @@ def swap(service, number):
     return won
 
 
-def test_consumers_that_swap_in_opposite_orders_lose_nothing(service, everybody):
+def test_consumers_that_swap_in_opposite_orders_lose_nothing(service, run_concurrently):
     for name, uuid in (("root", ROOT), ("empty", EMPTY)):
         expect(service.post("/resource_providers", {"name": name, "uuid": uuid}), 200)
         expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=3)), 200)
     expect(service.put(f"/allocations/{numbered('c', 1)}", holding({ROOT: {"VCPU": 3}})), 204)
     expect(service.put(f"/allocations/{numbered('c', 2)}", holding({EMPTY: {"VCPU": 3}})), 204)
 
-    everybody(swap)
+    run_concurrently(swap)
 
     held = service.ask("SELECT consumer_id, used FROM allocations ORDER BY consumer_id")
     assert held == [(numbered("c", 1), 3), (numbered("c", 2), 3)]
@@ -388,13 +388,13 @@ def _claim(service, number):
     return answers
 
 
-def test_a_reshape_moves_concurrent_allocations_too(service, everybody):
+def test_a_reshape_moves_concurrent_allocations_too(service, run_concurrently):
     expect(service.post("/resource_providers", {"name": "root", "uuid": ROOT}), 200)
     child = {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT}
     expect(service.post("/resource_providers", child), 200)
     expect(service.put(f"/resource_providers/{ROOT}/inventories", stock(0, VCPU=1000)), 200)
 
-    reshaper, *claims = everybody(reshape_and_claim)
+    reshaper, *claims = run_concurrently(reshape_and_claim)
 
     claimed = merged(claims)
     in_use = (409, "placement.inventory.inuse")
@@ -431,7 +431,7 @@ def use_and_delete(service, number):
     return answers
 
 
-def test_names_are_deleted_or_used_but_not_both(service, everybody):
+def test_names_are_deleted_or_used_but_not_both(service, run_concurrently):
     for number in range(1, COUNT):
         body = {"name": str(number), "uuid": numbered("d", number)}
         expect(service.post("/resource_providers", body), 200)
@@ -439,7 +439,7 @@ def test_names_are_deleted_or_used_but_not_both(service, everybody):
         expect(service.put(f"/traits/CUSTOM_{n}"), 201)
         expect(service.put(f"/resource_classes/CUSTOM_{n}"), 201)
 
-    deleted, *used = everybody(use_and_delete)
+    deleted, *used = run_concurrently(use_and_delete)
 
     assert set(deleted) <= {204, REFUSED}
     assert set(merged(used)) <= {200, 201, (400, "placement.undefined_code")}
