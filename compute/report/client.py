@@ -12,7 +12,7 @@ from oslo_config import cfg
 from compute import config
 from compute.config.placement import build_adapter
 from compute.provider_tree import ProviderSubTree, ProviderTree
-from compute.provider_tree.allocation_records import Allocations, ProviderAmounts
+from compute.provider_tree.allocation_records import Allocations
 from compute.provider_tree.inventory_record import Inventory
 from compute.report.allocations import ConsumerAllocations, ProviderAllocInfo
 from compute.report.associations import Associations
@@ -21,7 +21,7 @@ from compute.report.candidates import AllocationCandidates, Candidates, Query
 from compute.report.consumer import Consumers
 from compute.report.deletion import ComputeNode, NodeDeletion
 from compute.report.host_aggregates import HostAggregates
-from compute.report.instance_allocations import InstanceAllocations
+from compute.report.instance_allocations import GivenAmounts, InstanceAllocations
 from compute.report.properties import Properties
 from compute.report.providers import Providers, TraitInfo
 from compute.report.reshaper import Reshaper
@@ -326,13 +326,13 @@ class SchedulerReportClient:
         return self.instance_allocations.move(context, source_consumer_uuid, target_consumer_uuid)
 
     def add_resources_to_instance_allocation(
-        self, context: Any, consumer_uuid: str, resources: ProviderAmounts
+        self, context: Any, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
         """Add `resources` to what the consumer holds. Raise AllocationUpdateFailed."""
         self.instance_allocations.add(context, consumer_uuid, resources)
 
     def remove_resources_from_instance_allocation(
-        self, context: Any, consumer_uuid: str, resources: ProviderAmounts
+        self, context: Any, consumer_uuid: str, resources: GivenAmounts
     ) -> None:
         """Take `resources` away from what the consumer holds. Raise AllocationUpdateFailed."""
         self.instance_allocations.remove(context, consumer_uuid, resources)

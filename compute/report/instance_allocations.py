@@ -30,6 +30,9 @@ from compute.report.transport import (
 
 LOG = logging.getLogger(__name__)
 
+#: provider uuid → `{"resources": {class: amount}}`, as nova's callers have it, or class → amount
+GivenAmounts = Mapping[str, Mapping[str, Any]]
+
 
 class InstanceAllocations:
     """Changing what consumers hold. `context` is any object with a `global_id`, or None."""
@@ -125,21 +128,21 @@ class InstanceAllocations:
             )
         return response.status_code == 204
 
-    def add(self, context: Any, consumer: str, resources: ProviderAmounts) -> None:
+    def add(self, context: Any, consumer: str, resources: GivenAmounts) -> None:
         """Add `resources` to what the consumer holds.
 
         Raise AllocationUpdateFailed if it holds nothing or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
-        self._adjust(context, consumer, resources, _plus)
+        self._adjust(context, consumer, _amounts(resources), _plus)
 
-    def remove(self, context: Any, consumer: str, resources: ProviderAmounts) -> None:
+    def remove(self, context: Any, consumer: str, resources: GivenAmounts) -> None:
         """Take `resources` away from what the consumer holds.
 
         Raise AllocationUpdateFailed if it holds less, or placement refuses,
         ConsumerAllocationRetrievalFailed, and ClientException if placement is unreachable.
         """
-        self._adjust(context, consumer, resources, _minus)
+        self._adjust(context, consumer, _amounts(resources), _minus)
 
     def _adjust(
         self,
@@ -199,6 +202,10 @@ def _raise_for_conflict(response: Response, operation: str, consumer: str) -> No
     if CONSUMER_CONFLICT in detail:
         raise exceptions.AllocationUpdateFailed(consumer_uuid=consumer, error=detail)
     raise Retry(operation, "a resource provider changed at the same time")
+
+
+def _amounts(resources: GivenAmounts) -> ProviderAmounts:
+    return {rp: part.get("resources", part) for rp, part in resources.items()}
 
 
 def _plus(held: Held, resources: ProviderAmounts) -> None:

@@ -182,6 +182,20 @@ def test_resources_are_added_to_what_an_instance_holds(client, context, outsider
     assert outsider.allocations(consumer) == {host: {"VCPU": 3}, pool: {"DISK_GB": 5}}
 
 
+def test_resources_may_have_the_shape_of_allocations(client, context, outsider, two_hosts):
+    host, _, pool = two_hosts
+    consumer = outsider.allocate({host: {"VCPU": 2}})
+    client.add_resources_to_instance_allocation(
+        context, consumer, {host: {"resources": {"VCPU": 1}}, pool: {"resources": {"DISK_GB": 5}}}
+    )
+    added = outsider.allocations(consumer)
+    client.remove_resources_from_instance_allocation(
+        context, consumer, {host: {"resources": {"VCPU": 2}}}
+    )
+    assert added == {host: {"VCPU": 3}, pool: {"DISK_GB": 5}}
+    assert outsider.allocations(consumer) == {host: {"VCPU": 1}, pool: {"DISK_GB": 5}}
+
+
 def test_adding_nothing_asks_nothing(client, context, placement_adapter):
     client.add_resources_to_instance_allocation(context, str(uuid4()), {})
     assert placement_adapter.requests == []
