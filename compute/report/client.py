@@ -180,8 +180,9 @@ class SchedulerReportClient:
         equals `new_tree`, and another call sends nothing.
 
         Raise PlacementReshapeConflict and ResourceProviderUpdateConflict, which are worth a retry
-        from a fresh tree; ReshapeFailed; ResourceProviderSyncFailed for failures with one
-        provider; ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
+        from a fresh tree; ReshapeFailed; InventoryInUse for a class that has allocations;
+        ResourceProviderSyncFailed for other failures with one provider;
+        ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
         if placement is unreachable.
         """
         self.tree_sync.run(context, new_tree, allocations)

@@ -35,7 +35,6 @@ LOG = logging.getLogger(__name__)
 
 CONVERTED = (
     exceptions.InvalidResourceClass,
-    exceptions.InventoryInUse,
     exceptions.ResourceProviderAggregateRetrievalFailed,
     exceptions.ResourceProviderDeletionFailed,
     exceptions.ResourceProviderInUse,
@@ -137,8 +136,9 @@ def _read_again_unless_created(cache: ProviderCache, addition: AddProvider) -> I
 def _sync_errors(cache: ProviderCache, uuid: str) -> Iterator[None]:
     """Forget the tree of `uuid` when a step fails, so that the next attempt reads it afresh.
 
-    A generation conflict passes, because it is worth a retry. Failures that aren't worth one
-    become ResourceProviderSyncFailed. All else passes, and the cache stays.
+    A generation conflict passes, because it is worth a retry; so does InventoryInUse, which the
+    callers of nova's client know. The failures of CONVERTED become ResourceProviderSyncFailed. All
+    else passes, and the cache stays.
     """
     # The step itself may forget the provider, and then its tree can't be looked up any more.
     tree = cache.tree
@@ -152,9 +152,11 @@ def _sync_errors(cache: ProviderCache, uuid: str) -> Iterator[None]:
         cache.forget_tree(uuid)
         cache.forget_tree(root)
         raise
-    except CONVERTED as failure:
+    except (exceptions.InventoryInUse, *CONVERTED) as failure:
         LOG.error("Failed to synchronize provider %s: %s", who, failure)
         cache.forget_tree(uuid)
         cache.forget_tree(root)
+        if isinstance(failure, exceptions.InventoryInUse):
+            raise
         general = exceptions.ResourceProviderSyncFailed.msg_fmt
         raise exceptions.ResourceProviderSyncFailed(f"{general} Provider {who}.") from failure

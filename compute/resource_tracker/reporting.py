@@ -115,10 +115,9 @@ class Reporting:
             self._reportclient.update_from_provider_tree(
                 context, wanted.tree, allocations=wanted.allocations
             )
-        except exceptions.ResourceProviderSyncFailed as failure:
-            in_use = failure.__cause__
-            if self._conf.pci.report_in_placement and isinstance(in_use, exceptions.InventoryInUse):
-                raise exceptions.PlacementPciException(error=in_use) from failure
+        except exceptions.InventoryInUse as in_use:
+            if self._conf.pci.report_in_placement:
+                raise exceptions.PlacementPciException(error=in_use) from in_use
             raise
 
     def forget(self) -> None:

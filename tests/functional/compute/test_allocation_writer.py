@@ -266,7 +266,7 @@ class TestPciDevice:
         instance = claimed(host, pci_requests=[request])
         start("auto", PciDriver)
         failure = host.outcome.failures[host.name]
-        assert isinstance(failure.__cause__, exceptions.InventoryInUse)
+        assert isinstance(failure, exceptions.InventoryInUse)
         assert outsider.totals(host.uuid)["PCI_DEVICE"] == 4
         assert outsider.allocations(instance.uuid)[host.uuid]["PCI_DEVICE"] == 2
         start("tracker", PciDriver)

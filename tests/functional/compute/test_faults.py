@@ -316,7 +316,7 @@ class TestDriversThatBreakTheirContract:
         failure = self.edit(
             running, lambda tree, node: tree.update_inventory(node, {"DISK_GB": record(5)})
         )
-        assert isinstance(failure, exceptions.ResourceProviderSyncFailed)
+        assert isinstance(failure, exceptions.InventoryInUse)
         assert outsider.totals(running.uuid)["VCPU"] == 10
 
     def test_an_allocation_left_empty_is_a_failed_reshape(self, running, outsider):

@@ -158,7 +158,7 @@ def test_r22_a_failure_with_one_machine_forgets_only_its_tree(host, rack, outsid
     rack.change(good, maintenance=True)
     outcome = host.update()
     cache = host.manager.reportclient.cache.tree
-    assert isinstance(outcome.failures[refused], exceptions.ResourceProviderSyncFailed)
+    assert isinstance(outcome.failures[refused], exceptions.InventoryInUse)
     assert (outcome.updated, reserved(outsider, good)) == ([good], 1)
     assert (cache.exists(refused), cache.exists(good)) == (False, True)
     assert outsider.allocations(held) == {refused: {GOLD: 1}}

@@ -1,4 +1,4 @@
-"""A keystoneauth1-like adapter that answers from a list."""
+"""A keystoneauth1-like adapter that answers from a list, and such answers."""
 
 import json
 
@@ -12,6 +12,39 @@ def answer(status=200, body=None, text=None):
         text = "" if body is None else json.dumps(body)
     response._content = text.encode()
     return response
+
+
+CONCURRENT = {"code": "placement.concurrent_update", "detail": "try again"}
+
+
+def row(uuid, parent=None, generation=0):
+    """Return a provider as a list of providers shows it."""
+    return {
+        "uuid": uuid,
+        "name": f"{uuid}-name",
+        "generation": generation,
+        "parent_provider_uuid": parent,
+    }
+
+
+def listed(*rows):
+    """Return the answer that lists these providers."""
+    return answer(200, {"resource_providers": list(rows)})
+
+
+def refused(**error):
+    """Return a 409 with that error in its body."""
+    return answer(409, {"errors": [error]})
+
+
+def conflict(detail="provider generation"):
+    """Return the 409 of a concurrent update."""
+    return refused(code="placement.concurrent_update", detail=detail)
+
+
+def sent_body(client):
+    """Return the body of the last request of a client over a FakeAdapter."""
+    return client.transport.adapter.sent[-1][2]["json"]
 
 
 class FakeAdapter:

@@ -1,12 +1,14 @@
 """The report client as a whole: its construction, and answers that aren't placement's."""
 
+from types import SimpleNamespace
+
 import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import config
 from compute.report import SchedulerReportClient, report_client_singleton
 from compute.report import client as client_module
-from tests.unit.compute.report.answers import FakeAdapter, answer
+from tests.unit.compute.report.answers import FakeAdapter, answer, listed, row
 
 
 def placement(**options):
@@ -46,3 +48,27 @@ def test_a_success_that_is_not_placements_is_a_client_exception(text, verb):
 def test_an_error_may_say_what_it_likes():
     client = SchedulerReportClient(FakeAdapter(answer(502, text="<html>Bad gateway</html>")))
     assert client.get("/traits").status_code == 502
+
+
+def test_a_client_without_configuration_has_the_defaults():
+    client = SchedulerReportClient(FakeAdapter())
+    assert client.conf.compute.resource_provider_association_refresh == 300
+    assert client.conf.compute.sharing_providers_max_uuids_per_request == 200
+
+
+def test_the_contexts_global_id_goes_with_every_request(make):
+    client = make(listed(), answer(201, row("u")))
+    client.get_provider_tree_and_ensure_root(SimpleNamespace(global_id="req-global"), "u")
+    assert {
+        sent[2]["headers"]["X-Openstack-Request-Id"] for sent in client.transport.adapter.sent
+    } == {"req-global"}
+
+
+def test_a_missing_endpoint_clears_the_cache(make):
+    client = make(listed(), answer(201, row("u")), ksa_exc.EndpointNotFound())
+    client.get_provider_tree_and_ensure_root(None, "u")
+    client.invalidate_resource_provider("u", cacheonly=True)
+    with pytest.raises(ksa_exc.EndpointNotFound):
+        client.get_provider_tree_and_ensure_root(None, "u")
+    assert client.cache.tree.get_provider_uuids() == []
+    assert client.cache.read_at == {}

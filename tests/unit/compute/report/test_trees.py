@@ -1,0 +1,34 @@
+"""How roots are ensured when placement refuses or is lost."""
+
+import pytest
+from keystoneauth1 import exceptions as ksa_exc
+
+from compute import exceptions
+from tests.unit.compute.report.answers import answer, listed
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        ([answer(500)], exceptions.ResourceProviderCreationFailed),
+        ([answer(400)], exceptions.ResourceProviderCreationFailed),
+        ([ksa_exc.ConnectFailure()], exceptions.ResourceProviderCreationFailed),
+        (
+            [answer(409, text="Conflicting resource provider name: n already exists.")],
+            exceptions.ResourceProviderCreationFailed,
+        ),
+        (
+            [answer(409, text="Conflicting resource provider uuid"), answer(404)],
+            exceptions.ResourceProviderCreationFailed,
+        ),
+        (
+            [answer(409, text="Conflicting resource provider uuid"), answer(500)],
+            exceptions.ResourceProviderRetrievalFailed,
+        ),
+    ],
+)
+def test_a_root_that_cant_be_created_is_an_error(make, answers, error):
+    client = make(listed(), *answers)
+    with pytest.raises(error):
+        client.get_provider_tree_and_ensure_root(None, "u", name="n")
+    assert not client.cache.tree.exists("u")
