@@ -312,12 +312,17 @@ class World:
 
     def complete(self, guest):
         """A live migration or an evacuation is through."""
-        evacuated = guest.phase.startswith("evacuation")
-        with self.changed(guest) as instance:
-            instance.host, instance.node, instance.task_state = guest.dest, guest.dest, None
-            instance.apply_migration_context()
-            instance.migration_context = None
-        self.end(guest, "done" if evacuated else "completed")
+        if guest.phase.startswith("evacuation"):
+            tracker = self.host(guest.dest).tracker
+            tracker.finish_evacuation(self.instance(guest), guest.dest, self.migration(guest))
+            with self.changed(guest) as instance:
+                instance.task_state = None
+        else:
+            with self.changed(guest) as instance:
+                instance.host, instance.node, instance.task_state = guest.dest, guest.dest, None
+                instance.apply_migration_context()
+                instance.migration_context = None
+            self.end(guest, "completed")
         self.drop_migrations(guest)
         self._settled(guest, guest.dest, guest.moves_to)
 

@@ -10,7 +10,7 @@ from compute.report.context import admin_context
 from compute.service.manager import ComputeManager
 from compute.service.runner import ServiceRunner
 from compute.service.virtapi import ComputeVirtAPI
-from virt.fake import MediumFakeDriver
+from virt.fake import FakeMultiNodeDriver, MediumFakeDriver
 from virt.inventory import record
 
 
@@ -170,3 +170,40 @@ class SpreadingDriver(MediumFakeDriver):
             for name, amount in held.items():
                 body["allocations"][places[name]] = {"resources": {name: amount}}
             body["allocations"][uuid_of["pf1_1"]] = {"resources": {"SRIOV_NET_VF": 1}}
+
+
+class DetailedDriver(MediumFakeDriver):
+    """Reports a class, traits and aggregates of its own (R3)."""
+
+    aggregates = (str(uuid4()), str(uuid4()))
+
+    def update_provider_tree(self, tree, nodename, **kwargs):
+        tree.update_inventory(
+            nodename,
+            {
+                "VCPU": record(8, allocation_ratio=2.0),
+                "MEMORY_MB": record(4096, 256),
+                "CUSTOM_BANDWIDTH": record(1000),
+            },
+        )
+        tree.add_traits(nodename, "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "CUSTOM_GOLD")
+        tree.add_aggregates(nodename, *self.aggregates)
+
+
+class FreshPairDriver(FakeMultiNodeDriver):
+    """Two nodes with names of their own at each start of a test."""
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf, [f"a-{conf.host}", f"b-{conf.host}"])
+
+
+def nodes_uuid(host, nodename):
+    """Return the uuid of the node's record."""
+    return host.cell.compute_nodes.by_node(nodename).uuid
+
+
+def writes_of_an_update(host):
+    """Return the writes that one periodic update sends."""
+    host.adapter.requests.clear()
+    host.update()
+    return host.adapter.writes
