@@ -1,4 +1,4 @@
-"""What the records of a host tell of consumers, as the rules want it."""
+"""What the records of a host say about consumers, in the form that the rules need."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from compute.consumers.rules import Evidence
 from compute.records.cell_database import CellDatabase
 from compute.records.migration import Migration
 
-#: how many consumers a question names; databases allow some ten thousand
+#: how many consumers one query names; databases allow about ten thousand
 _BATCH = 1000
 
 
 class RecordedEvidence:
-    """Asks the records of a host, anew each time.
+    """Reads the records of a host, anew each time.
 
     `driver_manages_instances` says whether the instances of the host's nodes are in the records.
     """
@@ -24,15 +24,15 @@ class RecordedEvidence:
         self._driver_manages_instances = driver_manages_instances
 
     def know_instances(self) -> bool:
-        """Whether they know any instance at all. Otherwise they are no evidence."""
+        """Say whether the records know any instance. Otherwise they are no evidence."""
         return self._cell.instances.has_any()
 
     def of(self, consumer: str) -> Evidence:
-        """What they tell of one consumer."""
+        """Return what the records say about one consumer."""
         return self.of_each([consumer])[consumer]
 
     def of_each(self, consumers: Iterable[str]) -> dict[str, Evidence]:
-        """Consumer → what they tell of it. A few questions for all of them."""
+        """Return consumer → what the records say about it, from a few queries for all."""
         found: dict[str, Evidence] = {}
         wanted = sorted(set(consumers))
         for start in range(0, len(wanted), _BATCH):

@@ -1,8 +1,8 @@
 """What an instance holds of a node, as its record and its migration say (compute.md §4.9).
 
-An instance on its way holds two shares until the move is confirmed or reverted: the old one at its
-source, under the old flavor, and the new one at its destination, under the new. Both may be of one
-node. Usage, NUMA cells, devices, assigned resources and allocations are all counted from these.
+An instance that moves holds two shares until the move is confirmed or reverted. The old share is at
+its source and has the old flavor; the new share is at its destination and has the new flavor. Both
+may be of one node. Usage, NUMA cells, devices, resources and allocations follow from shares.
 """
 
 import enum
@@ -18,9 +18,9 @@ from compute.records.migration import REVERTED, Migration
 
 
 class Side(enum.Enum):
-    """Which part of a move a share is."""
+    """To which end of a move a share belongs."""
 
-    #: of an instance that stays
+    #: to none: the instance doesn't move
     OWN = "own"
     OLD = "old"
     NEW = "new"
@@ -38,13 +38,13 @@ class Share:
 
     @property
     def addresses(self) -> set[str]:
-        """Those of its PCI devices."""
+        """The addresses of the share's PCI devices."""
         return {device["address"] for device in self.pci_devices}
 
 
 @dataclass(frozen=True)
 class Holding:
-    """All that one instance holds of one node, and the migration that makes it more than one."""
+    """All shares of one node that one instance holds, and the migration that they are held for."""
 
     instance: Instance
     shares: tuple[Share, ...] = ()
@@ -52,12 +52,12 @@ class Holding:
 
     @property
     def moves(self) -> bool:
-        """Whether some of it is held for a move."""
+        """Whether any share is held for a move."""
         return any(share.side is not Side.OWN for share in self.shares)
 
     @property
     def flavors(self) -> list[Flavor]:
-        """What the instance is, or may be when its move is over, wherever that is."""
+        """The flavors that the instance may have when its move is over; else its flavor."""
         if self.migration is None or not self.moves:
             return [self.instance.flavor]
         return [
@@ -66,9 +66,12 @@ class Holding:
         ]
 
     def without(self, side: Side, ended: Migration | None = None) -> "Holding":
-        """Return what is left when one side of the move is given up; `ended` is that move.
+        """Return what is left when one side of a move is given up.
 
-        An instance that stays is its own old side, and the new one of a move that brought it here.
+        :param ended: the move
+
+        The own share of an instance counts as its old side, and as the new side of a move that
+        brought it here.
         """
         gone = {side}
         if side is Side.OLD or (ended is not None and _source(ended) != _destination(ended)):
@@ -101,7 +104,7 @@ def holding(instance: Instance, migration: Migration | None, host: str, nodename
         held = claimed(instance, migration, host, nodename)
         if held.shares or (instance.host, instance.node) != here:
             return held
-        # The migration is between other nodes, or doesn't say yet: the instance is believed.
+        # The migration is between other nodes, or doesn't say yet: the instance's record decides.
     if migration is not None and is_reverting(instance, migration):
         old = _share(Side.OLD, _old_flavor(instance, migration), instance)
         return Holding(instance, (old,) if _source(migration) == here else (), migration)
@@ -124,10 +127,10 @@ def built(instance: Instance) -> Holding:
 
 
 def relevant(instance: Instance, migrations: Iterable[Migration]) -> Migration | None:
-    """Return the migration that tells what the instance holds, of all that it ever had.
+    """Return the migration, of all that the instance ever had, that says what it holds.
 
-    That is the newest that is under way; or the newest of all, while it is being reverted; or the
-    one its context is of, which tells what an instance that arrived has.
+    That is the newest migration under way; or the newest of all, while it is being reverted; or the
+    migration of the instance's context, which says what an instance that arrived has.
     """
     own = sorted(
         (m for m in migrations if m.instance_uuid == instance.uuid), key=lambda m: m.id or 0
@@ -159,9 +162,9 @@ def is_reverting(instance: Instance, migration: Migration) -> bool:
 
 
 def is_stale(instance: Instance, migration: Migration) -> bool:
-    """Say whether the instance has gone on to a later move than this one, which never ended.
+    """Say whether the instance began a later move although this move never ended.
 
-    A context that is older is of an earlier move: nothing is claimed for this one yet.
+    An older context is of an earlier move: then nothing is claimed for this move yet.
     """
     context = instance.migration_context
     return context is not None and (context.migration_id or 0) > (migration.id or 0)
@@ -174,13 +177,15 @@ def device_holders(
 ) -> dict[str, set[str]]:
     """Return consumer → addresses of the node's devices that it should have allocations of.
 
-    :param holdings: the node's, by instance; those that a revert made empty included
-    :param migrations: those that are consumers of the node, whatever became of them
+    :param holdings: instance uuid → holding of the node; a holding that a revert made empty is
+        included
+    :param migrations: those that are consumers of the node, in any status
     :param present: the consumers that have allocations of the node
 
-    Consumers that aren't mentioned keep what they have: they may be on their way here. The old
-    share is the migration's, where it has allocations, and stays so after a move that failed or
-    was reverted, until somebody moves them back. After a confirmed one it has none to keep.
+    A consumer that isn't in the result keeps what it has: it may be on its way here. If the
+    migration has allocations, the old share is the migration's. It stays so after a move that
+    failed or was reverted, until somebody moves the allocations back. After a confirmed move the
+    migration has nothing to keep.
     """
     holders: dict[str, set[str]] = {}
     deputies: dict[str, Migration] = {}
@@ -266,7 +271,7 @@ def _share(side: Side, flavor: Flavor, instance: Instance) -> Share:
 
 
 def _context(instance: Instance, migration: Migration | None) -> MigrationContext | None:
-    """The instance's context, if it is of this very migration."""
+    """Return the instance's context, if it is of this very migration."""
     context = instance.migration_context
     if context is None or migration is None or context.migration_id != migration.id:
         return None
@@ -274,7 +279,7 @@ def _context(instance: Instance, migration: Migration | None) -> MigrationContex
 
 
 def _old_flavor(instance: Instance, migration: Migration) -> Flavor:
-    # Only a resize changes the flavor: what another one left in the record is of no account.
+    # Only a resize changes the flavor: ignore what another resize left in the record.
     return (instance.old_flavor if migration.is_resize else None) or instance.flavor
 
 

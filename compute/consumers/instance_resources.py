@@ -21,7 +21,7 @@ class Usage:
 
 
 def usage_of(flavor: Flavor, booted_from_volume: bool) -> Usage:
-    """Return what an instance of the flavor takes; a root disk on a volume takes nothing here."""
+    """Return what an instance of the flavor takes; a root disk on a volume takes no disk."""
     return Usage(flavor.vcpus, flavor.memory_mb, disk_gb(flavor, booted_from_volume))
 
 
@@ -34,8 +34,8 @@ def disk_gb(flavor: Flavor, booted_from_volume: bool) -> int:
 def resources_from_flavor(flavor: Flavor, booted_from_volume: bool = False) -> dict[str, int]:
     """Return class → amount for an allocation.
 
-    Extra specs `resources:<class>=<amount>` add to it and win over it; amounts of 0 are left out,
-    as placement wants it. ValueError for an amount that isn't a number.
+    Extra specs `resources:<class>=<amount>` add classes and replace amounts. Amounts of 0 are left
+    out, because placement refuses them. Raises ValueError for an amount that isn't a number.
     """
     resources = {
         "VCPU": flavor.vcpus,
@@ -47,7 +47,7 @@ def resources_from_flavor(flavor: Flavor, booted_from_volume: bool = False) -> d
 
 
 def generic_pci_devices(devices: Iterable[Mapping[str, Any]], instance_uuid: str) -> int:
-    """Return how many of these are whole PCI devices of the instance; SR-IOV functions are none."""
+    """Return how many are whole PCI devices of the instance; SR-IOV functions don't count."""
     return sum(
         device.get("instance_uuid") == instance_uuid
         and device.get("status") == "allocated"

@@ -1,9 +1,9 @@
-"""Whose a consumer of allocations is: one set of rules for the tracker and for commands.
+"""Whether a consumer still needs its allocations: the rules of the tracker and of commands.
 
-The records that a host keeps are evidence about that host alone. So a consumer is taken for a
-leftover of this host only where something proves it: a record that says the instance is gone or
-elsewhere, or that records which know instances don't know this one, on a provider that no other
-host gives out. compute.md §4.9, §4.10, §7.3.
+The records of a host are evidence about that host alone. So a consumer counts as a leftover of this
+host only with a proof. One proof is a record that says that the instance is gone or elsewhere. The
+other is that the records know instances but not this one, and the provider is of this host alone.
+See compute.md §4.9, §4.10, §7.3.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from compute.records.instance import Instance
 from compute.records.migration import ENDED, ERROR, Migration
 
 INSTANCE_TYPE, MIGRATION_TYPE = "INSTANCE", "MIGRATION"
-#: what instances and migrations are called; "unknown" is what placement calls a consumer that was
+#: the consumer types of instances and migrations; placement calls a consumer "unknown" that was
 #: written without a type, and None stands for a placement that knows no types
 OUR_TYPES = frozenset({INSTANCE_TYPE, MIGRATION_TYPE, "unknown", None})
 
 
-#: what an instance holds where it lives
+#: the classes that an instance holds only on the host where it runs
 OF_A_HOME = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
 class Kind(enum.StrEnum):
-    """What a consumer is to a provider, as far as this host can tell."""
+    """How a consumer is related to a provider, as far as this host knows."""
 
     #: its instance lives there, or its migration begins or ends there
     HERE = "here"
-    #: it is coming or leaving; until that is settled it keeps what it holds
+    #: it is coming or leaving, and keeps what it holds until the move is settled
     ON_ITS_WAY = "on its way"
-    #: ours, and its record says that it is over
+    #: an instance or migration whose record says that it is over
     GONE = "gone"
-    #: ours, and its record says that it holds nothing here
+    #: an instance or migration whose record says that it holds nothing here
     ELSEWHERE = "elsewhere"
-    #: of this host's own provider, and unknown to records that know instances
+    #: it holds something of this host's own provider, and the records, which know instances,
+    #: don't know it
     UNRECORDED = "unrecorded"
     #: another host may know it
     NOT_OURS = "not ours to judge"
@@ -47,35 +48,35 @@ class Kind(enum.StrEnum):
     OTHER_TYPE = "other type"
 
 
-#: what stays, and is as it should be
+#: consumers that rightly hold what they hold
 SETTLED = frozenset({Kind.HERE, Kind.ON_ITS_WAY})
-#: what is proven to be a leftover of this host
+#: consumers that are proven leftovers of this host
 LEFTOVER = frozenset({Kind.GONE, Kind.ELSEWHERE, Kind.UNRECORDED})
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a consumer is to a provider, and why, as half a sentence."""
+    """How a consumer is related to a provider, and the reason, as half a sentence."""
 
     kind: Kind
     reason: str
 
 
 class Place(Protocol):
-    """A provider. Its attributes may be read late: they are only asked for where they matter."""
+    """A provider. Its attributes are read only where they matter, so they may be lazy."""
 
     @property
     def node(self) -> ComputeNode | None:
-        """The node of this host whose tree it is in; None if it is in no such tree."""
+        """The node of this host whose tree has the provider; None if no node's tree has it."""
 
     @property
     def shares(self) -> bool:
-        """Whether it shares with others: then instances of any host may hold something of it."""
+        """Whether it is a sharing provider, of which instances of any host may hold something."""
 
 
 @dataclass(frozen=True)
 class KnownPlace:
-    """A place of which all is known."""
+    """A provider whose attributes are known."""
 
     node: ComputeNode | None
     shares: bool
@@ -91,12 +92,12 @@ class Evidence:
     :param moved: the instance of that migration
     :param moves: the migrations of the instance
     :param consumer_type: as placement has it; None before it was asked
-    :param alone_here: it is certain that it holds nothing but of this host's providers and of
-        sharing ones
+    :param alone_here: it certainly holds something only of this host's providers and of sharing
+        providers
     :param records_know_instances: the records know any instance at all, a deleted one included
     :param driver_manages_instances: the node's instances are the driver's, and so in the records
-    :param moved_is_placed: `moved` holds something of its node itself, if it has one; True before
-        that was asked
+    :param moved_is_placed: `moved` itself holds something of its node, if it has a node; True
+        until placement was asked
     """
 
     host: str
@@ -112,7 +113,7 @@ class Evidence:
 
 
 def judge(place: Place, evidence: Evidence) -> Verdict:
-    """Say what the consumer is to the provider."""
+    """Say how the consumer is related to the provider."""
     if evidence.consumer_type not in OUR_TYPES:
         return Verdict(Kind.OTHER_TYPE, f"its consumer type is {evidence.consumer_type}")
     if evidence.instance is not None:
@@ -127,8 +128,8 @@ def is_alone_here(
 ) -> bool:
     """Say whether it is certain that a consumer lives on no other host.
 
-    An instance that does holds processors or memory there. So all that isn't of this host's
-    providers must be of sharing ones, and none of that.
+    An instance holds processors or memory on the host where it runs. So whatever the consumer
+    holds of other providers must be of sharing providers, and neither processors nor memory.
 
     :param allocations: provider → `{"resources": {class: amount}}`
     :param place_of: returns None for a provider that isn't known
@@ -147,8 +148,8 @@ def is_alone_here(
 def is_on_its_way(instance: Instance) -> bool:
     """Say whether an instance that is on no host is about to get one.
 
-    It is being built, or something is being done with it: unshelving, spawning, scheduling. What
-    that is to hold is allocated before the host is recorded.
+    It is being built, unshelved, spawned or scheduled. Its allocations are written before its host
+    is recorded.
     """
     return instance.host is None and (
         instance.vm_state == instances.BUILDING or instance.task_state is not None
@@ -186,9 +187,9 @@ def _of_instance(place: Place, evidence: Evidence, instance: Instance) -> Verdic
 
 
 def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
-    """Whether the instance may hold something here for a move. Only moves under way count.
+    """Say whether the instance may hold something here for a move. Only moves under way count.
 
-    A state that says it moves is believed where no record tells between which places.
+    If no record says between which places it moves, its state alone decides.
     """
     if instance.node is None and place.node is not None and place.node.host == instance.host:
         return True
@@ -201,7 +202,7 @@ def _moves_here(place: Place, evidence: Evidence, instance: Instance) -> bool:
 def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Verdict:
     moved, ends = evidence.moved, {migration.source_compute, migration.dest_compute}
     if moved is not None and moved.deleted and not moved.hidden:
-        # Nobody ends the migration of an instance that was deleted meanwhile.
+        # Nobody ends the migration of an instance that was deleted while it moved.
         alone = Verdict(Kind.GONE, "the migration's instance is deleted")
         return _if_proven(place, evidence, alone, ends)
     if migration.status in ENDED or (migration.status == ERROR and moved is not None):
@@ -228,7 +229,7 @@ def _of_migration(place: Place, evidence: Evidence, migration: Migration) -> Ver
 
 
 def _is_unsettled(migration: Migration, moved: Instance | None) -> bool:
-    """Whether what the migration holds may still have to be given back to its instance."""
+    """Say whether the migration may still have to give its allocations back to the instance."""
     return (
         not migration.is_completed
         and moved is not None
@@ -258,11 +259,11 @@ def _if_proven(
     verdict: Verdict,
     hosts: Collection[str | None] = (),
 ) -> Verdict:
-    """The verdict, where this host's records prove it.
+    """Return the verdict if this host's records prove it, else that it isn't this host's to judge.
 
-    What it held of a sharing provider is proven to be over if it was at home on this host – one of
-    `hosts` – and holds nothing elsewhere: an instance that lives on another host holds something
-    of that.
+    Allocations of a sharing provider are proven leftovers if the consumer's host – one of `hosts` –
+    is this host, and it holds nothing elsewhere: an instance that runs on another host holds
+    something of that host.
     """
     if place.shares:
         if evidence.host in hosts and evidence.alone_here:

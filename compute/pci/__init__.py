@@ -1,1 +1,1 @@
-"""PCI devices: which there are, who gets which, and how placement sees them."""
+"""PCI devices: how they are listed, chosen and reported to placement."""

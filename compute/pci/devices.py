@@ -1,8 +1,8 @@
-"""The PCI devices of a node: what the driver lists, in pools, and what claims take from them.
+"""The PCI devices of a node: as its driver lists them, in pools, and chosen for requests.
 
 A device is a dict with `address`, `vendor_id`, `product_id`, `dev_type` (`type-PCI`, `type-PF` or
-`type-VF`) and whatever tags it has. A request is `{"count", "spec": [{tag: value}]}`: so many
-devices, each as one of the specs says (compute.md §4.1, §4.11).
+`type-VF`) and other tags. A request is `{"count", "spec": [{tag: value}]}`: it asks for `count`
+devices, each of which has all tags of one of the specs (compute.md §4.1, §4.11).
 """
 
 import json
@@ -11,18 +11,21 @@ from typing import Any
 
 Device = dict[str, Any]
 
-# What differs from one device of a pool to the next.
+# The keys that differ between devices of one pool.
 _OWN = frozenset({"address", "status", "instance_uuid", "parent_addr", "label", "dev_id"})
 
 
 def devices_of(resources: Mapping[str, Any]) -> list[Device]:
-    """Return the devices a driver lists in `pci_passthrough_devices`, JSON as nova has it."""
+    """Return the devices in a driver's `pci_passthrough_devices`, which may be JSON as in nova."""
     listed = resources.get("pci_passthrough_devices") or []
     return json.loads(listed) if isinstance(listed, str) else list(listed)
 
 
 def pools(devices: Iterable[Device], taken: Collection[str]) -> list[dict[str, Any]]:
-    """Return the devices that aren't `taken` (addresses), grouped by what they have in common."""
+    """Return pools of devices with equal tags, with the `count` of those that aren't taken.
+
+    :param taken: addresses of devices that instances have
+    """
     counts: dict[str, int] = {}
     for device in devices:
         kind = json.dumps({k: v for k, v in device.items() if k not in _OWN}, sort_keys=True)
@@ -36,7 +39,10 @@ def choose(
     requests: Iterable[Mapping[str, Any]],
     instance_uuid: str,
 ) -> list[Device] | None:
-    """Return devices that meet all `requests`, marked as the instance's; None if there aren't."""
+    """Return devices for all `requests`, marked as the instance's; None if there are too few.
+
+    :param taken: addresses of devices that instances have
+    """
     free = [device for device in devices if device["address"] not in taken]
     chosen: list[Device] = []
     for request in requests:

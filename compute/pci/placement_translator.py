@@ -2,13 +2,14 @@
 
 See compute.md §6.11.
 
-One provider for each device, or for each physical function with its virtual ones, called
-`<node>_<ADDRESS>`; the trait COMPUTE_MANAGED_PCI_DEVICE tells them from others. Devices come from
-the driver as compute.pci.devices describes them, with the tags `resource_class` and `traits` (names
-with commas). Those in a `physical_network` are not reported here: drivers have providers for them.
+There is one provider for each device, or for each physical function with its virtual functions. Its
+name is `<node>_<ADDRESS>`, and it has the trait COMPUTE_MANAGED_PCI_DEVICE. Devices come from the
+driver as compute.pci.devices describes them, with the tags `resource_class` and `traits` (names,
+separated by commas). Devices in a `physical_network` are not reported here: drivers have providers
+for them.
 
-A device with the tag `one_time_use` is for one guest only: once somebody has it, it is reserved,
-and stays so when it is given back, until somebody sets `reserved` to 0 again.
+A device with the tag `one_time_use` is for one guest only. From its first allocation on the device
+is reserved, and it stays reserved until an operator sets `reserved` to 0 again.
 """
 
 import json
@@ -39,7 +40,7 @@ _TAG_TRAITS = {_ONE_TIME_USE: "HW_PCI_ONE_TIME_USE", "live_migratable": "HW_PCI_
 
 @dataclass
 class DeviceProvider:
-    """The provider of a device, or of a physical function's virtual ones."""
+    """The provider of a device, or of the virtual functions of a physical function."""
 
     name: str
     resource_class: str
@@ -48,14 +49,15 @@ class DeviceProvider:
 
     @property
     def is_for_one_use(self) -> bool:
-        """Say whether nobody may have it after somebody had it."""
+        """Whether the device is for one guest only."""
         return _TAG_TRAITS[_ONE_TIME_USE] in self.traits
 
 
 def check_specs(texts: Iterable[str]) -> None:
     """Refuse values of `[pci]device_spec` that name devices by their interface.
 
-    Raises PlacementPciException. Interfaces of physical networks are fine, see above.
+    Raises PlacementPciException. Interfaces of physical networks are allowed: they aren't reported
+    here.
     """
     for text in texts:
         try:
@@ -72,7 +74,7 @@ def check_specs(texts: Iterable[str]) -> None:
 
 
 def refuse_if_reported(tree: ProviderTree, nodename: str) -> None:
-    """Raise PlacementPciException if an earlier run reported devices: there is no way back."""
+    """Raise PlacementPciException if an earlier run reported devices: that can't be undone."""
     if names := sorted(_managed(tree, nodename)):
         raise exceptions.PlacementPciException(
             error="[pci]report_in_placement is off, but was on before: there are the resource "
@@ -81,7 +83,7 @@ def refuse_if_reported(tree: ProviderTree, nodename: str) -> None:
 
 
 def refuse_one_time_use(devices: Iterable[Device]) -> None:
-    """Raise PlacementPciException for devices that only placement could keep from a second use."""
+    """Raise PlacementPciException for devices for one use: only placement can enforce that."""
     if addresses := [one["address"] for one in devices if _is_true(one.get(_ONE_TIME_USE))]:
         raise exceptions.PlacementPciException(
             error=f"[pci]device_spec: {_ONE_TIME_USE} needs [pci]report_in_placement: "
@@ -96,16 +98,16 @@ def report(
     holders: Mapping[str, Collection[str]],
     allocations: dict[str, dict[str, Any]],
 ) -> bool:
-    """Report the node's devices, and let their holders have allocations of them.
+    """Report the node's devices, and give their holders allocations of them.
 
     :param holders: consumer uuid → addresses of the devices it has
-    :param allocations: those of the node's consumers; edited in place. A holder that isn't among
-        them has none at all, and gets none
-    :return: whether allocations changed, and have to be written together with the tree
+    :param allocations: those of the node's consumers; edited in place. A holder without any
+        allocations gets none
+    :return: whether allocations changed, so that they have to be written together with the tree
     :raises PlacementPciException: devices that can't be reported as they are configured
 
-    A provider without devices is removed; as long as somebody holds some of it, it keeps the total
-    that takes.
+    A provider whose devices are gone is removed. While consumers hold some of it, it stays, with a
+    total of what they hold.
     """
     wanted = device_providers(nodename, devices)
     for provider in wanted:
@@ -113,14 +115,15 @@ def report(
             tree.new_child(provider.name, nodename)
     uuids = {provider.name: tree.data(provider.name).uuid for provider in wanted}
     managed = {**_managed(tree, nodename), **uuids}
-    # What is reserved takes no new allocations, not even those that come now: next time, then.
+    # Placement refuses new allocations of reserved inventory, even in this request. So devices
+    # that get allocations now are reserved at the next update.
     reserved = {one.name: _reserved(tree, one, allocations) for one in wanted}
     changed = _heal(wanted, managed, holders, allocations)
     for provider in wanted:
         used = _used(allocations, uuids[provider.name])[provider.resource_class]
         record = _record(max(len(provider.addresses), used), reserved[provider.name])
         tree.update_inventory(provider.name, {provider.resource_class: record})
-        # All its own: a trait is there because of a tag, or not at all.
+        # All traits of the provider follow from tags.
         tree.update_traits(provider.name, provider.traits)
     for name in managed.keys() - uuids.keys():
         if used_here := _used(allocations, managed[name]):
@@ -169,7 +172,7 @@ def device_providers(nodename: str, devices: Sequence[Device]) -> list[DevicePro
 def _reserved(
     tree: ProviderTree, provider: DeviceProvider, allocations: Mapping[str, Mapping[str, Any]]
 ) -> int:
-    """Return 1 for a device that was for one use, and had it."""
+    """Return 1 for a device for one use that was used, else 0."""
     if not provider.is_for_one_use:
         return 0
     known = tree.data(provider.name)
@@ -232,7 +235,10 @@ def _heal(
     holders: Mapping[str, Collection[str]],
     allocations: dict[str, dict[str, Any]],
 ) -> bool:
-    """Make each holder's allocations of devices those of the devices it has, if any."""
+    """Make each holder's allocations of devices agree with the devices that it has.
+
+    Return whether any allocation changed.
+    """
     changed = False
     for consumer, addresses in sorted(holders.items()):
         if consumer not in allocations:
@@ -245,7 +251,7 @@ def _heal(
         }
         if addresses and not should:
             continue
-        # What it holds of devices that are gone stays until it is gone itself.
+        # Allocations of devices that are gone stay until the consumer is gone.
         for uuid in (managed[one.name] for one in wanted):
             if records.get(uuid, {}).get("resources", {}) == should.get(uuid, {}):
                 continue

@@ -1,6 +1,6 @@
 """Allocation ratios of the compute node record (compute.md §4.4, part i).
 
-The ratios in inventories are the driver's business; see `ComputeDriver._get_allocation_ratios`.
+Drivers set the ratios in inventories; see `ComputeDriver._get_allocation_ratios`.
 """
 
 from oslo_config import cfg

@@ -1,7 +1,7 @@
-"""The consumers of a node that its tracker doesn't count: which stay, and which lose their part.
+"""The consumers of a node that its tracker doesn't count: which keep their allocations.
 
-A removal takes what the rules prove to be a leftover of this host, and leaves the consumer what it
-holds of other hosts and of providers that they may share. All else is told once.
+A removal takes what the rules prove to be a leftover of this host. The consumer keeps what it holds
+of other hosts and of providers that other hosts may share. Any other consumer is logged once.
 """
 
 import logging
@@ -44,7 +44,7 @@ class ConsumerAudit:
 
     :param tree: the node's providers, and those that share with them
     :param removed: the kinds of leftovers that lose their part
-    :param told: consumer → what was last told of it; kept from one audit to the next
+    :param told: consumer → what was last logged of it; kept from one audit to the next
     """
 
     def __init__(
@@ -67,11 +67,14 @@ class ConsumerAudit:
         self._told = told
 
     def run(self, consumers: Mapping[str, Collection[str]]) -> None:
-        """Judge consumers, each by the providers of the node that it holds something of."""
+        """Judge consumers.
+
+        :param consumers: consumer → the providers of the node that it holds something of
+        """
         for uuid in self._told.keys() - consumers.keys():
             del self._told[uuid]
         for uuid, evidence in self._records.of_each(consumers).items():
-            # Where it holds something that this host alone gives out, that says more.
+            # What a consumer holds of a provider of this host alone is the better evidence.
             shares = self._sharing.issuperset(consumers[uuid])
             verdict = judge(KnownPlace(self._node, shares), evidence)
             if self._is_removed(verdict, evidence):
@@ -80,15 +83,15 @@ class ConsumerAudit:
                 self._tell(uuid, verdict, evidence)
 
     def _is_removed(self, verdict: Verdict, evidence: Evidence) -> bool:
-        # What a migration holds is given back or removed by whoever ends it.
+        # Whoever ends a migration also gives back or removes what it holds.
         return verdict.kind in self._removed and evidence.migration is None
 
     def _remove(self, uuid: str) -> None:
-        """Take from the consumer what is proven to be over, judged once more. Log a failure."""
+        """Remove what is proven to be over, after judging once more. Log a failure."""
         try:
             body = read_consumer(self._client, self._context, uuid)
             places = {provider: self._place(provider) for provider in body["allocations"]}
-            # The records are asked last: whoever came meanwhile changed the generation.
+            # The records are read last: a later write of the allocations changes the generation.
             evidence = replace(
                 self._records.of(uuid),
                 consumer_type=body.get("consumer_type"),
@@ -114,14 +117,14 @@ class ConsumerAudit:
             LOG.warning("Allocations of %s could not be removed: %s", uuid, failure)
 
     def _place(self, provider: str) -> Place:
-        """A provider as it is now: the tree may be older than the trait that makes it share."""
+        """Return a provider as it is now: the trait for sharing may be newer than the tree."""
         if provider not in self._own:
             return KnownPlace(None, shares=provider in self._sharing)
         traits = self._client.get_provider_traits(self._context, provider).traits
         return KnownPlace(self._node, os_traits.MISC_SHARES_VIA_AGGREGATE in traits)
 
     def _tell(self, uuid: str, verdict: Verdict, evidence: Evidence) -> None:
-        """Say once why the consumer's allocations stay."""
+        """Log once why the consumer's allocations stay."""
         if self._told.get(uuid) == verdict.reason:
             return
         self._told[uuid] = verdict.reason
@@ -135,7 +138,7 @@ class ConsumerAudit:
 
 
 def _level(verdict: Verdict, evidence: Evidence) -> int:
-    """A warning where records and placement disagree about an instance that rests."""
+    """Return the level of the log; a disagreement of records and placement is a warning."""
     instance: Any = evidence.instance
     if verdict.kind is Kind.ON_ITS_WAY:
         return logging.DEBUG

@@ -1,6 +1,6 @@
-"""What the driver makes of a node's tree, at a start-up and in the commands that play one.
+"""How a driver edits a node's tree, in the service and in the commands that stand in for it.
 
-Both go the same way here: ask the driver, and let it reshape if it must (compute.md §4.6, §7.1).
+The driver is asked, and reshapes if it must (compute.md §4.6, §7.1).
 """
 
 import logging
@@ -30,8 +30,8 @@ def edit_tree(
 ) -> Reshaped | None:
     """Let the driver edit `tree` into what the node has; return allocations only if it reshaped.
 
-    Raises ReshapeNeeded if it has to reshape and may not, or asks for it twice; ReshapeFailed if
-    it can't; and what gathering the allocations raises.
+    Raises ReshapeNeeded if the driver has to reshape and may not, or asks for it twice;
+    ReshapeFailed if the driver can't reshape; and what gathering the allocations raises.
     """
     try:
         _ask_driver(driver, conf, tree, node)
@@ -45,7 +45,7 @@ def edit_tree(
 
 
 def _ask_driver(driver: Any, conf: cfg.ConfigOpts, tree: ProviderTree, node: ComputeNode) -> None:
-    """Have the tree edited by the driver, or fill the root with what an older driver tells."""
+    """Let the driver edit the tree; fill the root with what an older driver says."""
     nodename = node.hypervisor_hostname
     try:
         # Drivers from before the reshape take two arguments.

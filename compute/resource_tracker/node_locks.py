@@ -1,4 +1,4 @@
-"""One fair lock for each node: a node's work is done one piece after the other, in turn."""
+"""One fair lock for each node: threads that wait for it get it in the order of their coming."""
 
 import threading
 from contextlib import AbstractContextManager
@@ -7,15 +7,15 @@ import fasteners
 
 
 class NodeLocks:
-    """Makes a node's lock when it is first asked for. A thread that holds it may take it again."""
+    """Makes a node's lock at its first use. A thread that holds a lock may take it again."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._locks: dict[str, fasteners.ReaderWriterLock] = {}
 
     def of(self, nodename: str) -> AbstractContextManager[None]:
-        """Hold the node's lock for the length of a `with`; who waits longest is next."""
+        """Hold the node's lock for the length of a `with`."""
         with self._guard:
-            # As a lock of writers only it is first come, first served; threading's locks are not.
+            # With writers only, it is first come, first served. The locks of threading aren't.
             lock = self._locks.setdefault(nodename, fasteners.ReaderWriterLock())
         return lock.write_lock()

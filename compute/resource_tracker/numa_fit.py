@@ -45,7 +45,7 @@ def fit(
 
 
 def _place(cells: Sequence[Cell], free: Mapping[int, Sequence[float]]) -> list[int] | None:
-    """Find a host cell for each of `cells`, trying every way if need be."""
+    """Find a host cell for each of `cells`; try every way if necessary."""
     if not cells:
         return []
     first, *rest = cells

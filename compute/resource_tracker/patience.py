@@ -2,11 +2,11 @@
 
 See compute.md §4.6.
 
-Each allocation anybody writes moves its providers' generations on, and a reshape needs all of its
-providers to be still for as long as it takes to read them and to send it. So the first tries come
-at once, for what came between was most likely a single write. Then there are pauses, of random
-length, so that hosts that started together don't meet each time. In the end there is a deadline,
-for what changes for so long won't stop.
+Each write of an allocation changes the generation of its providers. A reshape succeeds only if no
+other writer changes any of its providers between the read and the request. So the first tries
+follow at once: most likely a single write came between. Then there are pauses of random length, so
+that hosts that started together don't collide each time. In the end there is a deadline: providers
+that change for so long won't stop changing.
 """
 
 import logging
@@ -25,8 +25,8 @@ LOG = logging.getLogger(__name__)
 #: tries without a pause
 ATTEMPTS = 4
 
-# Longest pause, in seconds: the first one, and any. Steady writers are not gone after a longer one,
-# it only leaves fewer tries before the deadline.
+# Longest pause, in seconds: of the first one, and of any. A longer pause doesn't outlast steady
+# writers, and leaves fewer tries before the deadline.
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 0.5
 
@@ -42,7 +42,7 @@ _CHANGED = (
 
 @dataclass(frozen=True)
 class Patience:
-    """Says how often something is tried that others may get in the way of.
+    """Says for how long a change is tried again while other writers disturb it.
 
     :param seconds: no try is begun later than this; 0: there are ATTEMPTS tries, and no pauses
     """
@@ -57,12 +57,11 @@ class Patience:
         return cls(conf.berth.conflict_retry_time)
 
     def until_undisturbed(self, attempt: Callable[[], _R], what: str) -> _R:
-        """Return what `attempt` returns once no other writer got in its way.
+        """Return what `attempt` returns once no other writer disturbs it.
 
-        Raises the last conflict, a PlacementAPIConflict. A
-        provider that can't be created, and isn't known to be made by another writer of the tree
-        just now, may have a name that another provider has for good: ATTEMPTS tries must do for
-        it. Raises ResourceProviderCreationFailed then.
+        Raises the last conflict, a PlacementAPIConflict, when the time is up. Raises
+        ResourceProviderCreationFailed after ATTEMPTS tries: the provider's name may belong to
+        another provider for good.
         """
         deadline = self.clock() + self.seconds
         tries = 0
@@ -71,7 +70,7 @@ class Patience:
             try:
                 return attempt()
             except _CHANGED as conflict:
-                # The usual way: each allocation changes the generation of its providers.
+                # This is common: each allocation changes the generation of its providers.
                 LOG.debug("Updating %s again: %s", what, conflict)
                 if tries < ATTEMPTS:
                     continue

@@ -1,8 +1,8 @@
 """What the operator's provider configuration files add to a node's providers (compute.md §4.8).
 
-A class that a file gives is taken out of the tree before the driver edits it, and put back
-afterwards. So a class that is there when the driver is done is the driver's, and no file may give
-it. All else that a file names is the operator's to change, whoever stored it before.
+The classes that a file adds are taken out of the tree before the driver's edit, and put back
+afterwards. So a class that is in the tree after the driver's edit is the driver's, and no file may
+add it. The operator may change everything else that a file names, whoever stored it before.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TakenOut = Mapping[str, Inventory]
 
 @dataclass(frozen=True)
 class ProviderAdditions:
-    """Merges entries into trees, one tree after the other.
+    """Merges the entries of the files into trees, one tree after the other.
 
     :param configs: provider id → its entry, as `get_provider_configs` gives them
-    :param on_absent: told of each id that the tree doesn't have
-    :param on_present: told of each id that it has
+    :param on_absent: called with each id that the tree doesn't have
+    :param on_present: called with each id that the tree has
     """
 
     configs: Mapping[str, Provider]
@@ -41,7 +41,7 @@ class ProviderAdditions:
     on_present: Callable[[str], None]
 
     def take_out(self, tree: ProviderSubTree) -> TakenOut:
-        """Take the classes that entries give out of the tree, and return their records."""
+        """Remove the classes that entries add from the tree, and return their records."""
         taken: dict[str, Inventory] = {}
         for provider_id, config in self.configs.items():
             name = tree.scope_rp_uuid if provider_id == COMPUTE_NODE else provider_id
@@ -57,10 +57,10 @@ class ProviderAdditions:
         return taken
 
     def merge(self, tree: ProviderSubTree, taken: TakenOut) -> None:
-        """Add what the entries give, once the driver is done with the tree.
+        """Add what the entries say, after the driver's edit.
 
-        A field that an entry leaves out stays as placement has it. What was taken out and isn't
-        given after all is put back.
+        A field that an entry leaves out stays as placement has it. A class that was taken out and
+        isn't added after all is put back.
 
         Raises ValueError for a class that is the driver's, and for a provider that two entries
         name, one by its uuid and one by its name.
@@ -73,7 +73,7 @@ class ProviderAdditions:
                 tree.update_inventory(uuid, {**records, **tree.data(uuid).inventory})
 
     def _chosen(self, tree: ProviderSubTree) -> dict[str, Provider]:
-        """Provider uuid → the one entry that is about it."""
+        """Return provider uuid → the one entry that is about that provider."""
         chosen: dict[str, Provider] = {}
         for provider_id, config in self.configs.items():
             if provider_id == COMPUTE_NODE:
@@ -114,6 +114,6 @@ def _add(config: Provider, tree: ProviderSubTree, uuid: str, taken: Inventory) -
                 record,
             )
     kept = {name: {**taken.get(name, {}), **record} for name, record in given.items()}
-    # Taken out for the sake of another entry, which isn't the one that counts here.
+    # These classes were taken out for another entry, which doesn't apply to this provider.
     others = {name: record for name, record in taken.items() if name not in given}
     tree.update_inventory(uuid, {**others, **inventory, **kept})

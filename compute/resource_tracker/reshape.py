@@ -1,6 +1,6 @@
 """The driver's part of a reshape: it moves inventory in the tree and rewrites allocations.
 
-Nothing is sent to placement here but reads; what comes out is for one `POST /reshaper`.
+Only reads are sent to placement here. The result is for one `POST /reshaper`.
 """
 
 import copy
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reshaped:
-    """What the consumers of a node hold, and what they shall hold: consumer → allocations."""
+    """Consumer → allocations of a node: as they are, and as they shall be."""
 
     before: Allocations
     after: Allocations
@@ -34,16 +34,16 @@ def reshaped_allocations(
 ) -> Reshaped:
     """Let the driver finish `tree` and return the allocations of the node as they shall be.
 
-    Call it when the driver raised ReshapeNeeded over this very tree, however far it had edited it.
-    Gathering allocations takes two requests and more; that is why it isn't done every time.
+    Call it when the driver raised ReshapeNeeded over this very tree, however far the driver had
+    edited it. Gathering the allocations takes two requests or more; so it isn't done every time.
 
-    Raises ReshapeFailed if the driver can't do it, ReshapeNeeded if the driver is broken.
+    Raises ReshapeFailed if the driver can't reshape, ReshapeNeeded if the driver is broken.
     """
     allocations = reportclient.get_allocations_for_provider_tree(context, nodename)
     before = copy.deepcopy(allocations)
     driver.update_provider_tree(tree, nodename, allocations=allocations)
     for consumer, less in lost(before, allocations).items():
-        # It may be right: a guest can turn out to have less than was allocated.
+        # The loss may be right: a guest can turn out to have less than was allocated.
         LOG.warning(
             "Reshaping %s leaves consumer %s with less than before: %s",
             nodename,
@@ -56,7 +56,7 @@ def reshaped_allocations(
 def lost(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, int]]:
-    """Return consumer → class → amount, for all that a consumer had and has no longer.
+    """Return consumer → class → amount that the consumer had and has no longer.
 
     Only totals count, not where they are. Where a class gained just the amount that another lost,
     it was renamed.

@@ -13,16 +13,16 @@ from compute.resource_tracker.reserved_amounts import reserved_amounts
 def completed(
     inventory: Mapping[str, Mapping[str, Any]], node: ComputeNode, conf: cfg.ConfigOpts
 ) -> Inventory:
-    """Return a driver's inventory with the ratios and reserved amounts it left out.
+    """Return a driver's inventory, with the ratios and reserved amounts that it lacks.
 
-    What the driver says is never overridden.
+    What the driver says is never changed.
     """
     missing = _ratio_and_reserved(node, conf)
     return {name: {**missing.get(name, {}), **record} for name, record in inventory.items()}
 
 
 def from_record(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
-    """Return the inventory that follows from the node's totals; what it has none of is left out."""
+    """Return the inventory that follows from the node's totals, without totals of 0."""
     totals = {"VCPU": node.vcpus, "MEMORY_MB": node.memory_mb, "DISK_GB": node.local_gb}
     inventory = {
         name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}

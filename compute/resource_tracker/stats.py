@@ -1,4 +1,4 @@
-"""What a node's instances are up to, counted (compute.md §4.9)."""
+"""Counts of a node's instances by state, task, system and project (compute.md §4.9)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,9 +21,11 @@ FAILED_BUILDS = "failed_builds"
 
 
 class Stats(dict[str, Any]):
-    """Counts per node: `num_instances`, `num_vm_<state>`, `num_task_<state>`, `num_os_type_<type>`,
-    `num_proj_<project>`, `io_workload`, `failed_builds`; and what the driver adds. A count of
-    nothing isn't there.
+    """Counts of one node, and what its driver adds.
+
+    The keys are `num_instances`, `num_vm_<state>`, `num_task_<state>`, `num_os_type_<type>`,
+    `num_proj_<project>`, `io_workload` and `failed_builds`. A count of 0 has no key, but for
+    `failed_builds`.
     """
 
     def __init__(self) -> None:
@@ -39,14 +41,14 @@ class Stats(dict[str, Any]):
             self[FAILED_BUILDS] = failed
 
     def digest(self, told: Mapping[str, Any] | None) -> None:
-        """Take in what the driver tells. ValueError if that isn't a dict."""
+        """Add what the driver says. Raise ValueError if that isn't a dict."""
         if told is not None and not isinstance(told, Mapping):
             raise ValueError(f"The driver's stats are not a dict: {told!r}")
         self.update(told or {})
         self.setdefault("uptime", None)
 
     def update_for_instance(self, instance: Instance, is_removed: bool = False) -> None:
-        """Count the instance as it is now, or no longer."""
+        """Count the instance as it is now; with `is_removed`, count it no longer."""
         for name in self._counted.pop(instance.uuid, ()):
             self._add(name, -1)
         if is_removed:
@@ -56,11 +58,11 @@ class Stats(dict[str, Any]):
             self._add(name, 1)
 
     def build_failed(self) -> None:
-        """One more instance could not be built since the last that could."""
+        """Count one more failed build since the last build that succeeded."""
         self[FAILED_BUILDS] = self.get(FAILED_BUILDS, 0) + 1
 
     def build_succeeded(self) -> None:
-        """Builds work here."""
+        """Start the count of failed builds again at 0."""
         self[FAILED_BUILDS] = 0
 
     def _add(self, name: str, amount: int) -> None:

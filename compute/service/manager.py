@@ -2,7 +2,7 @@
 
 See compute.md §5.
 
-Which failure ends the service and which is only logged is decided here, and nowhere else.
+Only this module decides which failure ends the service and which is logged.
 """
 
 import logging
@@ -37,10 +37,10 @@ class DriverInitFailed(exceptions.NovaException):
 
 @dataclass
 class UpdateOutcome:
-    """What became of one update of all nodes.
+    """The result of one update of all nodes.
 
     `driver_ready` is False if the driver couldn't list its nodes, so that nothing was done.
-    `failures` is nodename → what was logged and otherwise overlooked.
+    `failures` is node name → the failure, which was logged.
     """
 
     driver_ready: bool = True
@@ -51,8 +51,8 @@ class UpdateOutcome:
 class ComputeManager:
     """Runs a compute service's nodes.
 
-    The calls of a service's life, in this order: `init_host`, `pre_start_hook`, then every so often
-    `update_available_resource`, and `reset` at SIGHUP.
+    Call `init_host` first, then `pre_start_hook`, then `update_available_resource` regularly, and
+    `reset` at SIGHUP.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class ComputeManager:
             self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
         )
         self._failed_before: set[str] = set()
-        # A host without a record of this service, until it is known to have no instances.
+        # True for a host without a record of this service, until it is known to have no instances.
         self._is_new = False
 
     # Start
 
     def init_host(self, service_ref: Service | None) -> None:
-        """Start the driver and refuse a host that isn't the one it was.
+        """Start the driver, and refuse a host that isn't the host of the records.
 
         :param service_ref: the service's record; None at the very first start of this host
         :raises DriverInitFailed: the driver can't work here
@@ -105,7 +105,7 @@ class ComputeManager:
         self._refuse_renamed_host()
 
     def _refuse_running_instances(self) -> None:
-        """Refuse a new host that has instances; one whose driver isn't ready is asked later."""
+        """Refuse a new host that has instances; ask a driver that isn't ready again later."""
         if not self._is_new:
             return
         try:
@@ -143,18 +143,18 @@ class ComputeManager:
             )
 
     def pre_start_hook(self, service_ref: Service) -> UpdateOutcome:
-        """Update all nodes for the first time: the one time inventory may be reshaped."""
+        """Update all nodes for the first time; only this update may reshape inventory."""
         self.rt.set_service_ref(service_ref)
         return self.update_available_resource(admin_context(), startup=True)
 
     # While it runs
 
     def reset(self) -> None:
-        """Forget what placement was found to have. Not a start: a reshape is still refused."""
+        """Forget what placement was found to have. A reshape is still refused: this is no start."""
         self.rt.reset()
 
     def set_host_enabled(self, enabled: bool) -> str:
-        """Mark all nodes as taking new instances, or not. Returns 'enabled' or 'disabled'."""
+        """Mark all nodes as taking new instances, or not. Return 'enabled' or 'disabled'."""
         if not self.rt.compute_nodes:
             LOG.warning("Host %s has no nodes yet to mark enabled or disabled", self.host)
         context = admin_context()
@@ -168,7 +168,7 @@ class ComputeManager:
     def update_available_resource(
         self, context: RequestContext, startup: bool = False
     ) -> UpdateOutcome:
-        """Update every node of the driver and drop those it has no longer.
+        """Update every node of the driver, and drop the nodes that the driver has no longer.
 
         Raises what `_update_available_resource_for_node` calls fatal; nodes after that one are not
         looked at. If the driver was not ready at init_host, what that raises may come from here.
@@ -194,9 +194,9 @@ class ComputeManager:
     def _update_nodes(
         self, context: RequestContext, nodenames: list[str], startup: bool
     ) -> Iterator[tuple[str, Exception | None]]:
-        """Update the nodes, some of them at the same time; yield each with the failure it had.
+        """Update the nodes, several concurrently; yield each name with the failure or None.
 
-        After a fatal failure those under way are finished and no other is begun.
+        After a fatal failure, updates that have begun are finished and no other is begun.
         """
         threads = min(self.conf.berth.parallel_node_updates, len(nodenames))
         if threads <= 1:
@@ -206,8 +206,8 @@ class ComputeManager:
         ended = threading.Event()
 
         def update(nodename: str) -> Exception | None:
-            # They begin in order: whoever asks for the result of one that is left out has been
-            # told of the fatal failure before.
+            # Updates begin in order, and their results are read in order. So the fatal failure is
+            # read before the result of an update that was left out.
             if ended.is_set():
                 return None
             try:
@@ -227,7 +227,7 @@ class ComputeManager:
     def _clean_records(self, context: RequestContext, nodenames: set[str], startup: bool) -> None:
         nodes = self.cell.compute_nodes.by_host(self.host)
         if nodenames and not nodes:
-            # At the very first start that is as it should be.
+            # That is normal at the very first start.
             level = logging.WARNING if startup else logging.ERROR
             LOG.log(level, "No compute node record for host %s", self.host)
         self.rt.clean_compute_node_cache(nodes)
@@ -236,7 +236,7 @@ class ComputeManager:
                 self._remove_orphan(context, node)
 
     def _remove_orphan(self, context: RequestContext, node: ComputeNode) -> None:
-        """Drop a node the driver no longer lists, if the driver says it is gone for good."""
+        """Drop a node that the driver doesn't list, if the driver says it is gone for good."""
         nodename = node.hypervisor_hostname
         if not self.driver.is_node_deleted(nodename):
             LOG.warning("Node %s is not listed by its driver; its record stays", nodename)
@@ -245,7 +245,7 @@ class ComputeManager:
         self._delete_node(context, node)
 
     def _delete_node(self, context: RequestContext, node: ComputeNode) -> None:
-        """Drop the node's record, and what placement has of it, unless another host took it."""
+        """Drop the node's record and providers, unless another host has taken the node over."""
         nodename = node.hypervisor_hostname
         try:
             self.cell.compute_nodes.destroy(node)
@@ -259,15 +259,15 @@ class ComputeManager:
             self.reportclient.delete_resource_provider(context, node, cascade=True)
         except (ClientException, exceptions.NovaException):
             LOG.exception("Providers of node %s could not be deleted", nodename)
-            # Only the record tells that they are left: the next update tries again.
+            # The record must stay, so that the next update finds the node and tries again.
             node.deleted = False
             self.cell.compute_nodes.save(node)
 
     def delete_service(self, context: RequestContext) -> None:
         """Drop the service's record and all its nodes, with their providers and allocations.
 
-        For a host that leaves the cloud; stop its service first. A provider that can't be deleted
-        is logged and stays.
+        This is for a host that leaves the cloud; stop its service first. A provider that can't be
+        deleted is logged and stays.
         """
         for node in self.cell.compute_nodes.by_host(self.host):
             self._delete_node(context, node)
@@ -278,9 +278,9 @@ class ComputeManager:
     def _update_available_resource_for_node(
         self, context: RequestContext, nodename: str, startup: bool = False
     ) -> Exception | None:
-        """Update one node. Returns the failure that was logged, or None.
+        """Update one node. Return the failure that was logged, or None.
 
-        What went wrong is not in the messages: oslo.log adds a summary of the exception to each.
+        The messages don't repeat the failure: oslo.log adds a summary of the exception to each.
 
         Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always;
         PlacementPciException and InvalidConfiguration at start-up.

@@ -1,7 +1,7 @@
 """ServiceRunner: the life of a compute service, from the first update to the signal that ends it.
 
-Signals are taken between two updates, never in the middle of one; a second SIGINT or SIGTERM does
-not wait.
+Signals take effect between two updates, never within one; only a second SIGINT or SIGTERM doesn't
+wait.
 """
 
 import logging
@@ -27,19 +27,19 @@ DEFAULT_INTERVAL = 60
 
 
 class Waiting(Protocol):
-    """What the runner asks between two updates."""
+    """The questions that the runner asks between two updates."""
 
     stop_requested: bool
 
     def take_reset_request(self) -> bool:
-        """Say whether a reset was asked for since the last call."""
+        """Say whether a reset was requested since the last call."""
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait so long, or for ever; False if something was asked for before the time was up."""
+        """Wait, with None for ever; return False if a request came before the time was up."""
 
 
 class ServiceRunner:
-    """Starts a manager's service and keeps it updating."""
+    """Starts a manager's service, and updates its nodes until it is told to stop."""
 
     def __init__(self, manager: ComputeManager, cell: CellDatabase, conf: cfg.ConfigOpts) -> None:
         self.manager = manager
@@ -47,9 +47,9 @@ class ServiceRunner:
         self.conf = conf
 
     def start(self) -> UpdateOutcome:
-        """Make the service known and run the first update, the one that may reshape.
+        """Record the service and run the first update, the only one that may reshape.
 
-        Raises what `ComputeManager.init_host` and `pre_start_hook` raise: the service must not run.
+        Raises what `ComputeManager.init_host` and `pre_start_hook` raise: then it must not run.
         """
         LOG.info("Starting the compute service of host %s", self.manager.host)
         service = self.cell.services.by_host(self.manager.host)
@@ -59,7 +59,7 @@ class ServiceRunner:
         return self.manager.pre_start_hook(service)
 
     def _recorded(self) -> Service:
-        """Make the service's record, or read what another start of this host made meanwhile."""
+        """Make the service's record, or read the one that another start made concurrently."""
         service = Service(host=self.manager.host)
         try:
             self.cell.services.create(service)

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end, heeded between two pieces of work instead of in one."""
+"""Signals that ask a process to end take effect between two pieces of work, not within one."""
 
 import contextlib
 import signal

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ComputeVirtAPI:
-    """A driver's way back into the service that loaded it."""
+    """The calls that a driver may make into the service that loaded it; see `VirtAPI`."""
 
     def __init__(
         self, reportclient: SchedulerReportClient, identity: NodeIdentity, cell: CellDatabase
@@ -45,7 +45,7 @@ class ComputeVirtAPI:
     def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`.
 
-        A failure is logged: the next update of the node puts it right.
+        A failure is logged; the next update of the node corrects the trait.
         """
         try:
             found = self._reportclient.get_provider_traits(context, rp_uuid)

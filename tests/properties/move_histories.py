@@ -38,7 +38,7 @@ class Step:
 
 
 def history(seed, length):
-    """A random list of steps; the same for the same seed."""
+    """Return a random list of steps; the same for the same seed."""
     chance = random.Random(seed)
     names = chance.choices(list(STEPS), list(STEPS.values()), k=length)
     return [Step(name, chance.getrandbits(32)) for name in names]

@@ -70,7 +70,7 @@ class World:
         return pool
 
     def host(self, name):
-        """The host of this name."""
+        """Return the host of this name."""
         return next(host for host in self.hosts.values() if host.name == name)
 
     # Records
@@ -83,7 +83,7 @@ class World:
 
     @contextmanager
     def changed(self, guest):
-        """The instance's record, which is kept as it is at the end."""
+        """Yield the instance's record, and save it as it is at the end."""
         instance = self.instance(guest)
         yield instance
         self.cell.instances.save(instance)
@@ -108,7 +108,7 @@ class World:
             assert self.conductor.move_allocations(CONTEXT, guest.uuid, self.migration(guest).uuid)
 
     def move_back(self, guest):
-        """The migration's allocations become the instance's again, which loses its own."""
+        """Give the migration's allocations back to the instance, in place of its own."""
         if guest.by_scheduler:
             assert self.conductor.move_allocations(CONTEXT, self.migration(guest).uuid, guest.uuid)
 
@@ -121,7 +121,7 @@ class World:
     # Building and ending
 
     def create(self, flavor, devices=None, cell=False, by_scheduler=False):
-        """A new instance that is nowhere yet."""
+        """Return a new instance that is on no host yet."""
         half_a_cell = {"cells": [{"vcpus": 1, "memory_mb": CELL_MEMORY // 2}]}
         instance = Instance(
             project_id="project",
@@ -152,7 +152,7 @@ class World:
         return True
 
     def _bury(self, guest):
-        """An instance that couldn't be built: the API deletes its record."""
+        """Delete the record of an instance that couldn't be built, as the API does."""
         if guest.by_scheduler:
             self.conductor.delete_allocation_for_instance(CONTEXT, guest.uuid, force=True)
         self.cell.instances.destroy(self.instance(guest))
@@ -169,7 +169,7 @@ class World:
         del self.guests[guest.uuid]
 
     def shelve(self, guest):
-        """The instance gives up its host."""
+        """Shelve the instance and take it from its host."""
         host = self.host(self.instance(guest).host)
         with self.changed(guest) as instance:
             instance.vm_state = "shelved_offloaded"
@@ -185,7 +185,7 @@ class World:
         guest.phase, guest.holds = "shelved", {}
 
     def unshelve(self, guest, host):
-        """It gets another, or stays as it is."""
+        """Give a shelved instance a host again; if that fails, it stays shelved."""
         with self.changed(guest) as instance:
             instance.task_state = "spawning"
         given = self.schedule(guest, host, guest.flavor)
@@ -205,7 +205,7 @@ class World:
     # Moves
 
     def start_move(self, guest, host, kind, flavor=None):
-        """The conductor's part: a migration, and what the scheduler claims for it."""
+        """Play the conductor's part: make a migration, and claim for it as the scheduler does."""
         instance = self.instance(guest)
         migration = Migration(
             guest.uuid,
@@ -222,7 +222,7 @@ class World:
         guest.given = self.schedule(guest, host, guest.moves_to)
 
     def claim_move(self, guest, fails=False):
-        """The destination's claim."""
+        """Play the destination's claim."""
         kind = guest.phase.removesuffix(" scheduled")
         host = self.host(guest.dest)
         instance, migration = self.instance(guest), self.migration(guest)
@@ -251,11 +251,11 @@ class World:
         return True
 
     def fail_move(self, guest):
-        """The source fails while the move runs, and tells the destination nothing."""
+        """Let the source fail while the move runs; the destination isn't told."""
         self._give_up(guest, "error")
 
     def roll_back(self, guest):
-        """A live migration fails, and the destination is told."""
+        """Let a live migration fail; the destination is told."""
         host = self.host(guest.dest)
         host.tracker.drop_move_claim(CONTEXT, self.instance(guest), host.name)
         self._give_up(guest, "failed")
@@ -268,7 +268,7 @@ class World:
         self._settled(guest, guest.source, guest.flavor)
 
     def switch(self, guest):
-        """The source has sent all of it."""
+        """Play the source that has sent the guest."""
         with self.changed(guest) as instance:
             instance.task_state = "resize_migrated"
             instance.host, instance.node = guest.dest, guest.dest
@@ -292,7 +292,7 @@ class World:
         self._settled(guest, guest.dest, guest.moves_to)
 
     def revert(self, guest):
-        """The destination's part."""
+        """Play the destination's part of a revert."""
         with self.changed(guest) as instance:
             instance.task_state = "resize_reverting"
         dest = self.host(guest.dest)
@@ -300,7 +300,7 @@ class World:
         guest.phase, guest.holds = "reverted", {guest.source: [guest.flavor]}
 
     def finish_revert(self, guest):
-        """The source's part."""
+        """Play the source's part of a revert."""
         with self.changed(guest) as instance:
             instance.host, instance.node = guest.source, guest.source
             instance.flavor = instance.old_flavor
@@ -311,7 +311,7 @@ class World:
         self._settled(guest, guest.source, guest.flavor)
 
     def complete(self, guest):
-        """A live migration or an evacuation is through."""
+        """Play the end of a live migration or an evacuation."""
         if guest.phase.startswith("evacuation"):
             tracker = self.host(guest.dest).tracker
             tracker.finish_evacuation(self.instance(guest), guest.dest, self.migration(guest))
@@ -333,7 +333,7 @@ class World:
     # What should hold
 
     def check(self):
-        """At any time: no device has two owners or is reported twice, and no cell is overfull."""
+        """Assert at any time that no device has two owners and no cell is overfull."""
         owners = {}
         for guest in self.guests.values():
             for host, address in self._devices(guest):
@@ -355,7 +355,7 @@ class World:
                     assert sum(totals.values()) <= limit, f"{name} has a total of {totals}"
 
     def check_host(self, host):
-        """After a periodic run that went through: what is held is counted."""
+        """Assert, after an update that went through, that what is held is counted."""
         held = [
             flavor for guest in self.guests.values() for flavor in guest.holds.get(host.name, ())
         ]
@@ -374,7 +374,7 @@ class World:
             self._check_written(host)
 
     def _check_written(self, host):
-        """The tracker wrote all of it, and both shares of who is moved within the node."""
+        """Assert that the tracker wrote all shares, both of a guest that moves within the node."""
         for guest in self.guests.values():
             should = Counter()
             for flavor in guest.holds.get(host.name, ()):
@@ -388,7 +388,7 @@ class World:
             assert found == should, f"allocations of {guest.uuid} on {host.name}"
 
     def check_settled(self):
-        """With nothing under way: placement, trackers and records agree with the flavors."""
+        """Assert, with no move under way, that placement, trackers and records agree."""
         for host in self.hosts.values():
             self.check_host(host)
         should = {guest.uuid: self._should_hold(guest) for guest in self.guests.values()}
@@ -400,7 +400,7 @@ class World:
                 assert holders == expected, f"allocations of {name}"
 
     def _should_hold(self, guest):
-        """Provider name → class → amount"""
+        """Return provider name → class → amount."""
         instance = self.instance(guest)
         amounts = resources_from_flavor(guest.flavor)
         whole = sum(device["dev_type"] == "type-PCI" for device in instance.pci_devices)
@@ -420,7 +420,7 @@ class World:
         return parts
 
     def _parts(self, guest):
-        """(host, devices, topology) of each share, by what its claims were given."""
+        """Return (host, devices, topology) of each share, as its claims were given them."""
         instance = self.instance(guest)
         context = instance.migration_context
         moving = guest.phase.endswith("claimed") or guest.phase in ("resized", "resize switched")
@@ -433,7 +433,7 @@ class World:
         return [(where, instance.pci_devices, instance.numa_topology)]
 
     def _devices(self, guest):
-        """(host, address) of all the devices that the instance has."""
+        """Return (host, address) of all the devices that the instance has."""
         return {
             (host, device["address"])
             for host, devices, _ in self._parts(guest)

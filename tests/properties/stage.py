@@ -54,7 +54,7 @@ class Stage:
         self.database.write(write)
 
     def query(self, question):
-        """The question as a query string."""
+        """Return the question as a query string."""
         parts = []
         for ask in question.asks:
             parts += self._group(ask)

@@ -21,7 +21,7 @@ STEPS = 50
 
 @pytest.fixture(scope="module")
 def new_adapter(tmp_path_factory):
-    """Makes adapters for a service in this process."""
+    """Return a function that makes adapters for a service in this process."""
     folder = tmp_path_factory.mktemp("placement")
     service = Service(f"sqlite:///{folder}/placement.db")
     return lambda: DirectAdapter(service.app)

@@ -18,7 +18,7 @@ def context():
 
 @pytest.fixture
 def compute_conf():
-    """The compute side's configuration: all defaults. Override with `set_override`."""
+    """Return the compute side's configuration, with all defaults."""
     return config.load(files=[], environ={})
 
 
@@ -29,7 +29,7 @@ def outsider(new_adapter):
 
 @pytest.fixture
 def new_client(new_adapter, compute_conf):
-    """Makes report clients, each as fresh as after a restart of the service."""
+    """Return a function that makes report clients with empty caches."""
 
     def new():
         return SchedulerReportClient(new_adapter(), conf=compute_conf, sleep=lambda seconds: None)
@@ -39,13 +39,13 @@ def new_client(new_adapter, compute_conf):
 
 @pytest.fixture
 def client(placement_adapter, compute_conf):
-    """A report client whose requests are recorded by `placement_adapter`."""
+    """Return a report client whose requests are recorded by `placement_adapter`."""
     return SchedulerReportClient(placement_adapter, conf=compute_conf, sleep=lambda seconds: None)
 
 
 @pytest.fixture
 def host(tmp_path, new_adapter):
-    """A host of a name of its own, that never ran the service."""
+    """Return a host with a name of its own, which never ran the service."""
     overrides = {
         (None, "host"): f"host-{uuid4()}",
         (None, "state_path"): str(tmp_path / "state"),

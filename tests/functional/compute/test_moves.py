@@ -22,7 +22,7 @@ WRITERS = ("scheduler", "auto", "tracker")
 
 @pytest.fixture
 def new_world(new_adapter, tmp_path):
-    """Makes three hosts of a cell, configured as told."""
+    """Return a function that makes three hosts of one cell."""
 
     def new(writer, report_in_placement=False):
         return World(new_adapter, Settings(writer, report_in_placement), tmp_path)
@@ -31,7 +31,7 @@ def new_world(new_adapter, tmp_path):
 
 
 def built(world, host, flavor=SMALL, devices=None, cell=None, by_scheduler=None):
-    """A guest on the host. Allocations are the scheduler's where no tracker would write them."""
+    """Return a guest on the host. The scheduler allocates if no tracker would."""
     if by_scheduler is None:
         by_scheduler = world.settings.allocation_writer == "scheduler"
     guest = world.create(flavor, devices, by_scheduler=by_scheduler)
@@ -75,7 +75,7 @@ def devices_of(world, guest, side="pci_devices"):
 
 
 def held(world, consumer, host):
-    """What a consumer has of the host: provider's name without the host's → class → amount."""
+    """Return provider → class → amount that a consumer has; names lack the host's name."""
     names = world._tree(host)
     return {
         names[uuid].removeprefix(host.name).removeprefix("_").lower(): part

@@ -41,7 +41,7 @@ class Crash(BaseException):
 
 @pytest.fixture
 def flat_host(host, outsider):
-    """A host with everything on the root, and two instances there: `first` and `second`."""
+    """Return a host with everything on the root and two instances, `first` and `second`."""
     host.start()
     host.first = outsider.allocate({host.uuid: {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}})
     host.second = outsider.allocate({host.uuid: {"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20}})

@@ -23,7 +23,7 @@ def an_instance(on, **fields):
 
 @pytest.fixture
 def running(host):
-    """A host that writes allocations itself, started, and known to have had a guest."""
+    """Return a started host that writes allocations itself, and has had a guest."""
     host.conf.set_override("allocation_writer", "tracker", group="compute")
     an_instance(host, host=host.name, node=host.name, deleted=True)
     host.start()
@@ -32,19 +32,19 @@ def running(host):
 
 @pytest.fixture
 def other_root(outsider):
-    """The provider of another host's node."""
+    """Return the provider of another host's node."""
     return outsider.provider(inventory={"VCPU": {"total": 8}, "MEMORY_MB": {"total": 8192}})
 
 
 @pytest.fixture
 def sharing_child(running, outsider):
-    """A child of the host's root that shares its disk with other hosts."""
+    """Return a child of the host's root that shares its disk with other hosts."""
     return outsider.provider(None, running.uuid, {"DISK_GB": {"total": 500}}, [SHARES])
 
 
 @pytest.fixture
 def pool(running, outsider):
-    """A pool that shares with the host."""
+    """Return a pool that shares with the host."""
     aggregate = str(uuid4())
     outsider.set_aggregates(running.uuid, [aggregate])
     return outsider.provider(None, None, {"DISK_GB": {"total": 500}}, [SHARES], [aggregate])
@@ -57,7 +57,7 @@ def look(host):
 
 
 def told_of(consumer, caplog):
-    """What the tracker said of a consumer; placement logs its requests in the same process."""
+    """Return what the tracker logged of a consumer; placement logs in the same process."""
     own = [r for r in caplog.records if r.name.startswith("compute.")]
     return [r for r in own if consumer in r.getMessage()]
 

@@ -40,7 +40,7 @@ def host(host):
 
 @pytest.fixture
 def running(host):
-    """The host, its service started."""
+    """Return the host, with its service started."""
     host.start()
     return host
 

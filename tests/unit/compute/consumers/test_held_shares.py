@@ -15,7 +15,7 @@ def device(address):
 
 
 def moving(at="source", to="dest", kind="resize", status="migrating", id=1, **fields):
-    """An instance and its migration, with a context of that."""
+    """Return an instance and its migration, and give the instance the migration's context."""
     defaults = {
         "task_state": "migrating" if kind == "live-migration" else "resize_migrating",
         "flavor": OLD,

@@ -72,7 +72,7 @@ def new_manager(conf, cell, client, identity):
 
 @pytest.fixture
 def manager(new_manager, cell):
-    """A manager whose host is at its first start, with the driver up."""
+    """Return a manager whose host is at its first start, with the driver up."""
     manager = new_manager()
     manager.init_host(None)
     cell.services.create(Service(host=HOST))
