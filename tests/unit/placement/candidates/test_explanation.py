@@ -1,8 +1,11 @@
 """What the chain says of each of its steps."""
 
+import random
+
 from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
 from tests.unit.placement.candidates.snapshots import child, host
+from tests.unit.placement.candidates.tree_problems import looks
 
 AVX = frozenset(["HW_CPU_X86_AVX2"])
 
@@ -68,4 +71,19 @@ def test_groups_that_no_tree_serves_together_are_named(clouds):
     explanation = explain(snapshot, asked)
 
     assert (explanation.ended_at.name, explanation.ended_at.suffix) == ("together", "2")
+    assert explanation.fruitful == explanation.fruitless == ()
+
+
+def test_a_tree_whose_search_ran_into_a_bound_is_neither_fruitful_nor_fruitless(clouds):
+    providers = {"root": host(VCPU=1)}
+    providers |= {f"c{n}": child("root", VGPU=98, SRIOV_NET_VF=98) for n in range(11)}
+    source = random.Random(3)
+    groups = tuple(
+        Group(str(n), {name: source.randint(20, 45) for name in ("SRIOV_NET_VF", "VGPU")})
+        for n in range(30)
+    )
+
+    explanation = explain(clouds.snapshot(providers), CandidateRequest(groups), looks(70))
+
+    assert explanation.undecided == ("root",)
     assert explanation.fruitful == explanation.fruitless == ()

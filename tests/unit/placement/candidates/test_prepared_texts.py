@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from placement.candidates.prepared_texts import SEPARATOR, PreparedTexts, in_blocks
-from placement.candidates.uuid_table import LENGTH, UuidTable
 
 SIZE = 600
 
@@ -97,22 +96,3 @@ def test_growing_makes_a_whole_block_incomplete_until_it_is_written(write):
 
 def test_texts_of_any_order_keep_it(write):
     assert PreparedTexts.unwritten(SIZE).each([500, 1, 500], write) == [b"500.1", b"1.1", b"500.1"]
-
-
-def test_a_table_of_uuids_that_grows_leaves_the_old_one_as_it_was():
-    old = UuidTable.of([f"{number:036}" for number in range(256)])
-
-    new = old.with_more(["x" * LENGTH])
-
-    assert old.rows.shape == (256, LENGTH)
-    assert new.rows[255].tobytes() == f"{255:036}".encode()
-    assert new.rows[256].tobytes() == b"x" * LENGTH
-    assert new.even
-
-
-def test_a_table_says_when_a_uuid_has_another_length():
-    usual = UuidTable.of(["x" * LENGTH])
-
-    assert not usual.with_more(["short"]).even
-    assert not UuidTable.of(["x" * (LENGTH + 1)]).with_more(["x" * LENGTH]).even
-    assert usual.with_more([]).even

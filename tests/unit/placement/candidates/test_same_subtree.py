@@ -1,0 +1,60 @@
+"""same_subtree within one tree: served where it can be, and disproved in a few steps."""
+
+from placement.candidates.backtracking import solutions
+from placement.candidates.tree_problem import Local
+from tests.unit.placement.candidates.tree_problems import devices_of, looks, packing
+
+
+def pairs(count):
+    """same_subtree of groups 0 and 1, 2 and 3, …"""
+    return tuple(frozenset((2 * n, 2 * n + 1)) for n in range(count))
+
+
+def test_pairs_on_siblings_have_no_provider_on_top():
+    shape = packing([1] * 16, isolate=True, subtrees=pairs(8))
+
+    assert list(solutions(shape, devices_of([8] * 8), looks(2))) == []
+
+
+def chains(count, length):
+    """Subtrees of one provider below the other."""
+    return [
+        Local(1, 0, sum(1 << chain * length + n for n in range(at, length)), -1, (8,))
+        for chain in range(count)
+        for at in range(length)
+    ]
+
+
+def test_more_pairs_than_subtrees_that_have_room_for_one_each_are_disproved():
+    """Each chain of three has room for one pair, though there are enough providers for all."""
+    shape = packing([1] * 18, isolate=True, subtrees=pairs(9))
+
+    assert list(solutions(shape, chains(8, 3), looks(200))) == []
+
+
+def test_as_many_pairs_as_subtrees_are_found():
+    shape = packing([1] * 16, isolate=True, subtrees=pairs(8))
+
+    found = next(solutions(shape, chains(8, 3), looks(200)))
+
+    assert len(set(found)) == 16
+
+
+def test_overlapping_same_subtrees_that_no_nest_has_room_for_are_disproved():
+    """Ten groups, each with the next: all must be in one nest, and nests have four providers."""
+    nests = []
+    for nest in range(10):
+        at = 4 * nest
+        nests.append(Local(1, 0, 15 << at, -1, (8,)))
+        nests += [Local(1, 0, 1 << at + n, -1, (8,)) for n in (1, 2, 3)]
+    subtrees = tuple(frozenset((n, n + 1)) for n in range(9))
+
+    assert list(solutions(packing([1] * 10, True, subtrees), nests, looks(200))) == []
+
+
+def test_overlapping_same_subtrees_down_a_deep_tree_are_served():
+    subtrees = tuple(frozenset((n, (n + 1) % 12, (n + 5) % 12)) for n in range(12))
+
+    found = next(solutions(packing([1] * 12, True, subtrees), chains(1, 30), looks(2000)))
+
+    assert len(set(found)) == 12

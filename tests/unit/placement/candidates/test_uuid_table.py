@@ -1,0 +1,22 @@
+"""Uuids as rows of bytes."""
+
+from placement.candidates.uuid_table import LENGTH, UuidTable
+
+
+def test_a_table_of_uuids_that_grows_leaves_the_old_one_as_it_was():
+    old = UuidTable.of([f"{number:036}" for number in range(256)])
+
+    new = old.with_more(["x" * LENGTH])
+
+    assert old.rows.shape == (256, LENGTH)
+    assert new.rows[255].tobytes() == f"{255:036}".encode()
+    assert new.rows[256].tobytes() == b"x" * LENGTH
+    assert new.even
+
+
+def test_a_table_says_when_a_uuid_has_another_length():
+    usual = UuidTable.of(["x" * LENGTH])
+
+    assert not usual.with_more(["short"]).even
+    assert not UuidTable.of(["x" * (LENGTH + 1)]).with_more(["x" * LENGTH]).even
+    assert usual.with_more([]).even
