@@ -18,7 +18,6 @@ from compute.report.allocations import ConsumerAllocations, ProviderAllocInfo
 from compute.report.associations import Associations
 from compute.report.cache import ProviderCache
 from compute.report.candidates import AllocationCandidates, Candidates, Query
-from compute.report.consumer import Consumers
 from compute.report.deletion import ComputeNode, NodeDeletion
 from compute.report.host_aggregates import HostAggregates
 from compute.report.instance_allocations import GivenAmounts, InstanceAllocations
@@ -83,7 +82,6 @@ class SchedulerReportClient:
         )
         self.allocations = ConsumerAllocations(self.transport, self.cache, self.providers)
         self.instance_allocations = InstanceAllocations(self.transport, self.allocations)
-        self.consumers = Consumers(self.transport)
         self.node_deletion = NodeDeletion(self.cache, self.providers, self.trees, self.allocations)
         self.host_aggregates = HostAggregates(self.providers, self.properties)
         self.candidates = AllocationCandidates(self.transport, settings)
