@@ -109,7 +109,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["meta"],
 }
-#: how many errors are compared to tell the one that matters, and how much of it is told
+#: how many errors are compared to find the one to show, and how many characters are shown
 _JUDGED, _LONGEST = 100, 500
 _VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 
@@ -134,7 +134,8 @@ def get_provider_configs(directory: str) -> dict[str, Provider]:
 def _files_in(directory: str) -> list[str]:
     """Return the files, in order; none where there is no such directory.
 
-    One that can't be listed isn't empty: what its files gave would be taken off the providers.
+    Raises ProviderConfigException for a directory that can't be listed. Taken for empty, it would
+    remove from the providers what its files had added.
     """
     try:
         names = os.listdir(directory)

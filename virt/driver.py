@@ -62,9 +62,9 @@ class ComputeDriver:
 
     capabilities: Mapping[str, bool] = {}
 
-    #: The instances on its nodes are started by it, and so in the records of the compute service.
+    #: The driver starts the instances on its nodes, so the compute service has their records.
     manages_instances = True
-    #: Nodes may move to other hosts of their own accord (ironic).
+    #: Nodes may move to other hosts without an operator's command (ironic).
     rebalances_nodes = False
     #: The tracker must write allocations again at every periodic run (compute.md §4.10).
     requires_allocation_refresh = False
@@ -81,12 +81,12 @@ class ComputeDriver:
         raise NotImplementedError
 
     def cleanup_host(self, host: str) -> None:
-        """Let go of what init_host took."""
+        """Release what init_host acquired."""
 
     # Nodes
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:
-        """Return the names of the nodes this host manages; the root providers bear these names.
+        """Return the names of this host's nodes; their root providers have the same names.
 
         Raises VirtDriverNotReady while they can't be listed yet.
         """
@@ -122,13 +122,14 @@ class ComputeDriver:
         nodename: str,
         allocations: dict[str, Any] | None = None,
     ) -> None:
-        """Edit `provider_tree` into the final picture of the node's providers (compute.md §6.2).
+        """Edit `provider_tree` until it shows the node's providers as they are (compute.md §6.2).
 
-        The tree is this call's own. Without `allocations`, raise ReshapeNeeded when inventory in
-        it has to move to another provider or class; the very same tree, half edited as it may be,
-        comes back with `allocations`: consumer uuid → {"allocations": {provider uuid:
-        {"resources": {class: amount}}}, "project_id", "user_id", "consumer_generation"}. Edit it in
-        place, leave no provider key without resources, and raise ReshapeFailed if it can't be done.
+        No other call uses the tree. Without `allocations`, raise ReshapeNeeded if inventory in the
+        tree has to move to another provider or class. The service then calls again, with the same
+        tree as this call left it and with `allocations`: consumer uuid → {"allocations": {provider
+        uuid: {"resources": {class: amount}}}, "project_id", "user_id", "consumer_generation"}. Edit
+        `allocations` in place, leave no provider key without resources, and raise ReshapeFailed if
+        it can't be done.
         """
         raise NotImplementedError
 
@@ -165,7 +166,7 @@ class ComputeDriver:
         return ratios
 
     def _get_reserved_host_disk_gb_from_config(self) -> int:
-        """Return `reserved_host_disk_mb` in whole GiB, rounded up: never promise what is kept."""
+        """Return `reserved_host_disk_mb` in whole GiB, rounded up."""
         return math.ceil(self.conf.reserved_host_disk_mb / 1024)
 
     # Instances
@@ -219,11 +220,11 @@ class ComputeDriver:
         raise NotImplementedError
 
     def get_host_ip_addr(self) -> str:
-        """Return the address other hosts reach this one at."""
+        """Return the address at which other hosts reach this host."""
         raise NotImplementedError
 
     def set_host_enabled(self, enabled: bool) -> str:
-        """Take guests, or no more; NotImplementedError leaves the answer to the manager."""
+        """Accept guests, or no more. NotImplementedError: the manager answers instead."""
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ def is_resource_class(name: str) -> bool:
 
 
 def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
-    """Return the record of something guests may take in any amount up to all of it."""
+    """Return a record of which one guest may request any amount up to the total."""
     return {
         "total": total,
         "reserved": reserved,
@@ -41,8 +41,9 @@ def hugepages_class(size_kb: int) -> str:
 def split(amount: int, weights: Sequence[int]) -> list[int]:
     """Divide `amount` in proportion to `weights`, in whole numbers that add up to it.
 
-    What rounding leaves goes to those it wronged most, the earlier first. No part exceeds its
-    weight as long as `amount` doesn't exceed their sum. Weights that are all 0 give zeros.
+    What rounding leaves over goes to the parts that rounding cut most, earlier parts first. No part
+    exceeds its weight as long as `amount` doesn't exceed their sum. Weights that are all 0 give
+    zeros.
     """
     whole = sum(weights)
     if whole == 0:

@@ -1,10 +1,10 @@
 """Which providers of a node's tree are the driver's. It touches these and no others.
 
-The root is the driver's, and so is what the driver made below it. It knows that by the name: a
-driver gives its providers names that it recognises, `<node>_<suffix>` with suffixes of kinds that
-it knows (`numa0`, `pci_0000_84_00_0`). A provider that says itself whose it is, by a trait like
-OWNER_CYBORG, is never the driver's, whatever it is called; nor is one that the compute service
-made for a PCI device.
+The root is the driver's, and so is what the driver made below it. The driver knows its providers by
+their names: it gives them names that it recognises, `<node>_<suffix>` with suffixes of kinds that
+it knows (`numa0`, `pci_0000_84_00_0`). A provider with a trait that names another owner, like
+OWNER_CYBORG, is never the driver's, whatever its name is. Nor is a provider that the compute
+service made for a PCI device.
 """
 
 import re
@@ -28,8 +28,8 @@ _OF_THE_TRACKER = "COMPUTE_MANAGED_PCI_DEVICE"
 class Ownership:
     """Says of a provider below a node's root whether it is the driver's.
 
-    :param kinds: what the driver calls its providers, by what follows the node's name
-    :param names: whole names, of providers of no such kind
+    :param kinds: the kinds of suffixes that the driver uses; a suffix follows the node's name
+    :param names: whole names of the driver's other providers
     """
 
     def __init__(self, nodename: str, *kinds: Kind, names: Collection[str] = ()) -> None:
@@ -59,7 +59,7 @@ def suffix_like(pattern: str) -> Kind:
 
 
 def is_foreign(provider: "ProviderData") -> bool:
-    """Say whether a provider says of itself that it isn't the driver's."""
+    """Say whether a provider's traits show that it isn't the driver's."""
     return _OF_THE_TRACKER in provider.traits or any(
         trait.startswith(_OWNER) and trait != _COMPUTE for trait in provider.traits
     )
@@ -72,9 +72,11 @@ def own_child(tree: "ProviderTree", name: str) -> "ProviderData | None":
 
 
 def ensure_child(tree: "ProviderTree", name: str, parent: str) -> str:
-    """Return the uuid of the driver's provider of that name; make it below `parent` if need be.
+    """Return the uuid of the driver's provider of that name; create it if it is missing.
 
-    Raises InvalidConfiguration if somebody else's provider is called so.
+    A new provider is below `parent`.
+
+    Raises InvalidConfiguration if another service's provider has that name.
     """
     if not tree.exists(name):
         return tree.new_child(name, parent)

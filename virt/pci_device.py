@@ -22,8 +22,8 @@ class PciDevice:
 
     A physical function has `virtual_functions`, the addresses of those that exist; a virtual one
     has the address of its `physical_function`. `numa_node` is None where the firmware doesn't say,
-    `interface` the name of its network interface, if it has one. `is_there` is False for one that
-    its card can make but hasn't made yet: nobody knows its address.
+    `interface` the name of its network interface, if it has one. `is_there` is False for a virtual
+    function that its card can create but hasn't created yet; its address isn't known.
     """
 
     address: str
@@ -45,7 +45,7 @@ class PciDevice:
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One entry of the option: what a device must be like, and what is said of those that are."""
+    """One entry of the option: which devices it matches, and the tags that it gives them."""
 
     devname: str | None = None
     address: str | Mapping[str, str] | None = None
@@ -55,7 +55,7 @@ class DeviceSpec:
 
     @property
     def physical_network(self) -> str | None:
-        """Return the network its devices are plugged into, if it says so."""
+        """Return the network its devices are plugged into; None if the entry names none."""
         return self.tags.get(_NETWORK)
 
     def matches(self, device: PciDevice) -> bool:
@@ -105,8 +105,9 @@ def offered(
 ) -> list[tuple[PciDevice, DeviceSpec]]:
     """Return the devices guests may have, each with the first spec that allows it.
 
-    One that says where a card is fits its virtual functions as well: operators name the card. What
-    they are counts for each device by itself: functions have other products than their card.
+    A spec that names a card's address also matches the card's virtual functions, because operators
+    name the card. Vendor and product must match each device itself, because functions have other
+    products than their card.
     """
     by_address = {device.address: device for device in devices}
     found = []
@@ -143,7 +144,7 @@ def _spec(value: Any) -> DeviceSpec:
 
 
 def _is_pattern(address: Any) -> bool:
-    """Say whether it is an object of regular expressions; one that isn't valid raises re.error."""
+    """Say whether it is an object of regular expressions. An invalid expression raises re.error."""
     if not isinstance(address, dict) or not set(address) <= set(_ADDRESS_PARTS):
         return False
     return all(isinstance(part, str) and re.compile(part) for part in address.values())

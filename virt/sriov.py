@@ -31,8 +31,7 @@ PHYSNET_TRAIT = "CUSTOM_PHYSNET_"
 class PhysicalFunction:
     """A network card that can be divided: its network, and its virtual functions for guests.
 
-    `name` is that of its interface; `virtual_functions` are PCI addresses, or whatever tells them
-    apart.
+    `name` is that of its interface; `virtual_functions` are PCI addresses, or other unique names.
     """
 
     name: str
@@ -42,7 +41,7 @@ class PhysicalFunction:
 
     @property
     def inventory(self) -> Inventory:
-        """Return what guests can take of it."""
+        """Return the inventory that guests can request."""
         return {SRIOV_NET_VF: record(len(self.virtual_functions))}
 
     @property
@@ -59,9 +58,9 @@ def physnet_trait(physical_network: str) -> str:
 def physical_functions(
     devices: Sequence[PciDevice], specs: Sequence[DeviceSpec]
 ) -> list[PhysicalFunction]:
-    """Return the cards with virtual functions that `specs` offer and say a network of.
+    """Return the cards whose virtual functions `specs` offer and put into a network.
 
-    Raises InvalidConfiguration if one card is said to be in two networks.
+    Raises InvalidConfiguration if `specs` put one card into two networks.
     """
     functions: dict[str, list[str]] = {}
     networks: dict[str, set[str]] = {}
@@ -90,8 +89,8 @@ def physical_functions(
 class CardProviders:
     """The providers of a node's cards, as they are in the tree and as they should be.
 
-    A card's provider is called `<node>_<card>`. Providers can't be given another parent, so where
-    one of that name is below another provider than it should be, another takes its place, called
+    A card's provider is called `<node>_<card>`. A provider's parent can't be changed. If the
+    provider of that name is below the wrong parent, another provider replaces it, called
     `<node>_<card>_<last part of the parent's name>`.
     """
 
@@ -109,7 +108,7 @@ class CardProviders:
         for name in _not_foreign(tree, nodename):
             card = next((one.name for one in functions if self._is_of(name, one.name)), None)
             if card is not None:
-                # It may be bare: a service that ended too early made it and had no time to fill it.
+                # It may be without inventory: a service made it and ended before the next step.
                 self.present[name] = card
             elif name in having:
                 self.gone.append(name)
@@ -150,7 +149,7 @@ def _parents(tree: "ProviderTree", nodename: str) -> dict[str, str]:
 
 
 def _not_foreign(tree: "ProviderTree", nodename: str) -> list[str]:
-    """Return the names of the providers below the root that aren't said to be somebody else's."""
+    """Return the names of the providers below the root that have no other owner."""
     below = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)[1:])
     return [one.name for one in below if not is_foreign(one)]
 
@@ -158,7 +157,7 @@ def _not_foreign(tree: "ProviderTree", nodename: str) -> list[str]:
 def _with_virtual_functions(tree: "ProviderTree", nodename: str) -> list[str]:
     """Return the names of the providers of cards, also of those that are gone.
 
-    They are known by what they have: SRIOV_NET_VF, a network's trait, and a name of ours.
+    Such a provider has SRIOV_NET_VF, a network's trait, and a name that begins with the node's.
     """
     below = (tree.data(uuid) for uuid in tree.get_provider_uuids(nodename)[1:])
     return [

@@ -1,8 +1,8 @@
 """Finding allocations a new place when the inventory they stand on goes elsewhere.
 
 This is the rule of compute.md §6.6, for any classes and any number of providers: a guest whose
-place is known goes there, any other goes whole to the first provider with room for all of it, and
-one that fits nowhere whole is spread.
+place is known goes there. Any other guest goes to the first provider with room for all of it. A
+guest that fits on no single provider is spread.
 """
 
 from collections import Counter
@@ -49,9 +49,10 @@ def relocate(
     :param targets: where to, the preferred first
     :param together: classes a consumer gets from one target if any has room for them all
     :param known_places: where a consumer really is; amounts per class must add up to what it holds
-    :raises ReshapeFailed: somebody fits nowhere, or isn't where it is said to be; nothing changed
+    :raises ReshapeFailed: a consumer fits nowhere, or its known place contradicts what it holds;
+        nothing changed
 
-    Those with known places come first, then the others; both in the order of their uuids.
+    Consumers with known places come first, then the others, each in the order of their uuids.
     """
     amounts = {
         consumer: _leaving_amounts(body, leaving) for consumer, body in sorted(allocations.items())

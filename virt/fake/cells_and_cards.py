@@ -50,7 +50,7 @@ def cells_and_cards(
 
 
 def of_cells_and_cards(nodename: str, cards: Sequence[PhysicalFunction]) -> Ownership:
-    """Return what says which providers are those of the node's cells and cards."""
+    """Return the Ownership of the node's cells and cards."""
     return numa.of_cells(nodename, [card_name(nodename, card) for card in cards])
 
 

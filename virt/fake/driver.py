@@ -151,7 +151,7 @@ class SmallFakeDriver(FakeDriver):
 
 
 class MediumFakeDriver(FakeDriver):
-    """The usual one in tests: all a few guests need, and not more."""
+    """The usual driver in tests, with room for a few guests."""
 
     vcpus = 10
     memory_mb = 8192
@@ -214,7 +214,7 @@ class EphEncryptionDriverPLAIN(MediumFakeDriver):
 
 
 class PowerUpdateFakeDriver(SmallFakeDriver):
-    """Is told when the power of a guest was switched by others, and believes it."""
+    """Takes over the power state of a guest that others switched on or off."""
 
     def __init__(self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None) -> None:
         super().__init__(virtapi, conf)
@@ -225,7 +225,7 @@ class PowerUpdateFakeDriver(SmallFakeDriver):
         self._power[instance.uuid] = target_power_state
 
     def get_info(self, instance: Any, use_cache: bool = True) -> dict[str, str]:
-        """Return as state `shutdown` for a guest that was said to be off."""
+        """Return the state `shutdown` for a guest that was switched off."""
         found = super().get_info(instance, use_cache)
         off = self._power.get(instance.uuid) == "POWER_OFF"
         return found | ({"state": "shutdown"} if off else {})

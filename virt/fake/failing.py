@@ -19,7 +19,7 @@ class BuildAborted(exceptions.NovaException):
 
 
 class FakeRescheduleDriver(MediumFakeDriver):
-    """Starts no guest at its first try. Hosts that share `refused` let the second of them do it."""
+    """Starts no guest at its first try. Of hosts that share `refused`, the second starts it."""
 
     def __init__(
         self, virtapi: VirtAPI, conf: cfg.ConfigOpts | None = None, refused: set[str] | None = None
@@ -42,7 +42,7 @@ class FakeRescheduleDriverWithNestedCustomResources(
 
 
 class FakeBuildAbortDriver(MediumFakeDriver):
-    """Starts no guest, and says that nobody else could."""
+    """Starts no guest, and reports that no other host could."""
 
     def spawn(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise BuildAborted."""
@@ -72,7 +72,7 @@ class FakeUnshelveSpawnFailDriverWithNestedCustomResources(
 
 
 class FakeLiveMigrateDriver(MediumFakeDriver):
-    """Never gets a guest to another host: it is moved back."""
+    """Fails each live migration: the guest stays."""
 
     def live_migration(
         self,
@@ -95,7 +95,7 @@ class FakeLiveMigrateDriverWithNestedCustomResources(
 
 
 class FakeFinishMigrationFailDriver(MediumFakeDriver):
-    """Takes no guest over that was resized or migrated."""
+    """Accepts no guest that was resized or migrated."""
 
     def finish_migration(self, context: Any, instance: Any, *details: Any, **more: Any) -> None:
         """Raise ComputeResourcesUnavailable."""

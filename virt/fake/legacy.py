@@ -18,7 +18,7 @@ class ResourceOnlyDriver(MediumFakeDriver):
         nodename: str,
         allocations: dict[str, Any] | None = None,
     ) -> None:
-        """Raise NotImplementedError: nobody taught it."""
+        """Raise NotImplementedError, as a driver from before this method."""
         raise NotImplementedError
 
 

@@ -14,8 +14,8 @@ class HostDriver(NodeDriver):
     """One node, named like the host, with what the kernel says of this machine.
 
     It reports, and moves, the same things in the same places as the libvirt driver, by the same
-    options, with the file system of `instances_path` as the disk. Of guests it knows nothing: in a
-    reshape they go wherever there is room.
+    options, with the file system of `instances_path` as the disk. It knows nothing of guests: a
+    reshape places their allocations wherever there is room.
     """
 
     manages_instances = False

@@ -58,9 +58,9 @@ class KernelFacts:
 
         Numbers may have gaps, and nodes may lack processors, memory or both. A machine without
         node directories (many containers and guests) counts as one node that holds everything.
-        What no node claims is counted with the first one, so that the nodes never hold less than
-        the machine: processors that are online, and memory (plugged in while the machine runs, it
-        may be missing from its node's MemTotal). Where something limits /proc/meminfo, the nodes
+        What belongs to no node is counted with the first one, so that the nodes never hold less
+        than the machine: processors that are online, and memory (plugged in while the machine runs,
+        it may be missing from its node's MemTotal). Where something limits /proc/meminfo, the nodes
         may hold more than memory() says.
         """
         online = self.online_cpus()
@@ -88,7 +88,7 @@ class KernelFacts:
         return parsed(self._procfs / "cpuinfo", parse_cpuinfo)
 
     def hyperthreading(self) -> bool:
-        """Say whether the cores run several threads each, by the kernel's word if it has one."""
+        """Say whether the cores run several threads each, as the kernel says where it does."""
         active = self._system / "cpu" / "smt" / "active"
         is_active = parsed_if_there(active, _flag)
         return self.processor().threads_per_core > 1 if is_active is None else is_active

@@ -21,7 +21,7 @@ class LinuxHostInfo:
         self._instances_path = instances_path
 
     def facts(self) -> HostFacts:
-        """Return what the machine is and has. Its name is for others to know."""
+        """Return what the machine is and has, without its name: the service names the node."""
         kernel = self._kernel
         devices = read_devices(kernel.sysfs_root)
         memory = kernel.memory()
@@ -45,5 +45,5 @@ class LinuxHostInfo:
         )
 
     def guests(self) -> tuple[Guest, ...]:
-        """Return nothing: guests of this machine aren't ours to know."""
+        """Return no guests: the kernel doesn't know which of its processes are guests."""
         return ()

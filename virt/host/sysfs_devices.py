@@ -68,9 +68,9 @@ def _pci_devices(directory: Path) -> list[PciDevice]:
 
 
 def _not_yet_there(card: PciDevice, directory: Path) -> list[PciDevice]:
-    """Return the virtual functions a card can have besides those it has: it makes them on demand.
+    """Return the virtual functions that a card can still create, which it does on demand.
 
-    They have no addresses yet; what stands for these only tells them apart.
+    They have no addresses yet; each has a unique name instead.
     """
     total = _number(directory / "sriov_totalvfs") or 0
     product = _text(directory / "sriov_vf_device") or card.product_id

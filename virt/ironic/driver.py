@@ -31,8 +31,8 @@ _TRAITS = "ironic_traits"
 class IronicDriver(ComputeDriver):
     """Many nodes, each a whole machine that one instance gets; compute.md §6.10.
 
-    A node is called by the machine's uuid, which is that of its resource provider as well. What
-    machines there are is said by a NodeSource: by default the one `[ironic]node_source` names.
+    A node is called by the machine's uuid, which is that of its resource provider as well. A
+    NodeSource lists the machines: by default the one that `[ironic]node_source` names.
     """
 
     rebalances_nodes = True
@@ -84,14 +84,14 @@ class IronicDriver(ComputeDriver):
         return {uuid: uuid for uuid in self.get_available_nodes(refresh=refresh)}
 
     def node_is_available(self, nodename: str) -> bool:
-        """Say whether there is such a machine, asking the source anew before saying no."""
+        """Say whether there is such a machine. The source is asked anew before the answer is no."""
         return nodename in (self._known or {}) or nodename in self._refresh()
 
     def is_node_deleted(self, nodename: str) -> bool:
         """Say whether the source lists no such machine any more, of this host or another.
 
-        One that fell to a peer was listed a moment ago; the source is asked anew before a machine
-        is said to be gone.
+        A machine that moved to a peer may have been listed a moment ago, so the source is asked
+        anew before a machine counts as gone.
         """
         try:
             deleted = not self.node_is_available(nodename)
@@ -105,7 +105,7 @@ class IronicDriver(ComputeDriver):
     # Resources
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """Return zeros: a machine is had as a whole, and only Placement counts it.
+        """Return zeros: an instance gets a whole machine, and only Placement counts machines.
 
         Raises ComputeHostNotFound if there is no such machine.
         """
@@ -136,8 +136,8 @@ class IronicDriver(ComputeDriver):
     ) -> None:
         """Report one of the machine's class, and its traits.
 
-        One that can't be had is reserved. A machine in use that was reported as processors, memory
-        and disk needs a reshape.
+        A machine that is unavailable is reserved. A machine in use that was reported as processors,
+        memory and disk needs a reshape.
 
         Raises NoResourceClass if the machine has no class, and ComputeHostNotFound if there is no
         such machine; ReshapeNeeded and ReshapeFailed by the contract.
@@ -150,7 +150,7 @@ class IronicDriver(ComputeDriver):
             if allocations is None:
                 raise exceptions.ReshapeNeeded()
             name = custom_class(node.resource_class)
-            # What is reserved takes no new allocation: it is reserved with the next update.
+            # A reserved machine takes no new allocation, so it is reserved with the next update.
             reserved &= not give_whole_machine(provider_tree, nodename, name, allocations)
         provider_tree.update_inventory(nodename, inventory(node.resource_class, reserved))
         self._update_traits(provider_tree, node)
@@ -176,7 +176,7 @@ class IronicDriver(ComputeDriver):
         return found
 
     def _node(self, nodename: str) -> Node:
-        """Return what was known at the last refresh: one question serves all nodes' updates."""
+        """Return the machine as of the last refresh; one request serves all updates."""
         known = self._known if self._known is not None else self._refresh()
         if nodename not in known:
             raise exceptions.ComputeHostNotFound(host=nodename)
@@ -190,7 +190,7 @@ class IronicDriver(ComputeDriver):
     def _update_traits(self, tree: "ProviderTree", node: Node) -> None:
         """Add the machine's traits, and remove those it had before.
 
-        These are remembered until the tree is seen without them: an update may not get through.
+        The latter are remembered until the tree no longer has them: an update may fail.
         """
         gone = self._reported.of(node.uuid) - set(node.traits)
         left = gone & tree.data(node.uuid).traits
@@ -206,5 +206,5 @@ def _configured_source(conf: cfg.ConfigOpts) -> NodeSource:
 
 
 def _heir(peers: Collection[str], node_uuid: str) -> str:
-    """Return which of the peers a free node falls to; few change hands when peers come or go."""
+    """Return the peer that gets a free node. Few nodes change hosts when peers come or go."""
     return max(peers, key=lambda peer: hashlib.sha256(f"{peer} {node_uuid}".encode()).digest())

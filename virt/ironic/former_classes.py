@@ -1,8 +1,8 @@
 """Machines that an older service reported as processors, memory and disk (compute.md §6.10).
 
-Who has such a machine holds these amounts. Now the machine is one of its class, which is what its
-instance shall hold. Formerly a tracker wrote these allocations anew at every run
-(`requires_allocation_refresh`); a reshape does it once.
+The consumer of such a machine holds these amounts. Now the machine is reported as one unit of its
+class, and its instance shall hold that unit. Formerly a tracker wrote these allocations anew at
+every run (`requires_allocation_refresh`); a reshape does it once.
 """
 
 from typing import TYPE_CHECKING
@@ -24,10 +24,10 @@ def has_former_classes(tree: "ProviderTree", nodename: str) -> bool:
 def give_whole_machine(
     tree: "ProviderTree", nodename: str, resource_class: str, allocations: Allocations
 ) -> bool:
-    """Let who holds former classes hold one of `resource_class` instead, in place.
+    """Replace what consumers hold of former classes by one of `resource_class`, in place.
 
-    Says whether somebody got it who hadn't it yet. Raises ReshapeFailed if several would have the
-    machine; then nothing has changed.
+    Return whether a consumer got the class that didn't hold it before. Raises ReshapeFailed if
+    several consumers would hold the machine; then nothing has changed.
     """
     root = tree.data(nodename).uuid
     former = {
@@ -42,7 +42,7 @@ def give_whole_machine(
             f"{', '.join(sorted(owners | former.keys()))}"
         )
     for consumer, body in former.items():
-        # First give, then take: a record must not vanish and come back last.
+        # First give, then take: an empty record is removed, and would come back as the last.
         if consumer not in owners:
             give(body, root, resource_class, 1)
         for name in FORMER:

@@ -39,8 +39,8 @@ END = "..."
 class InventoryFile:
     """Reads the file anew whenever it is asked; parses it only if it changed.
 
-    Once there has been a good list, a file that is gone or wrong is logged, and the last good list
-    holds: the machines are still there.
+    After the first good list, a missing or wrong file is only logged, and the last good list stays
+    in use: the machines still exist.
     """
 
     def __init__(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""A bare metal machine, and what of it can be had."""
+"""A bare metal machine, and the inventory of it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -49,8 +49,8 @@ class NodeSource(Protocol):
     def nodes(self) -> Sequence[Node]:
         """Return all machines, those of other hosts too.
 
-        Raises VirtDriverNotReady while it can't be said, and InvalidConfiguration if whoever keeps
-        the list has to put something right first.
+        Raises VirtDriverNotReady while the list isn't available, and InvalidConfiguration if an
+        administrator has to correct it first.
         """
 
 
@@ -60,5 +60,5 @@ def custom_class(resource_class: str) -> str:
 
 
 def inventory(resource_class: str, reserved: bool) -> Inventory:
-    """Return one of the class, which nobody can have if it is `reserved`."""
+    """Return an inventory of one machine of the class, free or `reserved`."""
     return {custom_class(resource_class): record(1, reserved=int(reserved))}

@@ -1,4 +1,4 @@
-"""Which traits this driver has put on providers: those it may take off again (compute.md §6.10)."""
+"""The traits that this driver has put on providers, and so may remove (compute.md §6.10)."""
 
 import logging
 import os

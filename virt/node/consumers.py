@@ -78,9 +78,9 @@ class KnownPlaces:
     def __call__(self, consumer: str) -> dict[str, dict[str, int]] | None:
         """Return provider → class → amount, for the classes of which that is known; or None.
 
-        The guest's amounts must be those the consumer holds, which is for others to check. Where
-        they needn't be, they count only if they are: a migration holds what the guest had before it
-        was resized, and a class of which something stays where it is moves in part.
+        The caller checks that the guest's amounts are those that the consumer holds. In two cases
+        they may differ, and are left out if they do: a migration holds what the guest had before it
+        was resized, and of some classes only a part moves.
         """
         leaving, staying = self._amounts(consumer)
         places: dict[str, dict[str, int]] = {}

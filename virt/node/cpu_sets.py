@@ -18,7 +18,10 @@ _HIGHEST_CPU = 2**16  # far above CONFIG_NR_CPUS; keeps garbage from becoming a 
 
 @dataclass(frozen=True)
 class ConfiguredCpus:
-    """What the options say; None where one isn't set. `shared_option` names where that is from."""
+    """What the options say; None for an option that isn't set.
+
+    `shared_option` is the name of the option that the shared processors are from.
+    """
 
     shared: frozenset[int] | None
     dedicated: frozenset[int] | None
@@ -36,7 +39,7 @@ class CpuSets:
 def parse_cpu_spec(text: str) -> frozenset[int]:
     """Read a list like `4-12,^8,15`: numbers and ranges, some taken out again with `^`.
 
-    Raises ValueError; a list that leaves no processor is one, too.
+    Raises ValueError, also for a list that leaves no processor.
     """
     chosen: set[int] = set()
     excluded: set[int] = set()

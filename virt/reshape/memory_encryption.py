@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MEM_ENCRYPTION_CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 
-#: The only one there was while the class was on the root.
+#: The only technology at the time when the class was on the root.
 AMD_SEV = "amd_sev"
 
 #: Technology → its trait.
@@ -52,7 +52,7 @@ def update_memory_encryption(
     :raises ReshapeFailed: somebody holds the class on a technology's provider already, or there is
         no room for it on the child of AMD SEV; allocations are as they were
 
-    Children of technologies the host has no longer are for remove_other_technologies.
+    remove_other_technologies removes the children of technologies that the host no longer has.
     """
     root = tree.data(nodename)
     _update_children(tree, nodename, slots)

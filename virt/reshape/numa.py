@@ -1,8 +1,8 @@
 """A host's providers with its NUMA nodes as children of the root, or flat, and the way between.
 
-Flat, the root has all of VCPU and MEMORY_MB. Modelled, child providers `<node>_numa<k>`, the cells,
-have them. Either way the driver says what it wants, and `arrange` takes the tree there, whatever
-it looks like: flat before, modelled before, or with other cells. compute.md §6.6.
+In the flat form, the root has all of VCPU and MEMORY_MB. In the modelled form, child providers
+`<node>_numa<k>`, the cells, have them. The driver says what it wants, and `arrange` changes the
+tree, whatever form it had before. compute.md §6.6.
 """
 
 import logging
@@ -31,8 +31,8 @@ is_cell = suffix_like(r"numa\d+")
 class Provider:
     """A provider the driver wants below its root; parents come before their children.
 
-    Traits are added to what it has. Of those that begin with `trait_family`, it loses all others:
-    the driver knows them all.
+    Its traits are added to those that the provider has. Other traits that begin with `trait_family`
+    are removed: the driver decides on all of them.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Provider:
 
 
 def of_cells(nodename: str, names: Collection[str] = ()) -> Ownership:
-    """Return what says which providers are a node's cells, or others of these names."""
+    """Return the Ownership of a node's cells, and of providers of these names."""
     return Ownership(nodename, is_cell, names=names)
 
 
@@ -56,10 +56,10 @@ def inventories_now(
 
 
 def inherited(now: Mapping[str, Inventory], name: str) -> Inventory:
-    """Return a provider's inventory, with what could come to it from the others of `now`.
+    """Return a provider's inventory, with the classes that could move to it from others of `now`.
 
-    This is what its allocation ratios follow from: a class that moves keeps its ratio; of
-    different ones the highest, so that what was allocated still fits.
+    Allocation ratios are computed from the result. A class that moves keeps its ratio; of several
+    different ratios it gets the highest, so that all allocations still fit.
     """
     result: Inventory = {}
     for inventory in now.values():
@@ -80,7 +80,7 @@ def arrange(
     known_places: KnownPlaces = nobody_knows,
     classes: Collection[str] = CELL_CLASSES,
 ) -> None:
-    """Make the node's root and the driver's providers below it what is wanted.
+    """Change the node's root, and the driver's providers below it, into what is wanted.
 
     :param root_inventory: the root's whole inventory
     :param wanted: the driver's other providers; those it has in the tree and doesn't want any more
@@ -136,7 +136,7 @@ def _moving_classes(
     inventories: Mapping[str, Inventory],
     classes: Collection[str],
 ) -> set[str]:
-    """Return the classes some provider has but shall not, while another one shall."""
+    """Return the classes that one provider has but shouldn't have, and another should have."""
     wanted_somewhere = {name for inventory in inventories.values() for name in inventory}
     return {
         resource_class

@@ -20,7 +20,7 @@ def dedicate(
     """Turn the VCPU of pinned consumers into as many PCPU, where they hold it, in place.
 
     :param providers: uuids of the node's own providers; what consumers hold elsewhere stays
-    :param is_pinned: says of a consumer whether its guest has processors to itself
+    :param is_pinned: says whether a consumer's guest has dedicated processors
     :param inventories: the records of PCPU there will be, by provider uuid; or by anything else for
         providers that aren't there yet
     :raises ReshapeFailed: there are fewer PCPU than pinned guests hold; nothing changed
@@ -36,7 +36,7 @@ def dedicate(
         here = [change for change in changes if change[1] == provider]
         _refuse_what_does_not_fit(here, [inventories[provider]], f" on provider {provider}")
     for consumer, provider, amount in changes:
-        # First give, then take: a record must not vanish and come back last.
+        # First give, then take: an empty record is removed, and would come back as the last.
         give(allocations[consumer], provider, PCPU, amount)
         take(allocations[consumer], provider, VCPU)
 
@@ -46,7 +46,10 @@ def _refuse_what_does_not_fit(
     records: Collection[Mapping[str, Any]],
     where: str = "",
 ) -> None:
-    """Nobody has PCPU before: the class is new on this host."""
+    """Raise ReshapeFailed if pinned guests hold more than the PCPU there will be.
+
+    Nobody holds PCPU before: the class is new on this host.
+    """
     needed = sum(amount for _, _, amount in changes)
     capacity = sum(Stock.of(record).capacity for record in records)
     if needed > capacity:

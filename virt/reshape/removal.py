@@ -14,11 +14,11 @@ LOG = logging.getLogger(__name__)
 def remove_provider(
     tree: "ProviderTree", name_or_uuid: str, allocations: Allocations | None = None
 ) -> None:
-    """Remove a provider; only empty it if somebody else has theirs below it.
+    """Remove a provider, or only empty it if other services have providers below it.
 
-    :param allocations: those of the reshape that is going on. A provider that one of them holds
-        something of stays as it is: a reshape is all or nothing, and would fail because of it. The
-        next update removes it, or keeps trying until its guests are gone (compute.md §6.8).
+    :param allocations: those of the reshape that is going on. A provider that one of them names
+        stays as it is: a reshape is one transaction, and deleting the provider would make it fail.
+        The next update removes it, or keeps trying until its guests are gone (compute.md §6.8).
     """
     provider = tree.data(name_or_uuid)
     holders = sorted(

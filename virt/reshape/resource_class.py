@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def check_renames(renamed: Mapping[str, str]) -> None:
     """Raise ValueError for a name no class can have, and for a class that is both old and new.
 
-    The latter would never end.
+    Such a renaming would never end.
     """
     for name in (*renamed, *renamed.values()):
         if not is_resource_class(name):
@@ -52,12 +52,12 @@ def rename_classes(
         raise exceptions.ReshapeNeeded()
     for uuid in to_rename:
         tree.update_inventory(uuid, _renamed_inventory(tree.data(uuid).inventory, renamed))
-    # On all the driver's providers: none has an old class now, whoever took it out of the tree.
+    # On all the driver's providers: no inventory has an old class any more.
     for body in (allocations or {}).values():
         for uuid in uuids:
             for old, new in renamed.items():
                 if held(body, uuid, old):
-                    # First give, then take: a record must not vanish and come back last.
+                    # First give, then take: an empty record is removed and would come back last.
                     give(body, uuid, new, held(body, uuid, old))
                     take(body, uuid, old)
 
@@ -74,7 +74,7 @@ def _renamed_inventory(
 
 
 def _added(record: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up totals. A max_unit that was the total follows it: guests may hold the sum now."""
+    """Return the record with both totals. A max_unit that was the total becomes the sum, too."""
     total = record["total"] + more["total"]
     unlimited = record.get("max_unit") == record["total"]
     return record | {"total": total} | ({"max_unit": total} if unlimited else {})

@@ -16,7 +16,7 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 def disk_pools(tree: "ProviderTree", nodename: str) -> "list[ProviderData]":
     """Return the providers that share DISK_GB with the node, by aggregate, the lowest uuid first.
 
-    Providers of the node's own tree are not meant.
+    Providers of the node's own tree are left out.
     """
     root = tree.data(nodename)
     own = set(tree.get_provider_uuids(nodename))
@@ -34,13 +34,13 @@ def move_disk(
     pool: "ProviderData",
     allocations: Allocations | None = None,
 ) -> None:
-    """Take DISK_GB off the root; who holds some of it there gets it from the pool.
+    """Take DISK_GB off the root, and move the allocations of it to the pool.
 
     :raises ReshapeNeeded: the root has DISK_GB and allocations is None; the tree is as it was
     :raises ReshapeFailed: the pool could never hold that much; the allocations are as they were
 
-    What other hosts' guests hold of the pool isn't known here: Placement has the last word on
-    whether there is room.
+    What other hosts' guests hold of the pool isn't known here, so Placement decides whether there
+    is room.
     """
     root = tree.data(nodename)
     if DISK_GB in root.inventory and allocations is None:

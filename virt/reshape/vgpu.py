@@ -38,10 +38,11 @@ def remove_other_pgpus(
 ) -> None:
     """Remove the providers of physical GPUs that aren't among `devices`: they are gone.
 
-    One whose VGPUs are allocated can't go: Placement refuses that until its guests are gone.
+    A provider whose VGPUs are allocated stays: Placement refuses to delete it until its guests are
+    gone.
 
-    :param known: devices that are there, and not GPUs any more. Of those that aren't PCI devices
-        only these are recognised
+    :param known: devices that exist but are no longer GPUs. A device that isn't a PCI device is
+        only recognised if it is listed here
     """
     root = tree.data(nodename)
     for provider in of_pgpus(nodename, known).below_root(tree):
@@ -51,7 +52,7 @@ def remove_other_pgpus(
 
 
 def of_pgpus(nodename: str, known: Collection[str] = ()) -> Ownership:
-    """Return what says which providers are those of physical GPUs.
+    """Return the Ownership of the providers of physical GPUs.
 
     :param known: devices that are, or were, GPUs; all PCI devices are recognised besides
     """
