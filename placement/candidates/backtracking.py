@@ -6,7 +6,7 @@ an end, and beginnings that differ only by which of several equal providers they
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from placement.candidates.assignment import Assignment
 from placement.candidates.budget import Budget
@@ -14,7 +14,7 @@ from placement.candidates.lookahead import Lookahead
 from placement.candidates.same_subtree import Subproblems, Top
 from placement.candidates.search_plan import SearchPlan, plan
 from placement.candidates.symmetry import Symmetry
-from placement.candidates.tree_problem import Local, Shape, Solution
+from placement.candidates.tree_problem import Solution
 
 #: what a step of the search with a look ahead costs, in steps of the budget
 _LOOKING = 20
@@ -22,20 +22,12 @@ _LOOKING = 20
 _STRIDE = 64
 
 
-def solutions(
-    shape: Shape, locals_: Sequence[Local], budget: Budget | None = None
+def solutions_of(
+    subproblems: Subproblems, source: random.Random | None = None
 ) -> Iterator[Solution]:
     """Yield all valid choices of a local for each variable (allocation-candidates.md 2.6).
 
     Raise SearchEnded when the budget is used up.
-    """
-    return solutions_of(Subproblems(shape, locals_, budget or Budget()))
-
-
-def solutions_of(
-    subproblems: Subproblems, source: random.Random | None = None
-) -> Iterator[Solution]:
-    """Yield all solutions of a problem. Raise SearchEnded when the budget is used up.
 
     :param source: tries all in a random order; None: in their own
     """

@@ -234,10 +234,6 @@ class Blocks(Generic[T]):
         blocks = self._blocks
         return [blocks[i >> 8][i & 255] for i in indexes]
 
-    def remember(self, index: int, item: T) -> None:
-        """Fill in an item that all lists that share the block would compute alike."""
-        self._blocks[index >> 8][index & 255] = item
-
     def changed(self, items: Mapping[int, T], size: int, filler: Callable[[], T]) -> "Blocks[T]":
         """Return the list with other items at some indexes, grown to `size` with fillers."""
         blocks = list(self._blocks)

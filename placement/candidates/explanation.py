@@ -1,4 +1,7 @@
-"""Why a request has the candidates it has, or none (architecture.rst D13)."""
+"""Why a request has the candidates it has, or none (architecture.rst D13).
+
+For programs that embed the search: candidate_search.rst shows an example. No URL shows it.
+"""
 
 import dataclasses
 

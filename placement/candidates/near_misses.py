@@ -1,4 +1,7 @@
-"""What a request without candidates fell short of (architecture.rst D13)."""
+"""The single conditions that keep a request from having candidates (architecture.rst D13).
+
+For programs that embed the search, like `explanation.py`. No URL shows it.
+"""
 
 import dataclasses
 from collections.abc import Iterator

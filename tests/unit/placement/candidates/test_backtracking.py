@@ -9,7 +9,6 @@ import random
 import pytest
 from hypothesis import given, settings
 
-from placement.candidates.backtracking import solutions
 from placement.candidates.budget import OutOfTime
 from placement.candidates.tree_problem import Local, Shape, Variable
 from tests.unit.placement.candidates.tree_problems import (
@@ -22,6 +21,7 @@ from tests.unit.placement.candidates.tree_problems import (
     packing,
     problems,
     shape_of,
+    solutions,
 )
 
 

@@ -1,8 +1,7 @@
 """same_subtree within one tree: served where it can be, and disproved in a few steps."""
 
-from placement.candidates.backtracking import solutions
 from placement.candidates.tree_problem import Local
-from tests.unit.placement.candidates.tree_problems import devices_of, looks, packing
+from tests.unit.placement.candidates.tree_problems import devices_of, looks, packing, solutions
 
 
 def pairs(count):

@@ -4,7 +4,9 @@ import itertools
 
 from hypothesis import strategies as st
 
+from placement.candidates.backtracking import solutions_of
 from placement.candidates.budget import Budget
+from placement.candidates.same_subtree import Subproblems
 from placement.candidates.tree_problem import Local, Shape, Variable
 
 VF, VGPU = 1, 2
@@ -89,3 +91,8 @@ def problems(draw):
         )
     )
     return shape_of(groups, draw(st.booleans()), subtrees, amounts), locals_
+
+
+def solutions(shape, locals_, budget=None):
+    """Yield the solutions of one tree."""
+    return solutions_of(Subproblems(shape, locals_, budget or Budget()))
