@@ -84,10 +84,12 @@ class AllocationAudit:
             )
             return None
         kept = _holders(node)
+        # A driver that derives from nova's own base class doesn't say.
+        manages_instances = getattr(self._driver, "manages_instances", True)
         ConsumerAudit(
             self._reportclient,
             context,
-            RecordedEvidence(self._cell, self._host, self._driver.manages_instances),
+            RecordedEvidence(self._cell, self._host, manages_instances),
             node.record,
             tree,
             # Otherwise the scheduler's allocations may come before the record of their instance.

@@ -27,7 +27,9 @@ class AllocationMode:
     @property
     def writes_all(self) -> bool:
         """Whether the tracker writes all allocations; with `auto`, the driver may ask for that."""
-        return self.is_tracker or (self._chosen == AUTO and self.driver.requires_allocation_refresh)
+        # A driver that derives from nova's own base class doesn't say.
+        refresh = getattr(self.driver, "requires_allocation_refresh", False)
+        return self.is_tracker or (self._chosen == AUTO and refresh)
 
     @property
     def writes_none(self) -> bool:

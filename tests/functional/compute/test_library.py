@@ -14,8 +14,10 @@ from keystoneauth1.exceptions import ConnectFailure
 from compute import exceptions
 from compute.records.cell_database.memory import MemoryCellDatabase
 from compute.records.instance import Flavor
+from compute.records.node_identity import NodeIdentity
 from compute.report.context import admin_context
 from compute.report.resource_request import RequestGroup, ResourceRequest
+from compute.resource_tracker import ResourceTracker
 
 ROOT = pathlib.Path(__file__).parents[3]
 PAGE = (ROOT / "doc" / "library.rst").read_text(encoding="utf-8")
@@ -156,6 +158,43 @@ def test_a_conflict_is_met_from_a_fresh_tree(page, client, sent, monkeypatch):
 
     found = client.get_provider_traits(CONTEXT, uuid).traits
     assert (len(reads), found) == (2, {"CUSTOM_RACK_7", "COMPUTE_VOLUME_EXTEND"})
+
+
+class NovasDriver:
+    """Has what nova's base class has, and nothing that only ours has."""
+
+    OURS = ("manages_instances", "requires_allocation_refresh")
+
+    def __init__(self, driver):
+        self._driver = driver
+
+    def __getattr__(self, name):
+        if name in self.OURS:
+            raise AttributeError(name)
+        return getattr(self._driver, name)
+
+
+@pytest.mark.parametrize("mode", ["auto", "tracker"])
+def test_a_driver_of_nova_s_works_with_the_tracker(page, client, tmp_path, mode):
+    conf = page("one_process").configuration(tmp_path, "host-1")
+    conf.set_override("allocation_writer", mode, group="compute")
+    conf.set_override("provider_config_location", str(tmp_path), group="compute")
+    agent = page("own_agent").Agent(conf, client, MemoryCellDatabase())
+    identity = NodeIdentity.from_config(conf)
+    agent.tracker = ResourceTracker(
+        "host-1", NovasDriver(agent.driver), client, conf=conf, cell=agent.cell, identity=identity
+    )
+    agent.start()
+    instance = page("guests").build(agent, SMALL)
+    unknown = str(uuid4())
+    body = {"allocations": {of(agent): {"resources": {"VCPU": 1}}}, "consumer_generation": None}
+    client.put_allocations(CONTEXT, unknown, {**body, "project_id": "p", "user_id": "u"})
+    agent.tracker.reset()
+
+    agent.update()
+
+    assert held(client, instance.uuid) == {of(agent): whole(SMALL)}
+    assert bool(held(client, unknown)) is (mode == "auto")
 
 
 def test_a_guest_is_built_and_deleted(page, client, hosts):
