@@ -7,7 +7,7 @@ from typing import Any
 import os_resource_classes
 
 from compute.provider_tree.cells import HUGEPAGES
-from compute.provider_tree.inventory_record import Inventory
+from compute.provider_tree.inventory_record import Inventory, sized
 
 #: A class, or a trait, that isn't a standard one.
 CUSTOM_NAME = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
@@ -20,14 +20,7 @@ def is_resource_class(name: str) -> bool:
 
 def record(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
     """Return a record of which one guest may request any amount up to the total."""
-    return {
-        "total": total,
-        "reserved": reserved,
-        "min_unit": 1,
-        "max_unit": total,
-        "step_size": 1,
-        "allocation_ratio": allocation_ratio,
-    }
+    return {**sized(total), "reserved": reserved, "allocation_ratio": allocation_ratio}
 
 
 def hugepages_class(size_kb: int) -> str:

@@ -26,6 +26,8 @@ import os_traits
 from compute import exceptions
 from compute.pci.devices import Device
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.inventory_record import sized
 from compute.provider_tree.names import child_name
 
 LOG = logging.getLogger(__name__)
@@ -96,7 +98,7 @@ def report(
     nodename: str,
     devices: Sequence[Device],
     holders: Mapping[str, Collection[str]],
-    allocations: dict[str, dict[str, Any]],
+    allocations: Allocations,
 ) -> bool:
     """Report the node's devices, and give their holders allocations of them.
 
@@ -233,7 +235,7 @@ def _heal(
     wanted: Sequence[DeviceProvider],
     managed: Mapping[str, str],
     holders: Mapping[str, Collection[str]],
-    allocations: dict[str, dict[str, Any]],
+    allocations: Allocations,
 ) -> bool:
     """Make each holder's allocations of devices agree with the devices that it has.
 
@@ -270,11 +272,4 @@ def _used(allocations: Mapping[str, Mapping[str, Any]], provider_uuid: str) -> C
 
 
 def _record(total: int, reserved: int = 0) -> dict[str, Any]:
-    return {
-        "total": total,
-        "reserved": reserved,
-        "min_unit": 1,
-        "max_unit": total,
-        "step_size": 1,
-        "allocation_ratio": 1.0,
-    }
+    return {**sized(total), "reserved": reserved, "allocation_ratio": 1.0}

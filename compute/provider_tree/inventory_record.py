@@ -23,6 +23,11 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
+def sized(total: int) -> dict[str, Any]:
+    """Return a record of which a consumer may request any amount up to the total."""
+    return {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
+
+
 def completed(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a record with all fields, those left out with placement's defaults."""
     return {**DEFAULTS, **record}

@@ -11,10 +11,8 @@ from compute.consumers.instance_resources import (
     resources_from_flavor,
 )
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Held
 from compute.records.instance import Flavor, Instance
-
-#: provider uuid → class → amount
-Held = dict[str, dict[str, int]]
 
 #: the classes that the tracker places
 OWNED = ("VCPU", "MEMORY_MB", "DISK_GB", PCI_DEVICE)

@@ -6,12 +6,13 @@ from compute.consumers import held_shares
 from compute.consumers.instance_resources import PCI_DEVICE
 from compute.pci import placement_translator
 from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Allocations
+from compute.provider_tree.inventory_record import sized
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
 from compute.resource_tracker.allocation_mode import AllocationMode
 from compute.resource_tracker.node import TrackedNode
-from compute.resource_tracker.reshape import Allocations
 
 
 class PciReporting:
@@ -66,8 +67,8 @@ class PciReporting:
         total = sum(device.get("dev_type") == "type-PCI" for device in node.pci_devices)
         if not self._mode.is_tracker or not total:
             return
-        record = {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
-        tree.update_inventory(node.name, {**tree.data(node.name).inventory, PCI_DEVICE: record})
+        inventory = {**tree.data(node.name).inventory, PCI_DEVICE: sized(total)}
+        tree.update_inventory(node.name, inventory)
 
     def _holders_of_devices(
         self, tree: ProviderTree, node: TrackedNode, allocations: Allocations

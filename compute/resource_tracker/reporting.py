@@ -13,6 +13,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.provider_config import Provider
 from compute.provider_tree import ProviderSubTree, ProviderTree
+from compute.provider_tree.allocation_records import Allocations
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
@@ -23,7 +24,7 @@ from compute.resource_tracker.nodes import Nodes
 from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.pci_reporting import PciReporting
 from compute.resource_tracker.provider_additions import ProviderAdditions
-from compute.resource_tracker.reshape import Allocations, Reshaped
+from compute.resource_tracker.reshape import Reshaped
 
 LOG = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute.provider_tree.inventory_record import Inventory
+from compute.provider_tree.inventory_record import Inventory, sized
 from compute.records.compute_node import ComputeNode
 from compute.resource_tracker.reserved_amounts import reserved_amounts
 
@@ -24,11 +24,7 @@ def completed(
 def from_record(node: ComputeNode, conf: cfg.ConfigOpts) -> Inventory:
     """Return the inventory that follows from the node's totals, without totals of 0."""
     totals = {"VCPU": node.vcpus, "MEMORY_MB": node.memory_mb, "DISK_GB": node.local_gb}
-    inventory = {
-        name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
-        for name, total in totals.items()
-        if total > 0
-    }
+    inventory = {name: sized(total) for name, total in totals.items() if total > 0}
     return completed(inventory, node, conf)
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from compute.provider_tree.inventory_record import Inventory, sized
 from virt.fake.driver import MediumFakeDriver
-from virt.inventory import Inventory
 
 if TYPE_CHECKING:
     from compute.provider_tree import ProviderTree
@@ -27,7 +27,4 @@ class LegacyInventoryDriver(ResourceOnlyDriver):
 
     def get_inventory(self, nodename: str) -> Inventory:
         """Return the root's inventory without `allocation_ratio` and `reserved`."""
-        return {
-            name: {"total": total, "min_unit": 1, "max_unit": total, "step_size": 1}
-            for name, total in self._totals(nodename).items()
-        }
+        return {name: sized(total) for name, total in self._totals(nodename).items()}
