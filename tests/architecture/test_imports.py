@@ -169,11 +169,6 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
     },
 }
 
-#: arrows between rooms that are to go
-KNOWN_ARROWS: set[tuple[str, str]] = set()
-
-#: private names of other modules' objects that a file uses, and that are to go
-KNOWN_REACHES: dict[str, set[str]] = {}
 #: private names of libraries that have no public way
 OF_LIBRARIES: dict[str, set[str]] = {
     # An environment other than the process's own.
@@ -256,7 +251,6 @@ def test_a_room_imports_only_what_lies_below(path: pathlib.Path) -> None:
         name if name.split(".")[0] in OURS else f"{package}.{name}"
         for name in MAY_IMPORT[package][room] | {room}
     }
-    allowed |= {below for above, below in KNOWN_ARROWS if above == f"{package}.{room}"}
     upward = {
         name for name in imports(path) if not f"{name}.".startswith(tuple(f"{a}." for a in allowed))
     }
@@ -298,8 +292,7 @@ def test_there_is_no_circle_of_rooms() -> None:
     graph: dict[str, set[str]] = {}
     for name, imported in arrows().items():
         room = room_of(name)
-        below = {room_of(one) for one in imported} - {room}
-        graph.setdefault(room, set()).update(b for b in below if (room, b) not in KNOWN_ARROWS)
+        graph.setdefault(room, set()).update({room_of(one) for one in imported} - {room})
     assert circle(graph) == []
 
 
@@ -315,11 +308,6 @@ def test_imports_name_modules_in_full() -> None:
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
-
-
-def test_known_arrows_are_still_there() -> None:
-    there = {(room_of(name), room_of(one)) for name, below in arrows().items() for one in below}
-    assert there >= KNOWN_ARROWS
 
 
 def private_reaches(path: pathlib.Path) -> set[str]:
@@ -355,7 +343,7 @@ def test_nobody_uses_private_names_of_others() -> None:
         for package in ("compute", "virt")
         for path in modules(package)
     }
-    assert {name: reaches for name, reaches in found.items() if reaches} == KNOWN_REACHES
+    assert {name: reaches for name, reaches in found.items() if reaches} == {}
 
 
 #: the folders of virt/ that are drivers; all else there is for any of them
