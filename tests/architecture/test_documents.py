@@ -95,6 +95,15 @@ def test_toxs_environments_exist() -> None:
     assert {name for name in named if f"testenv:{name}" not in tox} == set()
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_layout_shows_each_folder_of_a_package(package: str) -> None:
+    page = (DOC / "architecture.rst").read_text(encoding="utf-8")
+    layout = re.search(rf"^    {package}/\n(?:      .*\n)+", page, re.M)
+    assert layout
+    folders = {file.parent.name for file in (ROOT / package).glob("*/__init__.py")}
+    assert {folder for folder in folders if f" {folder}/" not in layout[0]} == set()
+
+
 def test_every_page_is_in_the_index() -> None:
     listed = {path for path, _ in _links(DOC / "index.rst")}
     assert listed >= {page.name for page in DOC.glob("*.rst")} - {"index.rst"}
