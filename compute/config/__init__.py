@@ -72,7 +72,9 @@ def register(conf: cfg.ConfigOpts) -> None:
                 conf.register_opt(option, group=file.GROUP)
     conf.set_default("state_path", identity.STATE_PATH)
     placement.register_options(conf)
-    oslo_log.register_options(conf)
+    # who has parsed a command line has set up logging, and oslo.config takes no more of its options
+    with contextlib.suppress(cfg.ArgsAlreadyParsedError):
+        oslo_log.register_options(conf)
 
 
 def load(

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 import compute.config
 import placement.conf
-from compute.report import transport
+from compute.config.placement import build_adapter
 from placement.direct import PlacementDirect
 
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
@@ -126,7 +126,7 @@ def test_one_configuration_serves_both_sides(file, register):
 def test_the_compute_side_finds_placement_in_it(file, register):
     conf = parsed(file, register)
     conf.set_override("auth_type", "none", group="placement")
-    adapter = transport.build_adapter(conf)
+    adapter = build_adapter(conf)
     assert (adapter.service_type, adapter.region_name) == ("placement", "one")
 
 
@@ -134,6 +134,13 @@ def test_a_configuration_parsed_by_the_compute_side_is_accepted(file):
     conf = compute.config.load(files=[str(file)], environ={})
     assert status(conf) == 200
     assert conf.state_path == "/var/lib/berth"
+
+
+def test_the_compute_side_may_come_after_the_service(file):
+    conf = parsed(file)
+    assert status(conf) == 200
+    compute.config.register(conf)
+    assert (conf.state_path, conf.placement.region_name) == ("/var/lib/berth", "one")
 
 
 GLOBAL = """
