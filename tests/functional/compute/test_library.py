@@ -1,10 +1,8 @@
 """The code in doc/library.rst works, against the service in its own process."""
 
 import importlib
-import pathlib
 import re
 import sys
-import textwrap
 from uuid import uuid4
 
 import pytest
@@ -18,13 +16,10 @@ from compute.records.node_identity import NodeIdentity
 from compute.report.context import admin_context
 from compute.report.resource_request import RequestGroup, ResourceRequest
 from compute.resource_tracker import ResourceTracker
+from tests.page_code import files_of, text_of
 
-ROOT = pathlib.Path(__file__).parents[3]
-PAGE = (ROOT / "doc" / "library.rst").read_text(encoding="utf-8")
-BLOCK = re.compile(
-    r"^\.\. code-block:: python\n   :name: (?P<name>\S+)\n\n(?P<code>(?:(?: {4}.*)?\n)+)", re.M
-)
-FILES = {match["name"]: textwrap.dedent(match["code"]) for match in BLOCK.finditer(PAGE)}
+PAGE = text_of("library.rst")
+FILES = files_of("library.rst")
 SMALL = Flavor(vcpus=2, memory_mb=1024, root_gb=10)
 LARGE = Flavor(vcpus=4, memory_mb=2048, root_gb=10)
 CONTEXT = admin_context()
@@ -35,7 +30,7 @@ def page(tmp_path_factory):
     """Import a module of the page by name."""
     folder = tmp_path_factory.mktemp("page")
     for name, code in FILES.items():
-        (folder / name).write_text(code.rstrip() + "\n", encoding="utf-8")
+        (folder / name).write_text(code, encoding="utf-8")
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     yield importlib.import_module

@@ -3,14 +3,13 @@
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
 from compute.provider_tree import ProviderTree
+from tests.page_code import files_of, text_of
 from tests.unit.virt.consumers import body, resources, uuid
 from virt.driver import load_driver
 from virt.testing import ReshapeContract, ReshapeScenario
@@ -18,18 +17,15 @@ from virt.testing.scenario import OPERATORS_TRAIT
 from virt.virtapi import NoopVirtAPI
 
 ROOT = pathlib.Path(__file__).parents[3]
-GUIDE = (ROOT / "doc" / "driver_guide.rst").read_text(encoding="utf-8")
-BLOCK = re.compile(
-    r"^\.\. code-block:: python\n   :name: (?P<name>\S+)\n\n(?P<code>(?:(?: {4}.*)?\n)+)", re.M
-)
-FILES = {match["name"]: textwrap.dedent(match["code"]) for match in BLOCK.finditer(GUIDE)}
+GUIDE = text_of("driver_guide.rst")
+FILES = files_of("driver_guide.rst")
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Return the directory with the guide's files, where Python finds modules."""
     for name, code in FILES.items():
-        (tmp_path / name).write_text(code.rstrip() + "\n", encoding="utf-8")
+        (tmp_path / name).write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
     for name in FILES:

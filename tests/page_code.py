@@ -1,0 +1,21 @@
+"""The code blocks of the pages in doc/: the blocks with a name are files."""
+
+import re
+import textwrap
+from pathlib import Path
+
+DOC = Path(__file__).parents[1] / "doc"
+_BLOCK = re.compile(
+    r"^\.\. code-block:: python\n   :name: (?P<name>\S+)\n\n(?P<code>(?:(?: {4}.*)?\n)+)", re.M
+)
+
+
+def text_of(page: str) -> str:
+    """Return the page's text; `page` is the name of its file."""
+    return (DOC / page).read_text(encoding="utf-8")
+
+
+def files_of(page: str) -> dict[str, str]:
+    """Return name -> code of the page's files, in the order of the page."""
+    blocks = _BLOCK.finditer(text_of(page))
+    return {block["name"]: textwrap.dedent(block["code"]).rstrip() + "\n" for block in blocks}
