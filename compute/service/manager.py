@@ -24,6 +24,7 @@ from compute.records.service import Service
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
 from compute.resource_tracker import ResourceTracker
+from compute.service.start_checks import StartChecks
 from compute.service.virtapi import ComputeVirtAPI
 
 LOG = logging.getLogger(__name__)
@@ -75,8 +76,7 @@ class ComputeManager:
             self.host, driver, reportclient, conf=conf, cell=cell, identity=identity
         )
         self._failed_before: set[str] = set()
-        # True for a host without a record of this service, until it is known to have no instances.
-        self._is_new = False
+        self._checks = StartChecks(self.host, driver, cell, identity)
 
     # Start
 
@@ -91,56 +91,7 @@ class ComputeManager:
             self.driver.init_host(self.host)
         except Exception as error:
             raise DriverInitFailed(host=self.host, error=error) from error
-        self._is_new = service_ref is None
-        self._refuse_running_instances()
-        if self.driver.rebalances_nodes:
-            return
-        if service_ref is None:
-            self.identity.read_or_create()
-        elif self.identity.read() is None:
-            raise exceptions.InvalidConfiguration(
-                f"Host {self.host} ran this service before, but its node identity file is gone. "
-                "Restore it: a new one would be a new resource provider."
-            )
-        self._refuse_renamed_host()
-
-    def _refuse_running_instances(self) -> None:
-        """Refuse a new host that has instances; ask a driver that isn't ready again later."""
-        if not self._is_new:
-            return
-        try:
-            instances = self.driver.list_instance_uuids()
-        except NotImplementedError:
-            instances = []
-        except exceptions.VirtDriverNotReady:
-            return
-        if instances:
-            raise exceptions.InvalidConfiguration(
-                f"Host {self.host} has no record of this service, yet {len(instances)} instances "
-                "run on it. Is it another host's state path, or another host name?"
-            )
-        self._is_new = False
-
-    def _refuse_renamed_host(self) -> None:
-        uuid = self.identity.read()
-        node = self.cell.compute_nodes.by_uuid(uuid) if uuid else None
-        if node is None:
-            return
-        if node.host != self.host:
-            raise exceptions.InvalidConfiguration(
-                f"The node with uuid {uuid} is recorded for host {node.host}, but this host is "
-                f"called {self.host}. Renaming a host is not supported."
-            )
-        try:
-            nodenames = self.driver.get_available_nodes()
-        except exceptions.VirtDriverNotReady:
-            return
-        if node.hypervisor_hostname not in nodenames:
-            raise exceptions.InvalidConfiguration(
-                f"The node with uuid {uuid} is recorded as {node.hypervisor_hostname}, but the "
-                f"driver has {', '.join(sorted(nodenames)) or 'no node'}. Renaming a node is not "
-                "supported."
-            )
+        self._checks.run(service_ref)
 
     def pre_start_hook(self, service_ref: Service) -> UpdateOutcome:
         """Update all nodes for the first time; only this update may reshape inventory."""
@@ -178,7 +129,7 @@ class ComputeManager:
         except exceptions.VirtDriverNotReady as error:
             LOG.warning("The compute driver is not ready; nothing is updated: %s", error)
             return UpdateOutcome(driver_ready=False)
-        self._refuse_running_instances()
+        self._checks.refuse_running_instances()
         self._clean_records(context, nodenames, startup)
         outcome = UpdateOutcome()
         for nodename, failure in self._update_nodes(context, sorted(nodenames), startup):
