@@ -48,9 +48,9 @@ Overrides = Mapping[tuple[str | None, str], Any]
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """All option groups, as the `oslo.config.opts` entry point wants them.
+    """Return all option groups, as the `oslo.config.opts` entry point wants them.
 
-    Group [placement] has more than these: which, depends on the plugin `auth_type` names.
+    Group [placement] has more options than these; they depend on the plugin `auth_type`.
     """
     options: dict[str, list[cfg.Opt]] = {}
     for file in FILES:
@@ -72,7 +72,7 @@ def register(conf: cfg.ConfigOpts) -> None:
                 conf.register_opt(option, group=file.GROUP)
     conf.set_default("state_path", identity.STATE_PATH)
     placement.register_options(conf)
-    # who has parsed a command line has set up logging, and oslo.config takes no more of its options
+    # after a command line was parsed, oslo.config takes no more of logging's command line options
     with contextlib.suppress(cfg.ArgsAlreadyParsedError):
         oslo_log.register_options(conf)
 

@@ -1,7 +1,7 @@
 """Reading YAML files that people and programs write: whatever is wrong is one ValueError.
 
 A file may be cut off, binary, huge, or made so that a few lines stand for billions of values. The
-YAML library tells these by many exceptions, or not at all before memory is used up.
+YAML library raises many kinds of exceptions for these, or uses up all memory first.
 """
 
 import stat
@@ -41,7 +41,7 @@ class _Loader(_SafeLoader):
 
 
 def read_text(path: Path) -> str:
-    """Return what stands in a file. Raises OSError, and ValueError for what is no text file."""
+    """Return a file's text. Raises OSError, and ValueError if the file isn't text."""
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("is not a regular file")
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def parse_yaml(text: str) -> Any:
 
 
 class Unbounded(ValueError):
-    """The document is larger than anybody means it to be."""
+    """The document is larger than any that makes sense."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class _Part:
 
 
 def _check_size(text: str) -> None:
-    """Raise Unbounded before anything is built that isn't bounded."""
+    """Raise Unbounded before the document is built, if it would be too large."""
     whole = _Part(None)
     open_parts = [whole]
     anchored: dict[str, _Part] = {}

@@ -85,7 +85,7 @@ class Picture:
         return {consumer: dict(amounts) for consumer, amounts in held.items()}
 
     def overfull(self) -> list[str]:
-        """Where more is allocated than there is room for; empty when all is well."""
+        """Return a line for each class of which more is used than its capacity."""
         found = []
         for provider in self.providers:
             for name, used in provider.usages.items():

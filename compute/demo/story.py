@@ -65,7 +65,7 @@ class Host:
 
 
 def tell(console: Console, service: Service, host: Host) -> None:
-    """Flat, two instances, NUMA on, restart: the whole story of one host."""
+    """Show the story of one host: flat, two instances, NUMA on, restart. Raises DemoFailed."""
     api = PlacementAPI(service.url)
     reshapes = service.reshapes()
     console.rule(f"[bold]{host.name}")

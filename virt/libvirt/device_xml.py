@@ -40,7 +40,7 @@ def parse_devices(texts: Mapping[str, str], defined: Collection[str] = ()) -> De
         if kind == "net":
             parent = device.findtext("parent", "")
             if interface := capability.findtext("interface"):
-                # A card may have more; which is listed first is anybody's guess.
+                # A card may have several; libvirt lists them in any order.
                 interfaces[parent] = min(interface, interfaces.get(parent, interface))
         elif kind == "mdev":
             mediated = _mediated(name, device, capability)

@@ -82,8 +82,8 @@ def _all_in_cells(
 ) -> list[NumaNode]:
     """Return NUMA cells that hold all the host has.
 
-    A hypervisor that knows of none has one with everything; memory that no cell claims is counted
-    with the first. Which processors are online is for the cells to say, where there are any.
+    For a hypervisor that reports no cells, one cell holds everything. Memory that belongs to no
+    cell is counted with the first. Where there are cells, they say which processors are online.
     """
     if not any(cell.cpus for cell in cells):
         return [NumaNode(0, online, memory_mb)]

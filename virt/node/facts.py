@@ -1,4 +1,4 @@
-"""What drivers need to know of a machine, as plain values, and who tells them: a `HostInfo`."""
+"""What drivers need to know of a machine, as plain values, and their source: a `HostInfo`."""
 
 import os
 from collections import Counter
@@ -122,8 +122,8 @@ class Guest:
     def own_cpus(self, dedicated: Collection[int]) -> dict[int, int]:
         """Return virtual processor → the host's that it has to itself, one of `dedicated`.
 
-        Where a guest may run says only that it runs nowhere else: processors that aren't dedicated
-        are other guests' as well, however few of them there are.
+        The processors on which a guest may run aren't its own only for that: other guests share
+        those that aren't dedicated, however few they are.
         """
         found = {
             number: next(iter(cpus))
@@ -143,8 +143,8 @@ class Guest:
 class HostInfo(Protocol):
     """Tells about one host.
 
-    Both raise VirtDriverNotReady while it can't be asked, and HostFactsError if what it says can't
-    be understood.
+    Both methods raise VirtDriverNotReady while the host can't be asked, and HostFactsError if its
+    answer can't be understood.
     """
 
     def facts(self) -> HostFacts:

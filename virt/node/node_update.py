@@ -34,7 +34,7 @@ _MOVING = (*CELL_CLASSES, pcpu.PCPU, SRIOV_NET_VF)
 
 @dataclass
 class NodeUpdate:
-    """Takes `tree`, and `allocations` if there are any, to the final picture; see run."""
+    """Changes `tree`, and `allocations` if there are any, to what the host has; see run."""
 
     tree: "ProviderTree"
     nodename: str
@@ -50,9 +50,9 @@ class NodeUpdate:
     def run(self) -> None:
         """Do it. Raises ReshapeNeeded and ReshapeFailed by the contract of update_provider_tree.
 
-        All that may need a reshape comes first, and only then providers are removed whose devices
-        are gone: in the second pass of a reshape, a provider removed in the first could not be told
-        to be held by guests.
+        All that may need a reshape comes first. Providers whose devices are gone are removed last:
+        if the first pass of a reshape removed them, the second pass couldn't see that guests hold
+        them.
         """
         tree, nodename, allocations = self.tree, self.nodename, self.allocations
         known = {*self.facts.creatable, *(one.parent for one in self.facts.mediated_devices)}
@@ -85,7 +85,7 @@ class NodeUpdate:
         self._update_traits()
 
     def _made_by_us(self, gpus: Collection[str]) -> Ownership:
-        """Return what says which providers this driver has made, of all the kinds there are."""
+        """Return the Ownership of all kinds of providers that this driver makes."""
         cards = self._cards()
         return Ownership(
             self.nodename,
@@ -202,7 +202,7 @@ class NodeUpdate:
     def _moving_hugepages(self, now: Mapping[str, Inventory]) -> list[str]:
         """Return the classes of huge pages that go from the root to cells, or back.
 
-        Cells get and lose pages at any time: that is no move.
+        The pages of cells may change at any time; that is no move.
         """
         modelled = self.conf.berth.numa_in_placement
         leaving = {

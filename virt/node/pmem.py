@@ -61,8 +61,8 @@ def resources(
 ) -> dict[str, set[Resource]]:
     """Return class → the namespaces that guests can be given of it.
 
-    Raises InvalidConfiguration for a namespace the host hasn't, and for one label on namespaces of
-    different sizes: guests couldn't tell what they get.
+    Raises InvalidConfiguration for a namespace that the host doesn't have, and for one label on
+    namespaces of different sizes: guests would get either size.
     """
     found: dict[str, set[Resource]] = {}
     for label, names in labels.items():

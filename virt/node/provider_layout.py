@@ -17,7 +17,7 @@ from virt.sriov import PhysicalFunction
 #: Name of a provider → ratio of VCPU, MEMORY_MB and DISK_GB there.
 Ratios = Callable[[str], Mapping[str, float]]
 
-#: of what can't be given out twice
+#: the ratio of what can't be overcommitted
 FIXED_RATIO = 1.0
 
 _RESERVED_BY = {
@@ -148,7 +148,7 @@ def card_parents(
 ) -> dict[str, str]:
     """Return card → name of the provider it should be below.
 
-    One whose cell isn't known, or isn't modelled, is below the root.
+    A card whose cell isn't known, or isn't modelled, is below the root.
     """
     modelled_cells = {cell.name for cell in cells}
     names = {one.name: cell_name(nodename, one.numa_node or 0) for one in functions}

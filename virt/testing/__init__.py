@@ -8,9 +8,9 @@ inventory it has to move, and say in a fixture called `scenario` how the driver 
         def scenario(self):
             return Scenario(lambda: MyDriver(NoopVirtAPI(), conf))
 
-Every test takes the driver through starts, updates and reshapes on a tree that others have
-providers in as well. What it finds is a `ContractBroken` that names the provider, the consumer and
-the rule. Nothing of this needs Placement.
+Every test takes the driver through starts, updates and reshapes, on a tree in which others have
+providers, too. A broken rule raises `ContractBroken`, which names the provider, the consumer and
+the rule. The kit doesn't need Placement.
 """
 
 from virt.testing.contract import DriverContract, ReshapeContract

@@ -133,7 +133,7 @@ def _overflows(
 
 
 def _made_up(world: World, nodename: str) -> Holdings:
-    """Let some consumers have the least that can be had of all the driver reports."""
+    """Give some consumers the least amount of everything that the driver reports."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     stocks: dict[tuple[str, str], Stock] = {}
     for number in range(_MADE_UP_CONSUMERS):

@@ -30,7 +30,7 @@ class Interrupted(BaseException):
 class InterruptibleTree(ProviderTree):
     """A copy of `tree` that takes `edits_left` edits and raises Interrupted at the next one.
 
-    None is no limit.
+    `edits_left` None means no limit.
     """
 
     def __init__(self, tree: ProviderTree, edits_left: int) -> None:

@@ -96,7 +96,7 @@ class World:
         self.tree = ProviderTree()
         self._classes = sorted(classes)
         self.nodes = {name: _uuid_of(driver, name) for name in driver.get_available_nodes()}
-        #: names of the providers that are none of the driver's business
+        #: names of the providers that aren't the driver's
         self.foreign: list[str] = []
         for name, node_uuid in self.nodes.items():
             self._add_node(name, node_uuid)
@@ -120,7 +120,7 @@ class World:
     def settle_below(self, nodename: str) -> None:
         """Give the accelerator service a child below each provider of the driver's.
 
-        One that the driver doesn't want any more has to stay then, without inventory.
+        A provider that the driver no longer wants has to stay then, without inventory.
         """
         for parent_uuid in self.tree.get_provider_uuids(nodename)[1:]:
             parent = self.tree.data(parent_uuid).name
@@ -155,7 +155,7 @@ def _reported_classes(new_driver: NewDriver, host: str) -> set[str]:
     driver = started(new_driver, host)
     world = World(driver, ())
     for nodename in world.nodes:
-        # One that breaks the contract here hears of it where that is tested.
+        # A driver that breaks the contract here fails in the test of that rule.
         with suppress(ContractBroken, exceptions.NovaException, ValueError):
             update(driver, world.tree, nodename)
     return {
