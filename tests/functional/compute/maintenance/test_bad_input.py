@@ -10,7 +10,6 @@ import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
-from compute.report import SchedulerReportClient
 from compute.report.associations import Associations
 from compute.report.transport import Transport
 from placement.storage import schema_upgrade
@@ -225,7 +224,7 @@ class TestALostAnswer:
 
     @pytest.mark.parametrize("done", [True, False])
     def test_is_told_and_the_next_run_does_what_is_left(self, nodes, monkeypatch, done):
-        post = SchedulerReportClient.post
+        post = Transport.post
 
         def lose(client, url, *args, **kwargs):
             if url != "/reshaper" or done:
@@ -235,7 +234,7 @@ class TestALostAnswer:
             return answer
 
         with monkeypatch.context() as patched:
-            patched.setattr(SchedulerReportClient, "post", lose)
+            patched.setattr(Transport, "post", lose)
             found = nodes.run("migrate_compute_inventory", "--node", "node-a")
         assert (found.code, found.err.count("\n")) == (3, 1)
         assert "either all of it is done or nothing. Start again" in found.err
@@ -248,7 +247,7 @@ class TestALostAnswer:
 class TestAnotherRunAtTheSameTime:
     @pytest.mark.parametrize("moment", ["name", "uuid"])
     def test_that_makes_a_child_first_is_no_failure(self, nodes, monkeypatch, moment):
-        post, met = SchedulerReportClient.post, []
+        post, met = Transport.post, []
 
         def meet(client, url, body, *args, **kwargs):
             if url == "/resource_providers" and not met:
@@ -258,7 +257,7 @@ class TestAnotherRunAtTheSameTime:
                     outsider.provider(body["name"], body["parent_provider_uuid"], **uuid)
             return post(client, url, body, *args, **kwargs)
 
-        monkeypatch.setattr(SchedulerReportClient, "post", meet)
+        monkeypatch.setattr(Transport, "post", meet)
         found = nodes.run("migrate_compute_inventory", "--node", "node-a")
         assert (found.code, found.err, len(met)) == (0, "", 1)
         with nodes.placement() as outsider:
@@ -274,7 +273,7 @@ class TestAnotherRunAtTheSameTime:
     def test_that_removes_a_child_while_it_is_read_is_no_failure(self, nodes, monkeypatch):
         with nodes.placement() as outsider:
             child = outsider.provider("node-a-left", parent=node_uuid("node-a"))
-        get, met = SchedulerReportClient.get, []
+        get, met = Transport.get, []
 
         def meet(client, url, *args, **kwargs):
             if url == f"/resource_providers/{child}/inventories" and not met:
@@ -283,7 +282,7 @@ class TestAnotherRunAtTheSameTime:
                     outsider.call("DELETE", f"/resource_providers/{child}")
             return get(client, url, *args, **kwargs)
 
-        monkeypatch.setattr(SchedulerReportClient, "get", meet)
+        monkeypatch.setattr(Transport, "get", meet)
         found = nodes.run("migrate_compute_inventory", "--node", "node-a")
         assert (found.code, found.err, len(met)) == (0, "", 1)
 

@@ -13,6 +13,7 @@ from compute.records.aggregate import Aggregate, HostMapping
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance
 from compute.report import SchedulerReportClient
+from compute.report.properties import Properties
 from tests.databases.fixtures import CHOSEN
 from tests.functional.compute.maintenance.drivers import NODES
 from tests.functional.compute.maintenance.http_service import described, serving
@@ -142,15 +143,15 @@ class TestAConflictingWriter:
 
     @pytest.fixture
     def disturbed(self, known_host, monkeypatch):
-        def disturbed(method, disturb):
-            function = getattr(SchedulerReportClient, method)
+        def disturbed(part, method, disturb):
+            function = getattr(part, method)
 
             def late(*args, **kwargs):
                 with known_host.placement() as outsider:
                     disturb(outsider)
                 return function(*args, **kwargs)
 
-            monkeypatch.setattr(SchedulerReportClient, method, late)
+            monkeypatch.setattr(part, method, late)
 
         return disturbed
 
@@ -158,7 +159,11 @@ class TestAConflictingWriter:
         with known_host.cell() as cell:
             (instance,) = cell.instances.all()
         held = {node_uuid(HOST): {"VCPU": 3}}
-        disturbed("put_allocations", lambda outsider: outsider.allocate(held, instance.uuid))
+        disturbed(
+            SchedulerReportClient,
+            "put_allocations",
+            lambda outsider: outsider.allocate(held, instance.uuid),
+        )
         ended = known_host.run("heal_allocations")
         assert (ended.code, ended.out) == (3, "Processed 0 instances.\n")
         assert (ended.err.count("\n"), "consumer generation conflict" in ended.err) == (1, True)
@@ -168,7 +173,8 @@ class TestAConflictingWriter:
     def test_of_a_provider_s_aggregates_is_3(self, known_host, disturbed):
         others = "0d3fa1a8-6a57-4c0f-8f4f-6d7d4a3a5b11"
         disturbed(
-            "set_aggregates_for_provider",
+            Properties,
+            "set_aggregates",
             lambda outsider: outsider.set_aggregates(node_uuid(HOST), [others]),
         )
         ended = known_host.run("sync_aggregates")
