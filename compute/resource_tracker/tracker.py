@@ -56,6 +56,8 @@ class ResourceTracker:
 
     Work is done under one lock for each node, so that work on one node never waits for another.
     The parts of the tracker are made here and given to each other; its methods delegate to them.
+    Each part keeps what it was given. To exchange the driver or the report client, make a new
+    tracker.
     """
 
     def __init__(
