@@ -266,7 +266,7 @@ def _upwards(place: int, parents: list[int]) -> list[int]:
 
 
 def _kinds(parts: Sequence[Part]) -> tuple[list[int], list[tuple[Mask, Mask]]]:
-    """Number the parts by what can serve them: equal groups have the same masks."""
+    """Give parts with equal masks equal numbers; return the numbers and their masks."""
     numbers: dict[tuple[int, int], int] = {}
     masks: list[tuple[Mask, Mask]] = []
     kinds = []

@@ -84,7 +84,7 @@ ODD = [Literal(text) for text in ODD_NUMBERS + ODD_TEXTS] + [
 
 
 def likely(usual, odd, one_in):
-    """The first strategy, and now and then the second."""
+    """Draw from the first strategy, and sometimes from the second."""
     # the middle, because the ends of a range are drawn more often than the rest
     rare = one_in // 2 + 1
     return st.integers(1, one_in).flatmap(lambda roll: odd if roll == rare else usual)
@@ -149,7 +149,7 @@ def _object(draw, schema):
 
 @st.composite
 def _at_generation(draw, uuid, value):
-    """What is said of a provider or consumer, with its true generation in most cases."""
+    """Draw a body for a provider or consumer, in most cases with its current generation."""
     for name in ("resource_provider_generation", "consumer_generation"):
         if uuid in GENERATIONS and isinstance(value, dict) and name in value:
             true = st.just(GENERATIONS[uuid])
@@ -169,7 +169,7 @@ _KINDS = {
 
 @st.composite
 def spoiled(draw, value):
-    """The value with something in it replaced, dropped, added or said twice."""
+    """Return the value with a part replaced, dropped, added or repeated."""
     if isinstance(value, dict) and value and draw(st.integers(0, 4)):
         name = draw(st.sampled_from(sorted(value)))
         return value | {name: draw(spoiled(value[name]))}
@@ -210,7 +210,7 @@ ODD_KEYS = [
 
 
 def written(value):
-    """The JSON text of a value that may have literals in it."""
+    """Return the JSON text of a value that may contain literal JSON."""
     if isinstance(value, Literal):
         return str(value)
     if isinstance(value, dict):

@@ -159,7 +159,7 @@ RAW_QUERIES = [
 
 @st.composite
 def requests(draw, endpoint=None):
-    """A request, with what clients of its endpoint send and a few things they don't."""
+    """Draw a request: mostly what clients of its endpoint send, and a few things they don't."""
     path, method = endpoint or draw(st.sampled_from(ENDPOINTS))
     version = draw(likely(st.just(VERSIONS[-1]), st.sampled_from(VERSIONS), 3))
     query = draw(_queries(path, version)) if path in QUERIES and method == "GET" else ""

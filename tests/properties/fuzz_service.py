@@ -78,7 +78,7 @@ class FuzzedService:
         self._version = self._data_version()
 
     def send(self, request):
-        """The status of the answer, whose form is judged by the hook of all tests."""
+        """Return the status of the answer; the hook of all tests judges its form."""
         return int(self.answer(request)[0].split()[0])
 
     def answer(self, request):

@@ -86,7 +86,7 @@ def answer_of_the_twin(cloud, question, version):
 
 
 def readable(candidate, version):
-    """A candidate of the twin as `read_candidate` gives those of the service."""
+    """Return a candidate of the twin in the form of `read_candidate`."""
     total, chosen = candidate
     taken = {}
     for (name, resource_class), amount in total:

@@ -80,7 +80,7 @@ def test_changes_of_some_rows_are_noticed_if_and_only_if_a_load_would_show_them(
 
 
 def strays(snapshot):
-    """What is taken without inventory, by provider."""
+    """Return the usage without inventory, by provider."""
     return {
         (snapshot.register.ids[slot], class_id): used
         for (slot, class_id), used in snapshot.stray_usage.items()

@@ -39,7 +39,7 @@ def test_no_request_crashes_the_service_or_changes_rows_when_refused(service, en
 
 @pytest.fixture(scope="module")
 def facing_service(tmp_path_factory):
-    """A service behind proxies that browsers may ask."""
+    """Make a service behind proxies that answers browsers of other origins."""
     options = {
         "oslo_middleware__enable_proxy_headers_parsing": True,
         "cors__allowed_origin": ["http://known"],

@@ -112,7 +112,7 @@ def test_large_nonsense_is_refused_in_every_form(service, accept):
 
 
 def everywhere(body):
-    """A request with this body to each endpoint that reads one."""
+    """Give a request with this body to each endpoint that reads one."""
     for path, method in BODIES:
         # this one reads no body any more
         version = "1.6" if path == "/resource_classes/{name}" else "1.39"

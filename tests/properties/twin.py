@@ -78,7 +78,7 @@ class World:
         self.known_classes = known_classes
 
     def ancestry(self, name):
-        """The provider and its ancestors."""
+        """Return the provider and its ancestors."""
         found = [name]
         while self.providers[found[-1]].parent is not None:
             found.append(self.providers[found[-1]].parent)

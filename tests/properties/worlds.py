@@ -31,13 +31,13 @@ def stocks():
 
 
 def some_of(names, most=None):
-    """A small set of names."""
+    """Draw a small set of names."""
     return st.frozensets(st.sampled_from(names), max_size=most)
 
 
 @st.composite
 def clouds(draw):
-    """A World of up to seven providers, trees up to DEEPEST levels deep."""
+    """Draw a World of up to seven providers, in trees of up to DEEPEST levels."""
     providers, depth = [], {}
     for number in range(draw(st.integers(1, 7))):
         name = f"p{number}"
@@ -65,7 +65,7 @@ def trait_names():
 
 @st.composite
 def asks(draw, suffix, version, providers, resourceless=False):
-    """A group that the version can express."""
+    """Draw a group that the version can express."""
     rare = st.integers(0, 4).map(lambda n: n == 0)
     resources = {}
     if not resourceless:

@@ -109,6 +109,6 @@ class FaultProxy:
             do_GET = do_PUT = do_POST = do_DELETE = handle_one  # noqa: N815
 
             def log_message(self, *args):
-                """The tests' output is for the tests."""
+                """Log nothing: the output belongs to the tests."""
 
         return Handler

@@ -109,6 +109,6 @@ class Outsider:
         return consumer
 
     def allocations(self, consumer):
-        """`{provider: {class: amount}}`"""
+        """Return `{provider: {class: amount}}`."""
         found = self.call("GET", f"/allocations/{consumer}")["allocations"]
         return {uuid: part["resources"] for uuid, part in found.items()}

@@ -132,7 +132,7 @@ def agent(tmp_path, service):
 
 
 def lines_until(process, wanted):
-    """The lines of stderr up to and with the first that holds `wanted`."""
+    """Return the lines of stderr up to the first that contains `wanted`."""
     lines = []
     for line in process.stderr:
         lines.append(line)

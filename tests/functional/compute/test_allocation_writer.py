@@ -56,7 +56,7 @@ def claimed(host, given=None, **fields):
 
 
 def scheduled(host, outsider):
-    """An instance with allocations of the scheduler's, claimed with them."""
+    """Claim an instance with allocations that the scheduler wrote."""
     instance = an_instance(host)
     outsider.allocate({host.uuid: WHOLE}, instance.uuid)
     given = {host.uuid: {"resources": WHOLE}}

@@ -55,7 +55,7 @@ def proxy(placement_http):
 
 @pytest.fixture
 def new_host(tmp_path, proxy):
-    """Makes hosts that reach placement through the proxy."""
+    """Give a function that makes hosts which reach placement through the proxy."""
     hosts = []
 
     def new(seconds=60):

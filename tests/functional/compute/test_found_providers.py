@@ -20,7 +20,7 @@ OPERATORS = "CUSTOM_GOLD"
 
 @pytest.fixture
 def pool(host, outsider):
-    """A pool of other hosts, with what an operator put there."""
+    """Make a pool of other hosts, with an operator's inventory and traits."""
     name = f"ssp-{uuid4()}"
     uuid, aggregate, operators_aggregate = (str(uuid4()) for _ in range(3))
     outsider.provider(

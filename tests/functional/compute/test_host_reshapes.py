@@ -17,7 +17,7 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 @pytest.fixture
 def machine(host, tmp_path):
-    """The machine the host is: two cells, each with a card and huge pages."""
+    """Make the host's machine: two NUMA cells, each with a card and huge pages."""
     machine = two_sockets(tmp_path / "machine")
     for cell, slot in enumerate(("84", "c4")):
         machine.add_card(f"0000:{slot}:00.0", f"ens{cell}", total=4, node=cell)

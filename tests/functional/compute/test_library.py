@@ -52,7 +52,7 @@ def client(page, conf):
 
 @pytest.fixture
 def sent(monkeypatch):
-    """The writes to placement from now on, as (method, url)."""
+    """Collect the writes to placement from now on, as (method, url)."""
     writes = []
     request = Adapter.request
 

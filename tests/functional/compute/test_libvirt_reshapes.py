@@ -31,7 +31,7 @@ NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 
 @pytest.fixture
 def known(host):
-    """What the host's hypervisor says."""
+    """Return the hypervisor that the host's driver reads."""
     return KnownHost(hostname=host.name)
 
 
@@ -50,7 +50,7 @@ def start(host, known):
 
 @pytest.fixture
 def flat(host, start):
-    """The host as a service without any of this reported it."""
+    """Report the host as a service without any of these features did."""
     start()
     return host
 
@@ -88,7 +88,7 @@ def tree_of(outsider, host):
 
 
 def migrating(host, outsider, instance, resources, status="pre-migrating"):
-    """A migration of the instance to another host; it holds the resources."""
+    """Make a migration to another host that holds the instance's resources."""
     migration = Migration(instance, status=status, source_compute=host.name, source_node=host.name)
     migration.dest_compute = migration.dest_node = "another"
     host.cell.migrations.create(migration)

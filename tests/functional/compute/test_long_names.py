@@ -25,7 +25,7 @@ NETWORK = json.dumps({"devname": "ens1", "physical_network": "physnet1"})
 
 @pytest.fixture(params=[170, 198, 200])
 def named(host, request):
-    """The host, with a name of so many characters."""
+    """Make the host, with a name of so many characters."""
     host.name = host.name + "n" * (request.param - len(host.name))
     host.conf.set_override("host", host.name)
     return host

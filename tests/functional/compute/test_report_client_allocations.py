@@ -118,7 +118,7 @@ def test_an_unreachable_placement_is_a_connect_failure(
 
 @pytest.fixture
 def node(outsider):
-    """A nested tree with a shared disk, two instances at home in it, and one that moved away."""
+    """Make a nested tree with a shared disk, two instances in it, and one that moved away."""
     aggregate = str(uuid4())
     node = SimpleNamespace(host="host", hypervisor_hostname=f"node-{uuid4()}", uuid=str(uuid4()))
     outsider.provider(node.hypervisor_hostname, uuid=node.uuid, aggregates=[aggregate])

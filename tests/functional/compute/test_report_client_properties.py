@@ -11,7 +11,7 @@ VCPU = {"VCPU": {"total": 4}}
 
 @pytest.fixture
 def provider(client, context, outsider, placement_adapter):
-    """A cached provider with 4 VCPU."""
+    """Make a cached provider with 4 VCPU."""
     uuid = outsider.provider(inventory=VCPU)
     client.get_provider_tree_and_ensure_root(context, uuid)
     placement_adapter.requests.clear()

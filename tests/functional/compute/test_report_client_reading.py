@@ -86,7 +86,7 @@ def test_a_provider_that_somebody_else_creates_meanwhile_is_read(
 
 @pytest.fixture
 def known(client, context, outsider, placement_adapter):
-    """A tree with a sharing provider that the client has just read; its record is empty."""
+    """Make a tree with a sharing provider that the client has read; forget the requests."""
     aggregate = str(uuid4())
     root = outsider.provider(inventory={"VCPU": {"total": 4}}, aggregates=[aggregate])
     child = outsider.provider(parent=root, traits=["HW_CPU_X86_AVX"])

@@ -405,7 +405,7 @@ def test_a_rehearsed_reshape_of_new_providers_can_be_run(client, context, scene,
 
 @pytest.fixture
 def steps_taken(monkeypatch):
-    """The steps that the client applied, in their order."""
+    """Return the steps that the client applied, in their order."""
     taken = []
     for kind in typing.get_args(Step):
         monkeypatch.setattr(kind, "apply", _noting(kind.apply, taken))

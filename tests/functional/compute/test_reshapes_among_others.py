@@ -146,7 +146,7 @@ class Cloud:
         )
 
     def add_consumers(self, change):
-        """An instance whose migration is under way, another that is evacuated, and a stranger."""
+        """Make an instance that migrates, an evacuated instance, and an unrelated consumer."""
         accelerated = dict.fromkeys(self.accelerators_own[1], 1)
         there = {
             self.other: {**HELD, "VGPU": 1, "MEM_ENCRYPTION_CONTEXT": 1},

@@ -19,7 +19,7 @@ TRAITS = "traits: {additional: [CUSTOM_T]}"
 
 @pytest.fixture
 def read(tmp_path):
-    """Writes files, named a.yaml, b.yaml and so on, and reads them all."""
+    """Write files, named a.yaml, b.yaml and so on, and read them all."""
 
     def read(*texts):
         for number, text in enumerate(texts):

@@ -13,7 +13,7 @@ __all__ = ["own_logging"]
 
 @pytest.fixture
 def site(tmp_path, new_database, capsys, own_logging):
-    """Runs once on each kind of database."""
+    """Run each test once on each kind of database."""
     return Site(tmp_path, new_database(), capsys.readouterr)
 
 

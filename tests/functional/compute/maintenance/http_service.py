@@ -24,7 +24,7 @@ class Quiet(WSGIRequestHandler):
 
 @contextlib.contextmanager
 def serving(database_url, roles):
-    """The URL of the service; whoever comes with the token `admin` has these roles."""
+    """Give the URL of the service, which grants these roles to the token `admin`."""
     overrides = {
         ("placement_database", "connection"): database_url,
         ("placement_database", "sync_on_startup"): True,

@@ -56,7 +56,7 @@ def _json(content):
 
 @contextlib.contextmanager
 def serving(network):
-    """Gives group [neutron] of a configuration file that leads to it."""
+    """Return group [neutron] of a configuration file that describes this service."""
     server = make_server("127.0.0.1", 0, network, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -30,7 +30,7 @@ def files(manual):
 
 
 def steps(manual):
-    """The commands with what is shown of their output, in order."""
+    """Return the commands and their documented output, in order."""
     found, shown = [], None
     for line in manual.splitlines():
         if line.startswith(PROMPT):
@@ -51,7 +51,7 @@ class Session:
         self._code = 0
 
     def run(self, command):
-        """What a command prints on both streams. `echo $?` knows the code of the one before."""
+        """Return what a command prints on both streams; `echo $?` prints the last exit code."""
         if command == "echo $?":
             return str(self._code)
         program, *arguments = shlex.split(command)
@@ -62,6 +62,6 @@ class Session:
 
 
 def without_chance(text, names):
-    """The text with uuids numbered as they come (`names` remembers), no ages and no times."""
+    """Return the text without ages and times, uuids numbered by first use in `names`."""
     numbered = UUID.sub(lambda match: names.setdefault(match[0], f"uuid-{len(names)}"), text)
     return JOURNAL.sub("journal", AGO.sub("a while ago", numbered))

@@ -77,7 +77,7 @@ class Site:
             yield Outsider(adapter)
 
     def adapter(self):
-        """A service of its own on the database."""
+        """Start a placement service on the database."""
         synced, self._synced = self._synced, True
         return PlacementDirect.configured(
             files=[],
@@ -91,7 +91,7 @@ class Site:
 
     @contextlib.contextmanager
     def cell(self):
-        """The records of the host."""
+        """Open the records of the host."""
         with contextlib.closing(sqlite.open_in(str(self.state))) as cell:
             yield cell
 
@@ -104,7 +104,7 @@ class Site:
         return instance.uuid
 
     def remember_a_guest(self):
-        """A guest that was here and is deleted: records that know no instance prove nothing."""
+        """Record a deleted instance: records without any instance prove nothing."""
         self.guest(deleted=True)
 
     def start_service_once(self, driver_class):
@@ -119,7 +119,7 @@ class Site:
                 host.cell.close()
 
     def write(self, name, content):
-        """A file of the state path."""
+        """Return the path of a file in the state path."""
         (self.state / name).write_text(json.dumps(content))
 
     def rows(self):

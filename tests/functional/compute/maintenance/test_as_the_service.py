@@ -30,7 +30,7 @@ HELD = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
 
 @pytest.fixture
 def writes(monkeypatch):
-    """The writes of all report clients, as they come: method, URL and body."""
+    """Collect the writes of all report clients in order: method, URL and body."""
     seen = []
 
     def watched(name):
@@ -198,7 +198,7 @@ def names_of(site):
 
 
 def told(plan, names):
-    """What a dry run says would be sent: the reshape, and each provider that is set, by name."""
+    """Return what a dry run announces: the reshape, and each provider it sets, by name."""
     made = {one["uuid"]: one["name"] for one in plan["created"]}
     names = {**names, **made}
     return {
@@ -214,7 +214,7 @@ def told(plan, names):
 
 
 def done(sent, names):
-    """The same of the requests that were sent."""
+    """Return the same of the requests that were sent."""
     return {
         "created": sorted(body["name"] for _, url, body in sent if url == "/resource_providers"),
         "reshape": next((named(body, names) for _, url, body in sent if url == "/reshaper"), None),
@@ -228,7 +228,7 @@ def done(sent, names):
 
 
 def named(payload, names):
-    """A body of `POST /reshaper` with names for uuids: those of new children are made up."""
+    """Return a body of `POST /reshaper` with names for uuids: new children have random uuids."""
     if payload is None:
         return None
     return {

@@ -41,7 +41,7 @@ class Hosts:
                 outsider.set_aggregates(root, [aggregate])
 
     def guest(self, site, **fields):
-        """An instance in the records of one host."""
+        """Record an instance on one host."""
         return site.guest(**({"vm_state": "active"} | fields))
 
     def allocate(self, held, consumer=None, **more):
@@ -53,7 +53,7 @@ class Hosts:
             return outsider.allocations(consumer)
 
     def change(self, consumer, **fields):
-        """The record of an instance of this host is changed."""
+        """Change the record of an instance of this host."""
         with self.mine.cell() as cell:
             instance = cell.instances.by_uuid(consumer)
             for name, value in fields.items():
@@ -76,7 +76,7 @@ def hosts(sqlite_site):
 
 @pytest.fixture
 def neighbours(hosts):
-    """The running instance of the other host, which holds its disk on the pool."""
+    """Make a running instance of the other host that holds its disk on the pool."""
     consumer = hosts.guest(hosts.other)
     hosts.allocate({hosts.other_root: CPU, hosts.pool: DISK}, consumer)
     return consumer

@@ -17,13 +17,13 @@ OTHER_TYPES = '{"consumer": "", "provider": [], "resources": {}, "project_id": "
 
 @pytest.fixture
 def root(site):
-    """The provider of the host's node, whose service has run once and has known a guest."""
+    """Return the provider of the host's node; its service ran once and recorded an instance."""
     site.remember_a_guest()
     return site.start_service_once(MediumFakeDriver)
 
 
 def guest(site, root, **fields):
-    """An instance of the host that holds what its flavor says; more fields may say otherwise."""
+    """Make an instance of the host with the allocations of its flavor; `fields` may differ."""
     instance = Instance(**({"host": HOST, "node": HOST, "vm_state": "active"} | fields))
     with site.cell() as cell:
         cell.instances.create(instance)
@@ -132,7 +132,7 @@ class TestWhoIsNoOrphan:
         assert (held(site, instance), held(site, migration)) == ({root: FLAVOR}, {})
 
     def failed_move(self, site, status):
-        """An instance that rests at its source, and the migration that has its share."""
+        """Make an instance at its source, and the migration that holds its allocations."""
         site.remember_a_guest()
         root = site.start_service_once(MediumFakeDriver)
         instance = Instance(host=HOST, node=HOST, vm_state="active")

@@ -32,7 +32,7 @@ UNUSABLE = {
 
 @pytest.fixture
 def host(sqlite_site):
-    """A host whose service has run once."""
+    """Make a host whose service ran once."""
     sqlite_site.start_service_once(MediumFakeDriver)
     return sqlite_site
 

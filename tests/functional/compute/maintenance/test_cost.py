@@ -20,7 +20,7 @@ NODENAMES = [f"node-{number}" for number in range(5)]
 
 @pytest.fixture
 def statements():
-    """The SQL statements of this process, as they come."""
+    """Collect the SQL statements of this process in order."""
     seen = []
 
     def note(connection, cursor, statement, *rest):
@@ -44,7 +44,7 @@ def nodes(site):
 
 
 def counted(statements, work):
-    """What the work answers, and how many statements it took."""
+    """Return the result of the work and the number of its statements."""
     statements.clear()
     return work(), len(statements)
 

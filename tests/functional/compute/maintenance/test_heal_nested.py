@@ -15,7 +15,7 @@ CELL = {"VCPU": 2, "MEMORY_MB": 1024}
 
 @pytest.fixture
 def site(sqlite_site):
-    """The rules are of providers, not of databases."""
+    """Use SQLite alone: the rules are about providers, not about databases."""
     return sqlite_site
 
 
@@ -36,7 +36,7 @@ class TestANodeWithCells:
 
     @pytest.fixture
     def cells(self, site, root):
-        """The uuids of the cells, 5 VCPU (20 with the ratio) and 4096 MB each."""
+        """Return the uuids of the cells, each with 5 VCPU (20 with the ratio) and 4096 MB."""
         with site.placement() as outsider:
             rows = outsider.call("GET", f"/resource_providers?in_tree={root}")
         uuids = {row["name"]: row["uuid"] for row in rows["resource_providers"]}

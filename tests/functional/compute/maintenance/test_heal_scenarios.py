@@ -16,12 +16,12 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 
 @pytest.fixture
 def root(site):
-    """The provider of the host's node, whose service has run once."""
+    """Return the provider of the host's node, whose service ran once."""
     return site.start_service_once(MediumFakeDriver)
 
 
 def guest(site, **fields):
-    """An instance on the host."""
+    """Record an instance on the host."""
     return site.guest(**({"flavor": FLAVOR} | fields))
 
 

@@ -11,7 +11,7 @@ from virt.fake.driver import node_uuid
 
 @pytest.fixture
 def node(site):
-    """A node with a guest, and a driver that wants to reshape it."""
+    """Make a node with an instance and a driver that needs a reshape."""
     site.write(NODES, {"nodes": ["node-a"], "failing": []})
     with site.placement() as outsider:
         root = outsider.provider("node-a", inventory=INVENTORY, uuid=node_uuid("node-a"))

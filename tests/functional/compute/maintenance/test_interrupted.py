@@ -23,7 +23,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 @pytest.fixture
 def root(sqlite_site):
-    """The provider of the host's node, whose service has run once."""
+    """Return the provider of the host's node, whose service ran once."""
     return sqlite_site.start_service_once(MediumFakeDriver)
 
 
@@ -45,7 +45,7 @@ class TestAuditing:
             return [bool(outsider.allocations(consumer)) for consumer in consumers]
 
     def interrupted(self, monkeypatch, module, name, number, before=False):
-        """A function's call is the moment at which the signal comes."""
+        """Send the signal at the call of a function."""
         function = getattr(module, name)
 
         def meanwhile(*args):
@@ -120,7 +120,7 @@ class TestHealing:
             return [sum(map(len, outsider.allocations(guest).values())) for guest in guests]
 
     def run(self, site, network, *numbers):
-        """The signals come while the port is updated; two of a kind would be taken for one."""
+        """Send the signals while the port is updated, one of each kind: equal signals merge."""
 
         def meanwhile(method, port, body):
             if method == "PUT" and not network.updates:

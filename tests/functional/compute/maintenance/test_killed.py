@@ -87,7 +87,7 @@ def holdings(connection):
 
 
 def stocks(connection):
-    """The providers that have VCPU."""
+    """Return the providers that have VCPU."""
     return set(
         connection.execute(
             sa.select(tables.resource_providers.c.uuid)
@@ -135,7 +135,7 @@ def check(database, guests):
 
 @pytest.fixture
 def watch():
-    """Opens databases to look at, beside whoever writes."""
+    """Open databases for reading, beside a writer."""
     with contextlib.ExitStack() as stack:
 
         def opened(site):

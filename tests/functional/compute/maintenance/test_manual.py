@@ -29,7 +29,7 @@ INVENTORY = {
 
 
 def populate(folder):
-    """The cloud of the manual: a host, two guests of which one has no allocations, a leftover."""
+    """Make the cloud of the manual: a host, two instances (one without allocations), an orphan."""
     for name, content in files(MANUAL).items():
         (folder / name).write_text(content)
     state = folder / "state"

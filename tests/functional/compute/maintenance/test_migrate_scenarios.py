@@ -127,7 +127,7 @@ class TestM4ADryRun:
 
 
 def stored_as(site, journal_mode):
-    """A host with virtual GPUs in a database file of that mode; the path of the file."""
+    """Make a host with virtual GPUs in a database file of that mode; return its path."""
     import sqlite3
 
     site.start_service_once(FlatVGPUHost)

@@ -46,7 +46,7 @@ CASES = pytest.mark.parametrize(("command", "code"), CODES.items())
 
 @pytest.fixture
 def host(site):
-    """A host with something to do for each command."""
+    """Make a host with work for each command."""
     site.configure(f"{DRIVERS}.CellNodes")
     site.write(NODES, {"nodes": [HOST], "failing": []})
     with site.cell() as cell:
@@ -60,7 +60,7 @@ def host(site):
 
 @pytest.fixture
 def known_host(host):
-    """The same, known to placement, with a leftover on it."""
+    """Make the same host, known to placement, with an orphan."""
     with host.placement() as outsider:
         outsider.provider(HOST, inventory=INVENTORY, uuid=node_uuid(HOST))
         outsider.allocate({node_uuid(HOST): {"VCPU": 1}})
@@ -84,7 +84,7 @@ def test_a_database_without_a_schema(host, new_database, database_kind, command,
 class TestARoleOfTheDatabase:
     @pytest.fixture
     def visitor(self, known_host, database_servers):
-        """A role without any rights; the function gives it one to each table."""
+        """Make a role without rights, and give a function that grants one right on each table."""
         role = f"visitor_{os.getpid()}"
         path, _, rest = known_host.url.partition("//")
         name = rest.partition("/")[2].partition("?")[0]

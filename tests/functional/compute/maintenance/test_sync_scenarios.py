@@ -12,7 +12,7 @@ from virt.fake import MediumFakeDriver
 
 @pytest.fixture
 def root(site):
-    """The provider of the host's node, mapped to a cell, whose service has run once."""
+    """Return the provider of the host's node; the host is in a cell, its service ran once."""
     uuid = site.start_service_once(MediumFakeDriver)
     with site.cell() as cell:
         cell.host_mappings.create(HostMapping(HOST, str(uuid4())))

@@ -11,7 +11,7 @@ AGGREGATE = "5d1f2f9e-0d41-4b7c-9d5c-0d9f5b6a7c10"
 
 @pytest.fixture
 def cloud(site):
-    """A host with a cell below it, a guest on both, and a provider that has nothing to do with it.
+    """Make a host with a NUMA cell, an instance on both, and an unrelated provider.
 
     The uuids by name.
     """

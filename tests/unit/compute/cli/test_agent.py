@@ -53,7 +53,7 @@ def no_environment(monkeypatch):
 
 @pytest.fixture
 def closed_port():
-    """A port of this machine that nobody listens on."""
+    """Return a port of this machine on which nobody listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
@@ -61,7 +61,7 @@ def closed_port():
 
 @pytest.fixture
 def configured(tmp_path, closed_port):
-    """Writes a configuration file, complete but for what is given, and returns its path."""
+    """Write a complete configuration file with the given changes; return its path."""
 
     def write(group="DEFAULT", **options):
         sections = {
@@ -98,14 +98,14 @@ def once(configured):
 
 @pytest.fixture
 def client(monkeypatch):
-    """A report client that works, instead of one that can't reach anything."""
+    """Replace the report client, which reaches nothing, by one that works."""
     client = RecordingReportClient()
     monkeypatch.setattr(agent, "SchedulerReportClient", lambda conf: client)
     return client
 
 
 def said(capsys):
-    """What stands on stderr but for warnings: the lines of the command itself."""
+    """Return the lines of the command itself on stderr, without warnings."""
     return [line for line in capsys.readouterr().err.splitlines() if ": WARNING: " not in line]
 
 

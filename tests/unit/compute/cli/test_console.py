@@ -20,7 +20,7 @@ WHERE = f"Unable to establish connection to {URL}"
 
 
 def lost(*causes):
-    """What keystoneauth1 raises when a request is lost, over what it was raised over."""
+    """Return what keystoneauth1 raises for a lost request, with its chain of causes."""
     try:
         _raise([ConnectFailure(f"{WHERE}: {causes[-1]!r}"), *reversed(causes)])
     except ConnectFailure as error:
@@ -74,7 +74,7 @@ def test_of_a_failed_synchronization_what_it_failed_with_is_told():
 
 
 def answered(*errors):
-    """The text of an answer of placement's."""
+    """Return the text of an answer of placement."""
     return json.dumps({"errors": list(errors)}, indent=1)
 
 

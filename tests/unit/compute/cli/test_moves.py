@@ -4,7 +4,7 @@ from compute.maintenance.moves import Move, moves_of
 
 
 def told(before, after):
-    """The moves of one consumer, from provider → class → amount."""
+    """Return the moves of one consumer, from provider → class → amount."""
 
     def body(held):
         return {"allocations": {rp: {"resources": part} for rp, part in held.items()}}

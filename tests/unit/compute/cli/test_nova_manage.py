@@ -29,7 +29,7 @@ def test_options_before_the_category_are_the_configuration_s():
 
 
 def ending(error):
-    """A category with one command, which ends so."""
+    """Make a category with one command that ends like this."""
 
     def ends(arguments, config_arguments):
         raise error

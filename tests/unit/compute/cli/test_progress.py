@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def streams(monkeypatch):
-    """Replaces stdout and stderr by these."""
+    """Replace stdout and stderr by these streams."""
 
     def replaced(out, err):
         monkeypatch.setenv("TERM", "xterm")

@@ -15,14 +15,14 @@ HOLDER = "0a7d7a6c-3ae0-4c3a-8d5c-6f2b8d3e9f01"
 
 
 def provider(uuid, parent=None, holders=None, **inventories):
-    """A provider whose name is its uuid."""
+    """Make a provider whose name is its uuid."""
     records = {name: {"total": total} for name, total in inventories.items()}
     return ProviderPicture(uuid, uuid, parent, 1, records, [], [], {}, holders or {})
 
 
 @pytest.fixture
 def shown(monkeypatch):
-    """What is printed of a tree on a terminal of 60 columns, or elsewhere."""
+    """Return what is printed of a tree on a terminal of 60 columns, or without one."""
 
     def shown(trees, terminal, encoding="utf-8"):
         raw = io.BytesIO()

@@ -7,7 +7,7 @@ from compute.maintenance.verdict import misfits, used_after
 
 
 def provider(used, **record):
-    """A provider with VCPU, of which so much is used."""
+    """Make a provider with VCPU, of which so much is used."""
     inventory = {"VCPU": {"total": 10, **record}}
     return ProviderPicture("u", "cell", None, 1, inventory, [], [], used)
 

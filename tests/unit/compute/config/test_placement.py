@@ -24,7 +24,7 @@ def conf():
 
 
 def placement(**options):
-    """The compute configuration with these options in group [placement], as a file has them."""
+    """Load the compute configuration with these options in group [placement] of a file."""
     environ = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
     return config.load(files=[], environ=environ)
 
@@ -49,7 +49,7 @@ def test_every_listed_option_is_registered(conf):
 
 @pytest.fixture
 def listener():
-    """A loopback HTTP server that says 200 {} to all; `listener.seen` holds request headers."""
+    """Start an HTTP server that answers 200 {}; `listener.seen` holds request headers."""
     seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -74,7 +74,7 @@ def listener():
 
 @pytest.fixture
 def nobody():
-    """The URL of a port where nobody listens."""
+    """Return the URL of a port on which nobody listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"

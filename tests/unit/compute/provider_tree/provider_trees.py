@@ -13,7 +13,7 @@ VCPU = {
 
 
 def example():
-    """The example of compute.md §2.8: cn with numa0 (and pf0 below it) and numa1; ssp beside it."""
+    """Make the example of compute.md §2.8: cn with numa0 (pf0 below it) and numa1, and ssp."""
     tree = ProviderTree()
     tree.new_root("cn", "cn-uuid", 3)
     tree.new_child("numa0", "cn", "numa0-uuid")

@@ -12,7 +12,7 @@ def tree():
 
 
 def row(uuid, parent=None, generation=1, name=None):
-    """A provider as GET /resource_providers lists it."""
+    """Return a provider as GET /resource_providers lists it."""
     return {
         "uuid": uuid,
         "name": name or f"{uuid}-name",

@@ -12,7 +12,7 @@ from tests.unit.compute.report.answers import FakeAdapter, row
 
 @pytest.fixture
 def cached(make):
-    """A client with trees a ─ b and c, all of them fresh."""
+    """Make a client with the trees a ─ b and c, all of them fresh."""
     client = make()
     client.cache.tree.populate_from_iterable([row("a"), row("b", "a"), row("c")])
     for uuid in "abc":

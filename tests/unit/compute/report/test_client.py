@@ -12,7 +12,7 @@ from tests.unit.compute.report.answers import FakeAdapter, answer, listed, row
 
 
 def placement(**options):
-    """The compute configuration with these options in group [placement], as a file has them."""
+    """Load the compute configuration with these options in group [placement] of a file."""
     environ = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
     return config.load(files=[], environ=environ)
 

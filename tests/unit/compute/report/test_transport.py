@@ -12,7 +12,7 @@ from tests.unit.compute.report.answers import FakeAdapter, answer
 
 
 def over(adapter):
-    """A transport that sends through the adapter."""
+    """Make a transport that sends through the adapter."""
     return Transport(lambda: adapter)
 
 
