@@ -32,8 +32,8 @@ def consumers(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
 
 def _holdings(trees: Iterator[Tree]) -> Holdings:
     found: Holdings = {}
-    for pictures in trees:
-        for provider in pictures:
+    for providers in trees:
+        for provider in providers:
             for consumer, held in provider.holders.items():
                 part = Held(provider.uuid, provider.name, held)
                 found.setdefault(consumer, []).append(part)

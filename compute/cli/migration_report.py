@@ -81,12 +81,12 @@ class Text:
 
     def _trees(self, report: NodeReport) -> None:
         goes, comes = marks_between(report.before, report.after)
-        for title, pictures, marks in (
+        for title, providers, marks in (
             ("before", report.before, goes),
             ("after", report.after, comes),
         ):
             print(f"  {title}:")
-            show(draw(pictures, traits=self._verbose, marks=marks), indent=4)
+            show(draw(providers, traits=self._verbose, marks=marks), indent=4)
 
     def _plan(self, report: NodeReport) -> None:
         if report.payload is not None and not report.misfits:

@@ -18,15 +18,15 @@ def tree(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
 
 def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
     known = RecordedConsumers(cell)
-    for pictures in trees:
-        consumers = {consumer for provider in pictures for consumer in provider.holders}
+    for providers in trees:
+        consumers = {consumer for provider in providers for consumer in provider.holders}
         described = {consumer: known.described(consumer) for consumer in consumers}
         names = {consumer: what for consumer, what in described.items() if what}
-        show(draw(pictures, names))
+        show(draw(providers, names))
 
 
 def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:
     with JSONStream(sys.stdout, {}, "resource_providers") as stream:
-        for pictures in trees:
-            for provider in pictures:
+        for providers in trees:
+            for provider in providers:
                 stream.add(as_json(provider))

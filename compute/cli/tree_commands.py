@@ -11,7 +11,7 @@ from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say, why
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records_access import records
-from compute.maintenance.picture import ProviderPicture, find_roots, read_tree
+from compute.maintenance.provider_details import ProviderDetails, find_roots, read_tree
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
@@ -27,7 +27,7 @@ exit codes:
 """
 
 #: the providers of one tree, parents first
-Tree = list[ProviderPicture]
+Tree = list[ProviderDetails]
 
 
 def options_of(command: str, description: str) -> argparse.ArgumentParser:

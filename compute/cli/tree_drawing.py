@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from compute.cli.console import Terminal
-from compute.maintenance.picture import ProviderPicture
+from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import DEFAULTS, capacity, completed
 
@@ -24,21 +24,21 @@ Marks = Mapping[tuple[str, str | None], str]
 
 
 def draw(
-    pictures: Sequence[ProviderPicture],
+    providers: Sequence[ProviderDetails],
     names: Mapping[str, str] | None = None,
     traits: bool = True,
     marks: Marks | None = None,
 ) -> list[Tree]:
     """Draw providers as trees; a provider whose parent isn't given is a root.
 
-    :param pictures: the providers, parents before children
+    :param providers: the providers, parents before children
     :param names: consumer uuid → description
     :param traits: whether traits and aggregates are shown
     """
     marks = marks or {}
     drawn: dict[str, Tree] = {}
     roots = []
-    for provider in pictures:
+    for provider in providers:
         label = _label(provider) + _mark(marks, provider.uuid, None)
         parent = drawn.get(provider.parent_uuid or "")
         branch = Tree(label, guide_style="dim") if parent is None else parent.add(label)
@@ -50,7 +50,7 @@ def draw(
 
 
 def marks_between(
-    before: Sequence[ProviderPicture], after: Sequence[ProviderPicture]
+    before: Sequence[ProviderDetails], after: Sequence[ProviderDetails]
 ) -> tuple[Marks, Marks]:
     """Return the remarks on providers and inventories that differ: before, after."""
     had = {provider.uuid: provider for provider in before}
@@ -74,7 +74,7 @@ def _mark(marks: Marks, uuid: str, name: str | None) -> Text:
     return Text("" if said is None else f"  ← {said}", "bold")
 
 
-def _label(provider: ProviderPicture) -> Text:
+def _label(provider: ProviderDetails) -> Text:
     # The uuid of a provider that doesn't exist yet isn't final.
     known = provider.generation is not None
     about = f"  {provider.uuid}  generation {provider.generation}" if known else "  new"
@@ -82,7 +82,7 @@ def _label(provider: ProviderPicture) -> Text:
 
 
 def _draw_contents(
-    branch: Tree, provider: ProviderPicture, names: Mapping[str, str], traits: bool, marks: Marks
+    branch: Tree, provider: ProviderDetails, names: Mapping[str, str], traits: bool, marks: Marks
 ) -> None:
     classes = sorted({*provider.inventories, *provider.used})
     width = max(map(len, classes), default=0)
@@ -107,7 +107,7 @@ def _said(what: str, content: str) -> Table:
     return line
 
 
-def _inventory_line(provider: ProviderPicture, name: str, width: int) -> Text:
+def _inventory_line(provider: ProviderDetails, name: str, width: int) -> Text:
     used = provider.used.get(name, 0)
     record = provider.inventories.get(name)
     if record is None:
@@ -143,7 +143,7 @@ def amounts(held: Amounts) -> str:
     return ", ".join(f"{amount} {name}" for name, amount in sorted(held.items()))
 
 
-def as_json(provider: ProviderPicture) -> dict[str, Any]:
+def as_json(provider: ProviderDetails) -> dict[str, Any]:
     """Return a provider for --json, with the fields of placement's own answers."""
     return {
         "uuid": provider.uuid,

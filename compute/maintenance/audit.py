@@ -21,7 +21,7 @@ from compute.consumers.rules import (
     is_alone_here,
     judge,
 )
-from compute.maintenance.picture import all_providers
+from compute.maintenance.provider_details import all_providers
 from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode

@@ -14,9 +14,9 @@ from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
 from compute.consumers.instance_resources import resources_from_flavor
-from compute.maintenance.picture import read_sharing, read_tree
 from compute.maintenance.placing import Places, place
 from compute.maintenance.ports import Port, Ports
+from compute.maintenance.provider_details import read_sharing, read_tree
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient

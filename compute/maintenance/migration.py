@@ -15,9 +15,9 @@ from typing import Any
 
 from compute import exceptions
 from compute.maintenance.moves import Move, moves_of
-from compute.maintenance.picture import ProviderPicture, picture_of, usages_of
+from compute.maintenance.provider_details import ProviderDetails, details_of, usages_of
 from compute.maintenance.rehearsal import refuses_writes
-from compute.maintenance.verdict import misfits, used_after
+from compute.maintenance.reshape_check import misfits, used_after
 from compute.provider_tree import ProviderSubTree
 from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
@@ -55,8 +55,8 @@ class NodeReport:
     """What was done, or would be done, with one node.
 
     `moves` is consumer → moves, `names` provider uuid → name for those that the moves are between.
-    A rehearsal also has the pictures before and after, what doesn't fit (`misfits`), the `steps` in
-    words, and the body of the `POST /reshaper` it would send (`payload`).
+    A rehearsal also has the providers before and after, what doesn't fit (`misfits`), the `steps`
+    in words, and the body of the `POST /reshaper` that it would send (`payload`).
     """
 
     node: str
@@ -66,8 +66,8 @@ class NodeReport:
     removed: list[Named] = field(default_factory=list)
     moves: dict[str, list[Move]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    before: list[ProviderPicture] = field(default_factory=list)
-    after: list[ProviderPicture] = field(default_factory=list)
+    before: list[ProviderDetails] = field(default_factory=list)
+    after: list[ProviderDetails] = field(default_factory=list)
     misfits: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     payload: dict[str, Any] | None = None
@@ -159,7 +159,7 @@ class Migrator:
         reshape = next((step for step in steps if isinstance(step, Reshape)), None)
         report.payload = None if reshape is None else _body(reshape)
         if result is not Result.UNCHANGED:
-            work.add_pictures(report)
+            work.add_details(report)
         return report
 
     def _begun(self, node: ComputeNode, client: SchedulerReportClient) -> _Work:
@@ -209,7 +209,7 @@ class _Work:
             names=names,
         )
 
-    def add_pictures(self, report: NodeReport) -> None:
+    def add_details(self, report: NodeReport) -> None:
         before, after = self.before, self.wanted.tree
         had = before.get_provider_uuids()
         used = {
@@ -221,10 +221,10 @@ class _Work:
         moved = self.moved or Reshaped({}, {})
         later = used_after(used, moved.before, moved.after)
         gone = [uuid for uuid in had if not after.exists(uuid)]
-        report.before = picture_of(before, used)
-        report.after = picture_of(after, later)
+        report.before = details_of(before, used)
+        report.after = details_of(after, later)
         if report.payload is not None:
-            report.misfits = misfits(report.after, picture_of(before, later, gone), moved.after)
+            report.misfits = misfits(report.after, details_of(before, later, gone), moved.after)
 
 
 def _body(reshape: Reshape) -> dict[str, Any]:

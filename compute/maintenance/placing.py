@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compute import exceptions
-from compute.maintenance.picture import ProviderPicture
+from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.cells import cell_name, stays_together
 from compute.provider_tree.relocation import Target, relocate
@@ -19,8 +19,8 @@ Places = dict[str, dict[str, Any]]
 def place(
     instance: Instance,
     resources: Amounts,
-    tree: Sequence[ProviderPicture],
-    pools: Callable[[], Sequence[ProviderPicture]],
+    tree: Sequence[ProviderDetails],
+    pools: Callable[[], Sequence[ProviderDetails]],
 ) -> Places:
     """Return the allocations of the resources, by the rule that a reshape follows.
 
@@ -57,7 +57,7 @@ def place(
     return allocations[instance.uuid]["allocations"]
 
 
-def _held_by_others(providers: Sequence[ProviderPicture], consumer: str) -> dict[str, Any]:
+def _held_by_others(providers: Sequence[ProviderDetails], consumer: str) -> dict[str, Any]:
     """Return consumer → allocations of the providers, without those of `consumer`."""
     found: dict[str, Any] = {}
     for provider in providers:
@@ -69,7 +69,7 @@ def _held_by_others(providers: Sequence[ProviderPicture], consumer: str) -> dict
 
 
 def _known_places(
-    instance: Instance, resources: Amounts, below: Sequence[ProviderPicture]
+    instance: Instance, resources: Amounts, below: Sequence[ProviderDetails]
 ) -> Mapping[str, Amounts] | None:
     """Return provider → class → amount, of the NUMA cells that the instance's record names.
 

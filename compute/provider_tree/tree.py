@@ -1,4 +1,4 @@
-"""A picture of resource providers in memory: a forest with inventories, traits and aggregates.
+"""Resource providers in memory: a forest with inventories, traits and aggregates.
 
 The compute service keeps one as its memory of what placement knows, hands a copy to the driver to
 edit, and sends the difference (compute.md §2)::

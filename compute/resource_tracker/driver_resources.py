@@ -1,5 +1,6 @@
-"""What a driver says of a node's resources, made complete (compute.md §4.2)."""
+"""What a driver reports of a node's resources, made complete (compute.md §4.2)."""
 
+import socket
 from typing import Any
 
 from compute import exceptions
@@ -25,3 +26,15 @@ def ask_driver(driver: Any, nodename: str, identity: NodeIdentity) -> dict[str, 
     if not resources.get("uuid"):
         resources["uuid"] = identity.read_or_create()
     return resources
+
+
+def local_address() -> str:
+    """Return the address of the interface with the default route, or 127.0.0.1 without one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Connecting a datagram socket sends nothing: it only looks up the route. The address
+            # is from the range for documentation.
+            probe.connect(("192.0.2.1", 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"

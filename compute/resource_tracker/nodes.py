@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import copy
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+import fasteners
 from oslo_config import cfg
 
 from compute import exceptions
 from compute.records.cell_database import CellDatabase, DuplicateRecord
 from compute.records.compute_node import ComputeNode
-from compute.resource_tracker.allocation_ratios import apply_ratios
+from compute.resource_tracker.configured_amounts import apply_ratios
 from compute.resource_tracker.node import TrackedNode
-from compute.resource_tracker.node_locks import NodeLocks
 
 LOG = logging.getLogger(__name__)
 
@@ -26,6 +27,25 @@ class TakenOver(NamedTuple):
     node: TrackedNode
     is_new: bool = False
     moved: bool = False
+
+
+class NodeLocks:
+    """One fair lock for each node, made at its first use.
+
+    Waiting threads get a lock in the order in which they asked for it. A thread that holds a lock
+    may take it again.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[str, fasteners.ReaderWriterLock] = {}
+
+    def of(self, nodename: str) -> AbstractContextManager[None]:
+        """Hold the node's lock for the length of a `with`."""
+        with self._guard:
+            # A lock with writers only serves them in order. The locks of threading don't.
+            lock = self._locks.setdefault(nodename, fasteners.ReaderWriterLock())
+        return lock.write_lock()
 
 
 class Nodes:

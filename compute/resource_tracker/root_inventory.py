@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from compute.provider_tree.inventory_record import Inventory, sized
 from compute.records.compute_node import ComputeNode
-from compute.resource_tracker.reserved_amounts import reserved_amounts
+from compute.resource_tracker.configured_amounts import reserved_amounts
 
 
 def completed(

@@ -28,8 +28,7 @@ from compute.resource_tracker.allocations import AllocationWriter
 from compute.resource_tracker.claim import Claim, MoveClaim
 from compute.resource_tracker.claim_recorder import ClaimRecorder
 from compute.resource_tracker.claims import Claims
-from compute.resource_tracker.driver_resources import ask_driver
-from compute.resource_tracker.host_address import local_address
+from compute.resource_tracker.driver_resources import ask_driver, local_address
 from compute.resource_tracker.moves import Moves
 from compute.resource_tracker.node import TrackedNode
 from compute.resource_tracker.node_records import NodeRecords

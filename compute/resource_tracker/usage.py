@@ -4,8 +4,8 @@ from oslo_config import cfg
 
 from compute.consumers.instance_resources import usage_of
 from compute.pci import devices as pci
+from compute.resource_tracker.configured_amounts import reserved_amounts
 from compute.resource_tracker.node import TrackedNode
-from compute.resource_tracker.reserved_amounts import reserved_amounts
 
 
 def count(node: TrackedNode, conf: cfg.ConfigOpts) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from compute.cli.console import in_any_encoding
 from compute.cli.tree_drawing import draw, marks_between, show
-from compute.maintenance.picture import ProviderPicture
+from compute.maintenance.provider_details import ProviderDetails
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")
 HOLDER = "0a7d7a6c-3ae0-4c3a-8d5c-6f2b8d3e9f01"
@@ -17,7 +17,7 @@ HOLDER = "0a7d7a6c-3ae0-4c3a-8d5c-6f2b8d3e9f01"
 def provider(uuid, parent=None, holders=None, **inventories):
     """Make a provider whose name is its uuid."""
     records = {name: {"total": total} for name, total in inventories.items()}
-    return ProviderPicture(uuid, uuid, parent, 1, records, [], [], {}, holders or {})
+    return ProviderDetails(uuid, uuid, parent, 1, records, [], [], {}, holders or {})
 
 
 @pytest.fixture

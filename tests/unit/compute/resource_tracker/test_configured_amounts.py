@@ -5,7 +5,7 @@ import pytest
 from compute import config
 from compute.records.compute_node import ComputeNode
 from compute.resource_tracker import root_inventory
-from compute.resource_tracker.allocation_ratios import apply_ratios
+from compute.resource_tracker.configured_amounts import apply_ratios
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@
 
 import pytest
 
-from compute.maintenance.picture import ProviderPicture
-from compute.maintenance.verdict import misfits, used_after
+from compute.maintenance.provider_details import ProviderDetails
+from compute.maintenance.reshape_check import misfits, used_after
 
 
 def provider(used, **record):
     """Make a provider with VCPU, of which so much is used."""
     inventory = {"VCPU": {"total": 10, **record}}
-    return ProviderPicture("u", "cell", None, 1, inventory, [], [], used)
+    return ProviderDetails("u", "cell", None, 1, inventory, [], [], used)
 
 
 def holding(**held):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compute.maintenance.picture import ProviderPicture
+from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import completed
 
@@ -28,8 +28,8 @@ def used_after(
 
 
 def misfits(
-    after: Sequence[ProviderPicture],
-    removed: Sequence[ProviderPicture],
+    after: Sequence[ProviderDetails],
+    removed: Sequence[ProviderDetails],
     allocations: Mapping[str, Any],
 ) -> list[str]:
     """Return a sentence for each amount that doesn't fit; none if all fit.
@@ -50,7 +50,7 @@ def misfits(
     return found
 
 
-def _overfull(provider: ProviderPicture) -> list[str]:
+def _overfull(provider: ProviderDetails) -> list[str]:
     found = []
     for name, amount in sorted(provider.used.items()):
         if name not in provider.inventories:
@@ -63,7 +63,7 @@ def _overfull(provider: ProviderPicture) -> list[str]:
     return found
 
 
-def _refused_amounts(provider: ProviderPicture, consumer: str, held: Amounts) -> list[str]:
+def _refused_amounts(provider: ProviderDetails, consumer: str, held: Amounts) -> list[str]:
     found = []
     for name, amount in sorted(held.items()):
         if name not in provider.inventories:

@@ -20,7 +20,7 @@ from compute.report.context import RequestContext
 
 
 @dataclass(frozen=True)
-class ProviderPicture:
+class ProviderDetails:
     """A provider, what is used of it, and by whom.
 
     `used` counts all consumers; `holders` is consumer → class → amount where it was requested.
@@ -42,19 +42,19 @@ class ProviderPicture:
         return capacity(self.inventories.get(resource_class))
 
 
-def picture_of(
+def details_of(
     tree: ProviderTree, used: Mapping[str, Amounts], names: Iterable[str] | None = None
-) -> list[ProviderPicture]:
-    """Return pictures of a tree's providers, parents first.
+) -> list[ProviderDetails]:
+    """Return details of a tree's providers, parents first.
 
-    `used` is provider → class → amount; `names` limits the pictures to these uuids.
+    `used` is provider → class → amount; `names` limits them to these uuids.
     """
     uuids = tree.get_provider_uuids() if names is None else names
-    return [_pictured(tree.data(uuid), used.get(uuid, {})) for uuid in uuids]
+    return [_details(tree.data(uuid), used.get(uuid, {})) for uuid in uuids]
 
 
-def _pictured(data: ProviderData, used: Amounts) -> ProviderPicture:
-    return ProviderPicture(
+def _details(data: ProviderData, used: Amounts) -> ProviderDetails:
+    return ProviderDetails(
         uuid=data.uuid,
         name=data.name,
         parent_uuid=data.parent_uuid,
@@ -119,7 +119,7 @@ def all_providers(
 
 def read_tree(
     client: SchedulerReportClient, context: RequestContext, root: str
-) -> list[ProviderPicture]:
+) -> list[ProviderDetails]:
     """Read the whole tree of a root from placement, parents first, children by name.
 
     Raise ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
@@ -140,8 +140,8 @@ def read_tree(
 
 
 def read_sharing(
-    client: SchedulerReportClient, context: RequestContext, root: ProviderPicture
-) -> list[ProviderPicture]:
+    client: SchedulerReportClient, context: RequestContext, root: ProviderDetails
+) -> list[ProviderDetails]:
     """Read the providers that share with a root through its aggregates, sorted by name.
 
     Raise what `read_tree` raises.
@@ -162,13 +162,13 @@ def read_sharing(
 
 def _read_provider(
     client: SchedulerReportClient, context: RequestContext, row: Mapping[str, Any]
-) -> ProviderPicture:
+) -> ProviderDetails:
     uuid = row["uuid"]
     holders = client.get_allocations_for_resource_provider(context, uuid).allocations
     used: Counter[str] = Counter()
     for held in holders.values():
         used.update(held["resources"])
-    return ProviderPicture(
+    return ProviderDetails(
         uuid=uuid,
         name=row["name"],
         parent_uuid=row["parent_provider_uuid"],
