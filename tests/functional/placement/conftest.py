@@ -36,7 +36,9 @@ def own_logging():
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    # Setting the attribute would leave the loggers' cached answers as they are.
+    root.setLevel(level)
 
 
 @pytest.fixture

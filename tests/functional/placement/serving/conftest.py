@@ -71,6 +71,8 @@ def own_process():
     root = logging.getLogger()
     handlers, level, thresholds = root.handlers[:], root.level, gc.get_threshold()
     yield
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    # Setting the attribute would leave the loggers' cached answers as they are.
+    root.setLevel(level)
     gc.unfreeze()
     gc.set_threshold(*thresholds)
