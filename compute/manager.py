@@ -1,5 +1,5 @@
 """The compute manager, under the name that nova's developers import."""
 
-from compute.service.manager import ComputeManager
+from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 
-__all__ = ["ComputeManager"]
+__all__ = ["ComputeManager", "DriverInitFailed", "UpdateOutcome"]

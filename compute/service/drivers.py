@@ -121,29 +121,35 @@ def _made(found: Any, virtapi: VirtAPI, conf: cfg.ConfigOpts) -> Any:
     So a driver can have nova's signature, `Driver(virtapi)`, and its `__init__` can read
     `self.conf` all the same.
     """
-    driver = found.__new__(found)
+    arguments = (virtapi, conf) if _takes_configuration(found) else (virtapi,)
+    driver = found.__new__(found, *arguments)
     driver.conf = conf
-    if _takes_configuration(found):
-        driver.__init__(virtapi, conf)
-    else:
-        driver.__init__(virtapi)
+    driver.__init__(*arguments)
     return driver
 
 
 def _takes_configuration(found: Any) -> bool:
     """Say whether the configuration is to be the second argument of the class.
 
-    It is if the second parameter is called `conf` or has no default. Nova's drivers have others
-    there, like `read_only=False`.
+    It is if the second parameter of its `__init__` is called `conf` or has no default. Nova's
+    drivers have others there, like `read_only=False`. An `__init__` with `*args` in that place
+    passes its arguments on, so the next class in the order of inheritance decides.
     """
-    positional = [
-        one
-        for one in inspect.signature(found).parameters.values()
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(positional) < 2:
-        return False
-    return positional[1].name == "conf" or positional[1].default is inspect.Parameter.empty
+    for ancestor in found.__mro__:
+        if "__init__" not in vars(ancestor):
+            continue
+        _self, *parameters = inspect.signature(ancestor.__init__).parameters.values()
+        positional = [
+            one
+            for one in parameters
+            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+        if len(positional) >= 2:
+            second = positional[1]
+            return second.name == "conf" or second.default is inspect.Parameter.empty
+        if not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+            return False
+    return False
 
 
 def available_drivers() -> list[str]:

@@ -65,6 +65,43 @@ class Anything(ComputeDriver):
         self.seen = self.conf.host
 
 
+class AnythingAroundBoth(Both):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+class MoreAroundBoth(Both):
+    def __init__(self, virtapi, *args, **kwargs):
+        super().__init__(virtapi, *args, **kwargs)
+
+
+class AnythingAroundNovas(NovasSignatureWithMore):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+class MadeOnce(Both):
+    _made = None
+
+    def __new__(cls, *args, **kwargs):
+        cls._made = cls._made or super().__new__(cls)
+        return cls._made
+
+
+class NewWithArguments(Both):
+    def __new__(cls, virtapi, conf):
+        return super().__new__(cls)
+
+
+class CallsPassThrough(type):
+    def __call__(cls, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+
+class WithAMetaclass(Both, metaclass=CallsPassThrough):
+    pass
+
+
 class NoInitOfItsOwn(ComputeDriver):
     @property
     def seen(self):
@@ -95,6 +132,12 @@ SIGNATURES = [
     BothByAnotherName,
     BothOptional,
     Anything,
+    AnythingAroundBoth,
+    MoreAroundBoth,
+    AnythingAroundNovas,
+    MadeOnce,
+    NewWithArguments,
+    WithAMetaclass,
     NoInitOfItsOwn,
     Standalone,
 ]
@@ -232,8 +275,9 @@ def test_a_driver_of_either_signature_has_its_configuration_from_the_start(
     assert (driver.virtapi, driver.conf, driver.seen) == (virtapi, conf, "the host of this test")
 
 
-def test_an_argument_of_novas_drivers_keeps_its_default(virtapi, conf):
-    driver = load_driver(virtapi, f"{__name__}.NovasSignatureWithMore", conf)
+@pytest.mark.parametrize("name", ["NovasSignatureWithMore", "AnythingAroundNovas"])
+def test_an_argument_of_novas_drivers_keeps_its_default(virtapi, conf, name):
+    driver = load_driver(virtapi, f"{__name__}.{name}", conf)
 
     assert driver.read_only is False
 
