@@ -120,13 +120,19 @@ class TrackedNode:
     # Changes. The numbers in the record follow when `usage.count` is called.
 
     def follow(self, recorded: Recorded) -> None:
-        """Forget who held what, and take over what the records say."""
+        """Forget who held what, and take over what the records say.
+
+        Devices that are claimed for an instance are free again once the instance has left.
+        """
+        before = self.instances.keys() | self.holdings.keys()
         self.instances = {
             instance.uuid: instance
             for instance in recorded.instances
             if not allows_resource_removal(instance.vm_state, instance.task_state)
         }
         self.holdings = {uuid: held for uuid, held in recorded.holdings.items() if held.shares}
+        for uuid in before - self.instances.keys() - self.holdings.keys():
+            self.pci_claims.pop(uuid, None)
         self.stats.start_over()
         for instance in self.instances.values():
             self.stats.update_for_instance(instance)
@@ -144,7 +150,8 @@ class TrackedNode:
         self.stats.update_for_instance(instance)
 
     def untrack(self, instance: Instance) -> None:
-        """Forget the instance and all that it held."""
+        """Forget the instance, all that it held, and the devices that are claimed for it."""
         self.instances.pop(instance.uuid, None)
+        self.pci_claims.pop(instance.uuid, None)
         self.stats.update_for_instance(instance, is_removed=True)
         self.hold(Holding(instance))

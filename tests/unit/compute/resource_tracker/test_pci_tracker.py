@@ -64,6 +64,26 @@ class TestClaims:
         tracker.free_pci_device_claims_for_instance(CONTEXT, instance)
         assert free(tracker) == 2
 
+    def test_an_instance_that_is_deleted_leaves_no_claim(self, tracker, instance, cell):
+        tracker.claim_pci_devices(CONTEXT, requests(instance), None)
+        instance.vm_state = "deleted"
+        cell.instances.destroy(instance)
+        tracker.update_usage(CONTEXT, instance, HOST)
+        assert free(tracker) == 2
+
+    def test_an_instance_whose_record_is_gone_leaves_no_claim(self, tracker, instance, cell):
+        tracker.claim_pci_devices(CONTEXT, requests(instance), None)
+        cell.instances.destroy(instance)
+        update(tracker)
+        assert free(tracker) == 2
+
+    def test_a_build_that_is_aborted_leaves_no_claim(self, tracker, make):
+        instance = make()
+        tracker.instance_claim(CONTEXT, instance, HOST)
+        tracker.claim_pci_devices(CONTEXT, requests(instance), None)
+        tracker.abort_instance_claim(CONTEXT, instance, HOST)
+        assert free(tracker) == 2
+
     def test_nothing_is_sent_to_placement(self, tracker, instance):
         sent = list(tracker.reportclient.calls)
         tracker.claim_pci_devices(CONTEXT, requests(instance), None)
