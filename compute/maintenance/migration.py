@@ -145,6 +145,7 @@ class Migrator:
         if missing:
             client.cache.imagine_root(root.name, root.uuid)
         work = self._begun(node, client)
+        existing = work.read_existing()
         steps = work.steps()
         if work.wanted.reshaped is not None:
             result = Result.WOULD_MIGRATE
@@ -153,13 +154,14 @@ class Migrator:
         else:
             result, steps = Result.UNCHANGED, []
         report = work.compared(result)
+        report.created = [one for one in report.created if one.uuid not in existing]
         if missing:
             report.created.insert(0, Named(root.uuid, root.name))
         report.steps = [str(step) for step in ([root, *steps] if missing else steps)]
         reshape = next((step for step in steps if isinstance(step, Reshape)), None)
         report.payload = None if reshape is None else _body(reshape)
         if result is not Result.UNCHANGED:
-            work.add_details(report)
+            work.add_details(report, existing)
         return report
 
     def _begun(self, node: ComputeNode, client: SchedulerReportClient) -> _Work:
@@ -189,6 +191,20 @@ class _Work:
     wanted: WantedProviders
     moved: Reshaped | None
 
+    def read_existing(self) -> set[str]:
+        """Read and return the providers to be created that exist already, as a run does.
+
+        An example is a sharing provider of other hosts. Once it is known, the steps don't create
+        it, and set only what differs.
+        """
+        client = self.client
+        unknown = [
+            uuid
+            for uuid in self.wanted.tree.get_provider_uuids()
+            if not client.cache.tree.exists(uuid)
+        ]
+        return {uuid for uuid in unknown if client.trees.load(self.context, uuid)}
+
     def steps(self) -> list[Step]:
         return self.client.tree_sync.rehearse(self.wanted.tree, self.wanted.allocations)
 
@@ -209,14 +225,14 @@ class _Work:
             names=names,
         )
 
-    def add_details(self, report: NodeReport) -> None:
+    def add_details(self, report: NodeReport, existing: set[str]) -> None:
         before, after = self.before, self.wanted.tree
         had = before.get_provider_uuids()
         used = {
             uuid: {}
             if uuid in self.client.cache.imagined
             else usages_of(self.client, self.context, uuid)
-            for uuid in had
+            for uuid in [*had, *existing]
         }
         moved = self.moved or Reshaped({}, {})
         later = used_after(used, moved.before, moved.after)

@@ -2,12 +2,18 @@
 
 import json
 import os
+import uuid
 from pathlib import Path
 
 from compute.exceptions import ReshapeFailed, VirtDriverNotReady
 from placement.direct import PlacementDirect
 from tests.functional.compute.outsider import Outsider
-from virt.fake import FakeNUMAReshapeDriver, FakeReshapeVGPUDriver, MediumFakeDriver
+from virt.fake import (
+    FakeNUMAReshapeDriver,
+    FakeReshapeVGPUDriver,
+    FakeSharedStorageDriver,
+    MediumFakeDriver,
+)
 from virt.fake.driver import node_uuid
 
 MDEVS, NODES = "mdevs.json", "nodes.json"
@@ -32,6 +38,21 @@ class VGPUHost(FakeReshapeVGPUDriver):
 
     def __init__(self, virtapi, conf):
         super().__init__(virtapi, conf, mdevs=_read(conf, MDEVS, {}))
+
+
+class FlatDiskHost(FakeSharedStorageDriver):
+    """Before: DISK_GB on the root."""
+
+    def __init__(self, virtapi, conf):
+        super().__init__(virtapi, conf, shared=False)
+
+
+class PoolHost(FakeSharedStorageDriver):
+    """After: DISK_GB in a pool that other hosts share."""
+
+    @classmethod
+    def uuid_of_pool(cls):
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, cls.pool_name))
 
 
 class BiggerHost(MediumFakeDriver):

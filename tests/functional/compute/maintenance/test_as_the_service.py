@@ -17,7 +17,9 @@ from tests.functional.compute.maintenance.drivers import (
     DEVICES,
     DeviceHost,
     FlatDeviceHost,
+    FlatDiskHost,
     FlatVGPUHost,
+    PoolHost,
     VGPUHost,
 )
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
@@ -314,6 +316,46 @@ def test_a_dry_run_on_a_host_that_placement_doesnt_know_tells_what_a_run_does(sq
     ended = site.run("migrate_compute_inventory", "--sync", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert told(plan, names_of(site)) == done(list(writes), names_of(site))
+
+
+@pytest.fixture
+def joining(sqlite_site):
+    """Have a host with a disk of its own get a driver that joins a pool of other hosts."""
+    site = sqlite_site
+    site.configure(f"{DRIVERS}.FlatDiskHost", more(site))
+    root = site.start_service_once(FlatDiskHost)
+    with site.placement() as outsider:
+        outsider.allocate({root: HELD})
+        outsider.provider(
+            uuid=PoolHost.uuid_of_pool(),
+            name=PoolHost.pool_name,
+            inventory={"DISK_GB": {"total": 500}},
+            traits=["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_GOLD"],
+            aggregates=[str(uuid4())],
+        )
+    site.configure(f"{DRIVERS}.PoolHost", more(site))
+    return site
+
+
+def test_a_dry_run_on_a_host_that_joins_a_pool_tells_what_a_run_does(joining, writes):
+    before = joining.everything()
+    rehearsed = joining.run("migrate_compute_inventory", "--dry-run", "--json")
+    assert (rehearsed.code, rehearsed.err) == (4, "")
+    assert joining.everything() == before
+    (plan,) = rehearsed.json["nodes"]
+    writes.clear()
+    ended = joining.run("migrate_compute_inventory", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert told(plan, names_of(joining)) == done(list(writes), names_of(joining))
+
+
+def test_a_dry_run_on_a_host_that_joins_a_full_pool_tells_that(joining):
+    with joining.placement() as outsider:
+        outsider.allocate({PoolHost.uuid_of_pool(): {"DISK_GB": 495}})
+    rehearsed = joining.run("migrate_compute_inventory", "--dry-run", "--json")
+    (plan,) = rehearsed.json["nodes"]
+    assert plan["misfits"] == ["ssp has room for 500 DISK_GB, of which 505 would be in use"]
+    assert joining.run("migrate_compute_inventory").code == 3
 
 
 def test_a_writer_that_comes_right_after_the_reshape_doesnt_make_it_undone(
