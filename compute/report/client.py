@@ -53,7 +53,6 @@ class SchedulerReportClient:
     def __init__(
         self,
         adapter: Sender | None = None,
-        *,
         conf: cfg.ConfigOpts | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -137,7 +136,6 @@ class SchedulerReportClient:
         self,
         context: Any,
         rp_uuid: str,
-        *,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
     ) -> ProviderTree:
@@ -148,7 +146,6 @@ class SchedulerReportClient:
         self,
         context: Any,
         rp_uuid: str,
-        *,
         name: str | None = None,
         parent_provider_uuid: str | None = None,
         with_sharing: bool = False,
@@ -190,7 +187,6 @@ class SchedulerReportClient:
         context: Any,
         compute_node: ComputeNode,
         cascade: bool = False,
-        *,
         instances: Iterable[str] | None = None,
         evacuated: Iterable[str] = (),
     ) -> None:
@@ -222,7 +218,6 @@ class SchedulerReportClient:
         context: Any,
         rp_uuid: str,
         inv_data: Inventory | None,
-        *,
         generation: int | None = None,
     ) -> None:
         """Make `inv_data` the provider's whole inventory; None or `{}` clears it."""
@@ -359,7 +354,7 @@ _singleton: SchedulerReportClient | None = None
 _singleton_lock = threading.Lock()
 
 
-def report_client_singleton(*, conf: cfg.ConfigOpts | None = None) -> SchedulerReportClient:
+def report_client_singleton(conf: cfg.ConfigOpts | None = None) -> SchedulerReportClient:
     """Return the process-wide client, made from `conf` at the first call.
 
     If it can't be made, the reason is logged in an operator's words, and the exception passes.

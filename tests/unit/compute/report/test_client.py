@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from compute import config
 from compute.report import SchedulerReportClient, report_client_singleton
 from compute.report import client as client_module
-from tests.unit.compute.report.answers import FakeAdapter, answer, listed, row
+from tests.unit.compute.report.answers import FakeAdapter, answer, listed, row, sent_body
 
 
 def placement(**options):
@@ -72,3 +72,15 @@ def test_a_missing_endpoint_clears_the_cache(make):
         client.get_provider_tree_and_ensure_root(None, "u")
     assert client.cache.tree.get_provider_uuids() == []
     assert client.cache.read_at == {}
+
+
+@pytest.mark.usefixtures("no_singleton")
+def test_arguments_that_nova_doesnt_take_by_position_may_be_given_so(make):
+    made = make(listed(), answer(201, row("u")))
+    made.get_provider_tree_and_ensure_root(None, "u", "a-name", None)
+    assert sent_body(made)["name"] == "a-name"
+    conf, naps = placement(endpoint_override="http://127.0.0.1:1"), []
+    client = SchedulerReportClient(FakeAdapter(), conf, naps.append)
+    client.transport.sleep(1)
+    assert (client.conf, naps) == (conf, [1])
+    assert report_client_singleton(conf).conf is conf
