@@ -3,7 +3,8 @@
 import pytest
 
 from compute import exceptions
-from tests.unit.compute.report.answers import answer, refused, row
+from compute.report.steps import AddProvider
+from tests.unit.compute.report.answers import answer, listed, refused, row
 
 
 def test_an_inventory_that_cant_be_read_back_after_the_reshape_fails_the_sync(make):
@@ -65,3 +66,20 @@ def test_a_rehearsal_changes_neither_the_cache_nor_the_tree(make, allocations):
     assert client.cache.tree.data("a").inventory == {}
     assert (tree.removed, tree.data("c").generation) == ({"b"}, None)
     assert client.transport.adapter.sent == []
+
+
+def test_a_provider_that_another_thread_forgets_during_an_update_is_a_conflict(make, monkeypatch):
+    """Also a provider that shall have nothing: placement may have more of it by now."""
+    client = make(listed(), answer(201, row("c", "a")))
+    client.cache.tree.populate_from_iterable([row("a", None, 4), row("b", "a", 5)])
+    tree = client.cache.tree.subtree("a")
+    tree.new_child("c-name", "a", "c")
+    apply = AddProvider.apply
+
+    def disturbed(step, parts, context):
+        apply(step, parts, context)
+        client.invalidate_resource_provider("b")
+
+    monkeypatch.setattr(AddProvider, "apply", disturbed)
+    with pytest.raises(exceptions.ResourceProviderUpdateConflict, match="forgotten meanwhile"):
+        client.update_from_provider_tree(None, tree)
