@@ -99,7 +99,7 @@ def test_every_status_with_a_schema_is_in_an_acceptance_file():
     assert missing == LOST_RACES | ENDED_SEARCHES
 
 
-#: only if other writers win every try; see functional/placement/test_lost_races.py
+#: only if other writers win every try; see operations/test_lost_races.py
 LOST_RACES = {
     ("/allocations/{consumer_uuid}", "DELETE", 409),
     ("/traits/{name}", "PUT", 409),
