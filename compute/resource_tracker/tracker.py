@@ -201,7 +201,10 @@ class ResourceTracker:
     def abort_instance_claim(
         self, context: RequestContext, instance: Instance, nodename: str
     ) -> None:
-        """Take back what `instance_claim` gave; the instance is on no host any more."""
+        """Take back what `instance_claim` gave; the instance is on no host any more.
+
+        Raises ComputeHostNotFound for a node that isn't tracked.
+        """
         self._claims.abort(context, instance, nodename)
 
     def update_usage(self, context: RequestContext, instance: Instance, nodename: str) -> None:
