@@ -56,7 +56,7 @@ def test_both_services_find_the_same_candidates(stage, data):
         if is_known_defect(cloud, question, theirs[0]):
             check(stage, cloud, version, question, query)
         else:
-            assert readable(ours[0], ours[2], names) == readable(*theirs, names)
+            assert readable(ours.status_code, ours.json, names) == readable(*theirs, names)
 
 
 def asked_of_the_reference(port, query, version):
