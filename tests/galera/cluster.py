@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import random
 import re
 import socket
 import subprocess
@@ -20,6 +21,8 @@ LIBRARIES = (
     "/usr/lib64/galera/libgalera_smm.so",
 )
 SIZE = 3
+#: the range of the nodes' ports: below the range for outgoing connections
+PORTS = (10_000, 32_000)
 #: seconds in which a node must join, which copies all data
 PATIENCE = 120
 
@@ -205,9 +208,16 @@ def library() -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports that are free now."""
+    """Return ports that are free now.
+
+    A server opens some of its ports late. So they lie below those that the system gives to
+    outgoing connections, one of which could take the port before the server does.
+    """
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [listener.getsockname()[1] for listener in sockets]
+        while len(found) < count:
+            port = random.randrange(*PORTS)
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+    return found
