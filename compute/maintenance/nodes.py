@@ -8,7 +8,6 @@ from typing import Any
 from compute import exceptions
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
-from compute.records.migration import ENDED
 from compute.records.node_identity import NodeIdentity
 from compute.service.driver_callbacks import NoopVirtAPI
 
@@ -40,14 +39,11 @@ class CommandVirtAPI(NoopVirtAPI):
 
     def migrating_instance(self, consumer_uuid: str) -> str | None:
         """Return the uuid of the instance on the move, if the consumer is a migration under way."""
-        migration = self._cell.migrations.by_uuid(consumer_uuid)
-        if migration is None or migration.status in ENDED:
-            return None
-        return migration.instance_uuid
+        return self._cell.migrations.moving_instance(consumer_uuid)
 
     def instances_of_host(self, host: str) -> set[str]:
         """Return the uuids of the instances that are recorded as living on `host`."""
-        return {instance.uuid for instance in self._cell.instances.by_host(host)}
+        return self._cell.instances.uuids_by_host(host)
 
 
 def nodes_of(

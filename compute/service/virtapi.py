@@ -9,7 +9,6 @@ from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
 from compute.records.cell_database import CellDatabase
-from compute.records.migration import ENDED
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.resource_tracker.node_traits import with_status
@@ -33,14 +32,11 @@ class ComputeVirtAPI:
 
     def migrating_instance(self, consumer_uuid: str) -> str | None:
         """Return the uuid of the instance on the move, if the consumer is a migration under way."""
-        migration = self._cell.migrations.by_uuid(consumer_uuid)
-        if migration is None or migration.status in ENDED:
-            return None
-        return migration.instance_uuid
+        return self._cell.migrations.moving_instance(consumer_uuid)
 
     def instances_of_host(self, host: str) -> set[str]:
         """Return the uuids of the instances that are recorded as living on `host`."""
-        return {instance.uuid for instance in self._cell.instances.by_host(host)}
+        return self._cell.instances.uuids_by_host(host)
 
     def update_compute_provider_status(self, context: Any, rp_uuid: str, enabled: bool) -> None:
         """Make the provider's COMPUTE_STATUS_DISABLED trait agree with `enabled`.

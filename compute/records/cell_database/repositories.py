@@ -132,6 +132,10 @@ class Instances(_Repository[Instance]):
         """Return the instances on a host, oldest first."""
         return self._store.find(host=host, deleted=False)
 
+    def uuids_by_host(self, host: str) -> set[str]:
+        """Return the uuids of the instances on a host."""
+        return {instance.uuid for instance in self.by_host(host)}
+
     def by_host_and_node(self, host: str, nodename: str) -> list[Instance]:
         """Return the instances on a host's node, oldest first."""
         return self._store.find(host=host, node=nodename, deleted=False)
@@ -160,6 +164,13 @@ class Migrations(_Repository[Migration]):
     def by_uuid(self, uuid: str) -> Migration | None:
         """Return the migration with this uuid."""
         return self._first(uuid=uuid)
+
+    def moving_instance(self, uuid: str) -> str | None:
+        """Return the uuid of the instance that this migration moves; None if it is over."""
+        migration = self.by_uuid(uuid)
+        if migration is None or migration.status in ENDED:
+            return None
+        return migration.instance_uuid
 
     def by_uuids(self, uuids: Iterable[str]) -> list[Migration]:
         """Return the migrations with these uuids that exist, oldest first."""

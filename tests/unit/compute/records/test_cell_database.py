@@ -55,6 +55,7 @@ class TestInstances:
             cell.instances.create(instance)
         assert cell.instances.by_host("host1") == [here, there]
         assert cell.instances.by_host_and_node("host1", "node2") == [there]
+        assert cell.instances.uuids_by_host("host1") == {here.uuid, there.uuid}
 
     def test_that_there_was_one_is_known_even_when_it_is_deleted(self, cell):
         before = cell.instances.has_any()
@@ -150,6 +151,14 @@ class TestMigrations:
         self.move(cell, "accepted", migration_type="evacuation")
         self.move(cell, "done")
         assert cell.migrations.evacuated_from("host1", "node1") == [gone]
+
+    def test_a_migration_that_is_not_over_moves_its_instance(self, cell):
+        running, failed, over = (
+            self.move(cell, status) for status in ("accepted", "error", "done")
+        )
+        moved = [cell.migrations.moving_instance(one.uuid) for one in (running, failed, over)]
+        assert moved == ["i", "i", None]
+        assert cell.migrations.moving_instance("unknown") is None
 
     def test_all_of_some_instances_are_found_whatever_became_of_them(self, cell):
         wanted = [self.move(cell, "error"), self.move(cell, "done", instance_uuid="j")]
