@@ -9,7 +9,7 @@ def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
     parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
     parser.add_argument("--debug", action="store_true", help=debug)
-    version = importlib.metadata.version("berth")
+    version = importlib.metadata.version("openstack-berth")
     parser.add_argument("--version", action="version", version=f"{parser.prog} {version}")
 
 

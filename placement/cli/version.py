@@ -2,4 +2,4 @@
 
 import importlib.metadata
 
-VERSION = importlib.metadata.version("berth")
+VERSION = importlib.metadata.version("openstack-berth")

@@ -81,7 +81,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         from keystonemiddleware import auth_token, opts
     except ImportError as missing:
         raise IdentityUnusable(
-            f"auth_strategy is keystone, which needs berth[keystone]: {missing}"
+            f"auth_strategy is keystone, which needs openstack-berth[keystone]: {missing}"
         ) from missing
 
     validations = TokenValidations(conf.berth.token_validations)

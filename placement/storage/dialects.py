@@ -10,9 +10,9 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 #: for a backend: the driver we ship with, and the extra that installs it
 PREFERRED_DRIVERS = {
-    "postgresql": ("psycopg", "berth[postgresql]"),
-    "mysql": ("pymysql", "berth[mysql]"),
-    "mariadb": ("pymysql", "berth[mysql]"),
+    "postgresql": ("psycopg", "openstack-berth[postgresql]"),
+    "mysql": ("pymysql", "openstack-berth[mysql]"),
+    "mariadb": ("pymysql", "openstack-berth[mysql]"),
 }
 
 #: seconds that connecting may take, as with MySQL's driver; PostgreSQL's own limit is minutes

@@ -48,7 +48,7 @@ class Server:
             if cls._find(program) is None:
                 return f"{program} isn't installed: apt-get install {cls.package}"
         if importlib.util.find_spec(cls.driver) is None:
-            return f"{cls.driver} isn't installed: pip install 'berth[{cls.extra}]'"
+            return f"{cls.driver} isn't installed: pip install 'openstack-berth[{cls.extra}]'"
         return None
 
     @classmethod

@@ -88,7 +88,7 @@ def test_init_application_reads_the_environment(tmp_path, monkeypatch, own_proce
     ],
 )
 def test_entry_points_are_those_of_the_reference(group, name):
-    ours = importlib.metadata.distribution("berth").entry_points
+    ours = importlib.metadata.distribution("openstack-berth").entry_points
     (found,) = ours.select(group=group, name=name)
     assert callable(found.load())
 

@@ -106,7 +106,7 @@ HIDING = "import sys; sys.modules[{module!r}] = None"
         ("none", {"memcache_security_strategy": "ENCRYPT"}, "needs a memcache_secret_key"),
         ("none", {"auth_type": "nonsense"}, "[keystone_authtoken] can't be used"),
         ("none", {"auth_url": None}, "[keystone_authtoken] can't be used"),
-        ("keystonemiddleware", {}, "needs berth[keystone]"),
+        ("keystonemiddleware", {}, "needs openstack-berth[keystone]"),
     ],
 )
 def test_unusable_options_are_rejected_at_the_start(tmp_path, keystone, module, options, said):

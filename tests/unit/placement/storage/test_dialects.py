@@ -85,19 +85,19 @@ def no_drivers(monkeypatch, missing):
 @pytest.mark.parametrize(
     ("connection", "missing", "hint"),
     [
-        ("postgresql://", "psycopg", "install 'berth[postgresql]'."),
-        ("postgresql+psycopg://", "psycopg", "install 'berth[postgresql]'."),
+        ("postgresql://", "psycopg", "install 'openstack-berth[postgresql]'."),
+        ("postgresql+psycopg://", "psycopg", "install 'openstack-berth[postgresql]'."),
         (
             "postgresql+psycopg2://",
             "psycopg2",
-            "install 'psycopg2', or install 'berth[postgresql]' and write the URL as "
+            "install 'psycopg2', or install 'openstack-berth[postgresql]' and write the URL as "
             "postgresql+psycopg://….",
         ),
-        ("mysql://", "pymysql", "install 'berth[mysql]'."),
+        ("mysql://", "pymysql", "install 'openstack-berth[mysql]'."),
         (
             "mysql+mysqldb://",
             "mysqldb",
-            "install 'mysqldb', or install 'berth[mysql]' and write the URL as mysql+pymysql://….",
+            "install 'mysqldb', or install 'openstack-berth[mysql]' and write the URL as mysql+pymysql://….",
         ),
     ],
 )
