@@ -8,15 +8,12 @@ from typing import Any
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
+from placement.config.keystone_authtoken import BOUNDS, GROUP
 from placement.http.context import OPEN_PATHS
 from placement.http.environ import Environ, WSGIApplication
 from placement.http.token_validations import TokenValidations, TooManyValidations
 
 LOG = logging.getLogger(__name__)
-
-GROUP = "keystone_authtoken"
-#: our defaults; with keystonemiddleware's own a request waits without limit for a silent keystone
-BOUNDS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
 
 
 class IdentityUnusable(cfg.Error):

@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # the call object hands handlers what they work with
         "http": {
             "candidates",
+            "config.keystone_authtoken",
             "config.logs",
             "errors",
             "microversions",

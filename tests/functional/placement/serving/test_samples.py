@@ -1,0 +1,136 @@
+"""The samples in etc/placement are what the generators write, and the service takes them."""
+
+import difflib
+import importlib.metadata
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional.placement.serving.conftest import ROOT, configuration
+from tests.functional.placement.serving.programs import free_port, needed
+
+SAMPLES = ROOT / "etc" / "placement"
+CONFIGURATION = SAMPLES / "placement.conf.sample"
+POLICY = SAMPLES / "policy.yaml.sample"
+GENERATORS = {
+    CONFIGURATION: ("oslo-config-generator", "etc/placement/config-generator.conf"),
+    POLICY: ("oslopolicy-sample-generator", "etc/placement/policy-generator.conf"),
+}
+#: the libraries that wrote the checked-in samples; other versions have other options and layouts
+WRITTEN_WITH = {
+    "keystoneauth1": "5.18.1",
+    "keystonemiddleware": "13.0.1",
+    "oslo.config": "10.7.0",
+    "oslo.log": "8.3.2",
+    "oslo.middleware": "8.2.0",
+    "oslo.policy": "6.0.1",
+}
+#: the part of the sample that depends on this project alone
+OUR_GROUPS = ("api", "berth", "placement", "placement_database", "workarounds")
+#: [keystone_authtoken] for a keystone that can't be reached
+NO_KEYSTONE = {
+    "OS_KEYSTONE_AUTHTOKEN__AUTH_TYPE": "password",
+    "OS_KEYSTONE_AUTHTOKEN__AUTH_URL": "http://127.0.0.1:9/v3",
+    "OS_KEYSTONE_AUTHTOKEN__WWW_AUTHENTICATE_URI": "http://127.0.0.1:9/v3",
+    "OS_KEYSTONE_AUTHTOKEN__USERNAME": "placement",
+    "OS_KEYSTONE_AUTHTOKEN__PASSWORD": "secret",
+}
+
+
+def generated(sample, folder):
+    """Return what the sample's generator writes now."""
+    program, configured = GENERATORS[sample]
+    written = folder / sample.name
+    environ = configuration(folder)
+    # the installed package names what generators may ask for, not a build in the sources
+    del environ["PYTHONPATH"]
+    subprocess.run(
+        [needed(program, "oslo"), "--config-file", configured, "--output-file", str(written)],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
+    return written.read_text()
+
+
+def of_ours(text):
+    """Return the options of our groups: (group, option and default)."""
+    options = set()
+    group = None
+    for line in text.splitlines():
+        if found := re.fullmatch(r"\[(\w+)\]", line):
+            group = found[1]
+        elif group in OUR_GROUPS and re.match(r"#\w+ =", line):
+            options.add((group, line))
+    return options
+
+
+@pytest.mark.parametrize("sample", GENERATORS, ids=lambda sample: sample.name)
+def test_a_sample_is_what_its_generator_writes(sample, tmp_path):
+    kept, made = sample.read_text(), generated(sample, tmp_path)
+    program, configured = GENERATORS[sample]
+    differences = "\n".join(difflib.unified_diff(kept.splitlines(), made.splitlines(), lineterm=""))
+    advice = f"run `{program} --config-file {configured}`:\n{differences}"
+
+    assert of_ours(kept) == of_ours(made), advice
+    installed = {name: importlib.metadata.version(name) for name in WRITTEN_WITH}
+    if installed == WRITTEN_WITH:
+        assert kept == made, advice
+
+
+def test_a_sample_names_the_options_that_an_operator_needs():
+    text = CONFIGURATION.read_text()
+    for option in (
+        "#connection = <None>",
+        "#auth_strategy = keystone",
+        "#auth_url = <None>",
+        "#password = <None>",
+        # our defaults, not the libraries'
+        "#http_connect_timeout = 5",
+        "#http_request_max_retries = 1",
+        "#enable_proxy_headers_parsing = false",
+        "#allow_methods = GET,PUT,POST,DELETE,PATCH",
+        "#policy_file = policy.yaml",
+        "#use_json = false",
+    ):
+        assert text.count(f"\n{option}\n") == 1, option
+    for line in text.splitlines():
+        assert str(ROOT) not in line
+
+
+def with_all_defaults(text):
+    """Return the sample with every option that has a default as a setting."""
+    settings = re.sub(r"^#(\w+ = .*)$", r"\1", text, flags=re.MULTILINE)
+    return re.sub(r"^\w+ = <None>$", "", settings, flags=re.MULTILINE)
+
+
+def with_all_rules(text):
+    """Return the policy with every rule set to its default."""
+    return re.sub(r'^#("[\w:-]+": ")', r"\1", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("strategy", ["noauth2", "keystone"])
+@pytest.mark.parametrize("as_settings", [False, True], ids=["unchanged", "with all defaults"])
+def test_the_service_starts_with_the_samples(start, tmp_path, as_settings, strategy):
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    options, rules = CONFIGURATION.read_text(), POLICY.read_text()
+    if as_settings:
+        options, rules = with_all_defaults(options), with_all_rules(rules)
+        assert "\nhttp_connect_timeout = 5\n" in options
+        assert '\n"placement:reshaper:reshape": "rule:service_api"\n' in rules
+    (folder / "placement.conf").write_text(options)
+    (folder / "policy.yaml").write_text(rules)
+    port = free_port()
+    server = start(
+        [sys.executable, "-m", "placement.cli.serve", "--port", str(port)],
+        f"http://127.0.0.1:{port}",
+        OS_PLACEMENT_CONFIG_DIR=str(folder),
+        OS_API__AUTH_STRATEGY=strategy,
+        **NO_KEYSTONE,
+    )
+    answer = server.request("GET", "/resource_providers")
+    assert answer.status_code == (200 if strategy == "noauth2" else 503), server.said()
