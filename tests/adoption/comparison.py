@@ -4,9 +4,10 @@ import math
 import time
 from collections.abc import Iterable
 
+from placement.compare.answers import Answer, Reader
 from tests.adoption.cloud import questions
 from tests.adoption.programs import Service
-from tests.reference.answers import UUID, Answer, Reader, differences
+from tests.reference.answers import differences
 from tests.reference.script import Request
 
 #: stands for the last-modified of a response that gives the time of the response itself
@@ -34,10 +35,7 @@ class Answers:
 
     def differences(self, other: "Answers") -> list[str]:
         """Return the differences from another service's responses, a line each; ours come first."""
-        known: set[str] = set()
-        for answer in self.by_request.values():
-            known.update(UUID.findall(answer.body.decode()))
-        reader = Reader({}, known)
+        reader = Reader()
         lines = []
         if self.by_request.keys() != other.by_request.keys():
             lines.append(f"asked: {sorted(self.by_request.keys() ^ other.by_request.keys())}")

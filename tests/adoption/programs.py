@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.reference.answers import Answer
+from placement.compare.answers import Answer
 from tests.reference.environment import SCHEMES
 from tests.reference.pair import SECONDS_TO_ANSWER
 from tests.reference.script import Request

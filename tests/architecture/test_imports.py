@@ -58,6 +58,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "wsgi": {"app", "config", "http"},
         "deploy": {"app", "http"},
         "direct": {"app", "config", "http"},
+        # of any two services: it imports none
+        "compare": set(),
         # between sockets and the application
         "serving": {"errors", "http"},
         "cli": {"app", "config", "errors", "http", "storage", "wsgi"},

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from tests.reference import choices, deviations
-from tests.reference.answers import UUID, Answer, Reader, differences, header_differences
+from placement.compare import searches
+from placement.compare.answers import UUID, Answer, Reader
+from placement.compare.request import joined
+from tests.reference import deviations
+from tests.reference.answers import differences, header_differences
 from tests.reference.picture import Camera, Picture
 from tests.reference.script import Request
 from tests.responses import Exchange, complaints
@@ -30,10 +33,16 @@ class Side:
         self.made: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.sent: set[str] = {INCOMPLETE}
-        self.reader = Reader(self.names, self.sent)
+        self.reader = Reader(self._known)
         self._begun: list[float] = []
         self.camera = Camera(database, self.names, self._begun)
         self.picture = self.camera.picture()
+
+    def _known(self, uuid: str) -> str:
+        """Return a uuid as scripts name it: one that the service generated has another name."""
+        if name := self.names.get(uuid):
+            return name
+        return uuid if uuid in self.sent else "<new uuid>"
 
     def generation(self, kind: str, uuid: str) -> int | None:
         """Return the current generation of a provider or consumer."""
@@ -70,11 +79,7 @@ class Side:
 
 
 def _answer(response: http.client.HTTPResponse) -> Answer:
-    headers: dict[str, str] = {}
-    for name, value in response.getheaders():
-        name = name.lower()
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Answer(response.status, headers, response.read())
+    return Answer(response.status, joined(response.getheaders()), response.read())
 
 
 class Moments:
@@ -131,7 +136,7 @@ class Pair:
         """Return the differences of the two responses that aren't allowed."""
         readers = self.reference.reader, self.ours.reader
         bodies = readers[0].body(theirs), readers[1].body(mine)
-        limit = choices.limit_of(request)
+        limit = searches.limit_of(request.path) if request.method == "GET" else None
         if limit is not None and theirs.status == mine.status == 200:
             lines = self._chosen_differently(request, *bodies, limit)
             lines += header_differences(theirs, mine, *readers)
@@ -150,12 +155,12 @@ class Pair:
         self, request: Request, their_body: Any, my_body: Any, limit: int
     ) -> list[str]:
         """Return what is wrong with two choices of at most `limit` candidates."""
-        unlimited = dataclasses.replace(request, path=choices.without_limit(request.path))
+        unlimited = dataclasses.replace(request, path=searches.without_limit(request.path))
         lines = self.send(unlimited)
         everything = self.reference.reader.body(self.reference.send(unlimited))
-        lines += [f"reference, {line}" for line in choices.limited(their_body, everything, limit)]
+        lines += [f"reference, {line}" for line in searches.limited(their_body, everything, limit)]
         everything = self.ours.reader.body(self.ours.send(unlimited))
-        lines += [f"ours, {line}" for line in choices.limited(my_body, everything, limit)]
+        lines += [f"ours, {line}" for line in searches.limited(my_body, everything, limit)]
         return lines
 
     def _heal(self, request: Request, answer: Answer, before: Picture) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from placement.compare.deviations import SHARING
+
 
 class Provider(NamedTuple):
     """A row of resource_providers, with uuids instead of ids."""
@@ -61,6 +63,16 @@ class Picture:
     def class_names(self) -> list[str]:
         """The names of the custom resource classes, without ids."""
         return [row.partition(":")[2] for row in self.custom_classes]
+
+    @property
+    def has_sharing_providers(self) -> bool:
+        """Whether a provider shares its inventory with others by aggregates."""
+        return any(SHARING in traits for traits in self.traits.values())
+
+    @property
+    def optimizes_wide_trees(self) -> bool:
+        """The option is never set."""
+        return False
 
     def children(self, uuid: str) -> list[str]:
         """Return the children of a provider."""

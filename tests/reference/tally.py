@@ -4,8 +4,8 @@ import collections
 import re
 from collections.abc import Iterator
 
+from placement.compare.answers import Answer
 from placement.routes import ROUTES
-from tests.reference.answers import Answer
 from tests.reference.script import Request
 
 UNROUTED = "(no endpoint)"

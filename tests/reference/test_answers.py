@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.reference.answers import Answer, Reader, differences
+from placement.compare.answers import Answer, Reader
+from tests.reference.answers import differences
 
 UUID = "5f1d6c4e-8b0a-4c2d-9e3f-0a1b2c3d4e5f"
 MADE = "0a1b2c3d-4e5f-4c2d-9e3f-5f1d6c4e8b0a"
@@ -23,8 +24,8 @@ def answer(
 
 def compared(theirs: Answer, mine: Answer) -> list[str]:
     """Return the differences between services that each generated a uuid."""
-    reference = Reader({MADE: "${made:1}"}, {UUID})
-    ours = Reader({OTHER: "${made:1}"}, {UUID})
+    reference = Reader(lambda uuid: {MADE: "${made:1}", UUID: UUID}.get(uuid, "<new uuid>"))
+    ours = Reader(lambda uuid: {OTHER: "${made:1}", UUID: UUID}.get(uuid, "<new uuid>"))
     return differences(theirs, mine, reference, ours)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reference.answers import Answer
+from placement.compare.answers import Answer
 from tests.reference.script import Request
 from tests.reference.tally import UNROUTED, Tally, endpoint_of
 

@@ -1,4 +1,4 @@
-"""Compare responses of GET /allocation_candidates that may differ.
+"""Compare answers of GET /allocation_candidates that may differ.
 
 They may differ if the reference is known to be wrong (allocation-candidates.md 2.12), or if the
 request has a limit, as any of the candidates may be returned. Bodies are JSON values with a defined
@@ -11,17 +11,19 @@ import re
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.reference.script import Request
-
 SEARCH = "/allocation_candidates"
 Body = dict[str, Any]
 
 
-def limit_of(request: Request) -> int | None:
-    """Return a request's limit on candidates; None without one."""
-    path, _, query = request.path.partition("?")
-    limits = parse_qs(query.replace(";", "&")).get("limit", [])
-    if request.method != "GET" or path != SEARCH or not limits or not limits[0].isdecimal():
+def is_search(path: str) -> bool:
+    """Return whether a GET request for this path, with its query, searches for candidates."""
+    return path.partition("?")[0] == SEARCH
+
+
+def limit_of(path: str) -> int | None:
+    """Return the limit on candidates of a GET request for this path; None without one."""
+    limits = parse_qs(path.partition("?")[2].replace(";", "&")).get("limit", [])
+    if not is_search(path) or not limits or not limits[0].isdecimal():
         return None
     return int(limits[0])
 
@@ -34,22 +36,27 @@ def without_limit(path: str) -> str:
     return f"{path}?{'&'.join(parts)}"
 
 
+def is_answer(body: Any) -> bool:
+    """Return whether a body is the answer of a search."""
+    return isinstance(body, dict) and {"allocation_requests", "provider_summaries"} <= body.keys()
+
+
 def limited(some: Body, everything: Body, limit: int) -> list[str]:
-    """Return what is wrong with a choice of at most `limit` candidates from another response."""
+    """Return what is wrong with a choice of at most `limit` candidates from another answer."""
     lines = []
     count = min(limit, len(everything["allocation_requests"]))
     if len(some["allocation_requests"]) != count:
         lines.append(f"candidates: {len(some['allocation_requests'])} instead of {count}")
     lines += [f"not among all: {line}" for line in missing(some, everything)]
     shown = some["provider_summaries"]
-    for used in {name for one in some["allocation_requests"] for name in _providers(one)}:
+    for used in sorted({name for one in some["allocation_requests"] for name in _providers(one)}):
         if used not in shown:
             lines.append(f"no summary of {used}")
     return lines
 
 
 def missing(some: Body, others: Body, amounts: bool = True) -> list[str]:
-    """Return what one response has and the other lacks, a line each.
+    """Return what one answer has and the other lacks, a line each.
 
     :param amounts: whether amounts matter; if not, repeated candidates don't matter either
     """

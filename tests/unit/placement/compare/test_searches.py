@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.reference.choices import limit_of, limited, missing, without_limit
-from tests.reference.script import Request
+from placement.compare.searches import limit_of, limited, missing, without_limit
 
 SEARCH = "/allocation_candidates?resources=VCPU:1"
 
@@ -61,7 +60,7 @@ def test_amounts_may_be_ignored_but_not_providers():
     ],
 )
 def test_the_first_limit_of_a_search_counts(path, limit):
-    assert limit_of(Request("GET", path)) == limit
+    assert limit_of(path) == limit
 
 
 def test_a_search_without_its_limit_is_otherwise_the_same():
