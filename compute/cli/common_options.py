@@ -6,8 +6,20 @@ import importlib.metadata
 
 def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
     """Add `--config-file`, `--config-dir`, `--debug` and `--version`; `debug` is the help text."""
-    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
-    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="read this file instead of the usual ones; repeatable, later files count more",
+    )
+    parser.add_argument(
+        "--config-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="read the *.conf files of this directory, in the order of their names; repeatable",
+    )
     parser.add_argument("--debug", action="store_true", help=debug)
     version = importlib.metadata.version("openstack-berth")
     parser.add_argument("--version", action="version", version=f"{parser.prog} {version}")

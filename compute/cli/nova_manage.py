@@ -105,7 +105,7 @@ def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.Argumen
     )
     add_common_options(parser, debug="log everything to stderr")
     parser.add_argument("category", nargs="?", help=_listed(categories))
-    parser.add_argument("command", nargs="?")
+    parser.add_argument("command", nargs="?", help="a command of the category")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="options of the command")
     return parser
 

@@ -108,8 +108,20 @@ def parser() -> argparse.ArgumentParser:
         metavar="MIB",
         help="limit for a worker's requests and unread responses, which are mostly in TMPDIR",
     )
-    options.add_argument("--config-file", action="append", default=[], metavar="PATH")
-    options.add_argument("--config-dir", action="append", default=[], metavar="DIR")
+    options.add_argument(
+        "--config-file",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="read this file instead of the usual ones; repeatable, later files count more",
+    )
+    options.add_argument(
+        "--config-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="read the *.conf files of this directory, in the order of their names; repeatable",
+    )
     options.add_argument(
         "--allow-noauth2-anywhere",
         action="store_true",

@@ -30,7 +30,7 @@ _SCENARIO = re.compile(r"(?<![\w%.-])[TCRAM][1-9]\d?[bc]?\b(?!\.)")
 #: a decision of architecture.rst, or a defect of allocation-candidates.md 2.12
 _LETTER_D = re.compile(r"(?<![\w%.-])D[1-9]\d?\b(?!-)")
 _DECISIONS = re.compile(r"architecture\.rst ((?:D\d+(?:, )?)+)")
-_PAGE = re.compile(r"\b([a-z_]+\.rst)\b")
+_PAGE = re.compile(r"(?<![\w-])([a-z_-]+\.rst)\b")
 
 
 @functools.cache
