@@ -24,6 +24,7 @@ from docutils.core import publish_string
 from docutils.writers.manpage import Writer
 
 from compute.cli.nova_manage import CATEGORIES
+from placement.cli import serve
 
 DISTRIBUTION = "openstack-berth"
 HERE = Path(__file__).parent
@@ -59,7 +60,8 @@ class Help:
 def commands() -> dict[str, Callable[[Sequence[str]], object]]:
     """Return command → its main function, of every command of the distribution."""
     points = importlib.metadata.distribution(DISTRIBUTION).entry_points
-    return {
+    # placement-api is a file of its own, because servers load it, too
+    return {"placement-api": serve.main} | {
         point.name: point.load() for point in sorted(points) if point.group == "console_scripts"
     }
 

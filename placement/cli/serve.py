@@ -83,9 +83,10 @@ def parser() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog="placement-api", description="Serve the placement API.", allow_abbrev=False
     )
-    options.add_argument("--host", default="127.0.0.1", help="address to serve on")
+    # the short forms, and "--" before options, are those of the WSGI scripts that pbr generates
+    options.add_argument("--host", "-b", default="127.0.0.1", help="address to serve on")
     options.add_argument(
-        "--port", type=number(int, 1, 65_535), default=DEFAULT_PORT, help="port to serve on"
+        "--port", "-p", type=number(int, 1, 65_535), default=DEFAULT_PORT, help="port to serve on"
     )
     options.add_argument("--unix-socket", metavar="PATH", help="serve on a socket file instead")
     options.add_argument(
@@ -153,7 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: stopped; 1: can't start; 2 (by argparse): wrong usage.
     """
-    arguments = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args([word for word in given if word != "--"])
     with told("placement-api"):
         conf, alone = load_config(arguments)
         refusal = why_not_serve(arguments, conf)

@@ -78,7 +78,6 @@ def test_init_application_reads_the_environment(tmp_path, monkeypatch, own_proce
 @pytest.mark.parametrize(
     ("group", "name"),
     [
-        ("console_scripts", "placement-api"),
         ("console_scripts", "placement-manage"),
         ("console_scripts", "placement-status"),
         ("oslo.config.opts", "placement.conf"),

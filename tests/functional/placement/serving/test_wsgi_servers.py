@@ -1,7 +1,9 @@
 """The application under the servers that deployers use, with the deployment page's commands."""
 
+import os
 import signal
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from tests.functional.placement.serving.page import command_shown
 from tests.functional.placement.serving.programs import free_port, needed
 
 SCRIPT = Path(wsgi.__file__).with_name("api.py")
+#: the command, which is a WSGI file, too
+COMMAND = Path(sysconfig.get_path("scripts"), "placement-api")
 
 
 def uwsgi():
@@ -69,6 +73,14 @@ def test_unusual_paths_arrive_unchanged(served):
     assert statuses == [404, 404, 404, 200]
 
 
+def test_uwsgi_loads_the_command_as_a_file(start):
+    port = free_port()
+    command = [uwsgi(), "--master", "--need-app", "--http-socket", f"127.0.0.1:{port}"]
+    server = start([*command, "--wsgi-file", str(COMMAND)], f"http://127.0.0.1:{port}")
+    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
+    assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
+
+
 def test_uwsgi_mounts_it_below_a_prefix(start):
     port = free_port()
     mount = ["--mount", f"/placement={SCRIPT}", "--manage-script-name", "--need-app"]
@@ -101,6 +113,19 @@ def test_uwsgi_stops_at_a_signal(start):
     assert server.stop(signal.SIGTERM) == 0
 
 
+def test_the_command_is_a_program_of_this_environment():
+    first = COMMAND.read_text().splitlines()[0]
+    assert (first, os.access(COMMAND, os.X_OK)) == (f"#!{sys.executable}", True)
+
+
+@pytest.mark.parametrize("dashes", [[], ["--"]])
+def test_the_command_serves_with_the_options_of_wsgi_scripts(start, dashes):
+    port = free_port()
+    command = [str(COMMAND), "-b", "127.0.0.1", "-p", str(port), *dashes]
+    server = start(command, f"http://127.0.0.1:{port}")
+    assert server.request("GET", "/traits").status_code == 200
+
+
 MOD_WSGI = """
 import sys
 from wsgiref.simple_server import WSGIServer, WSGIRequestHandler
@@ -121,9 +146,10 @@ with WSGIServer(("127.0.0.1", int(port)), WSGIRequestHandler) as server:
 """
 
 
-def test_a_server_may_load_the_script_by_its_path(start):
+@pytest.mark.parametrize("script", [SCRIPT, COMMAND], ids=lambda script: script.name)
+def test_a_server_may_load_the_script_by_its_path(start, script):
     port = free_port()
-    command = [sys.executable, "-c", MOD_WSGI, str(SCRIPT), str(port)]
+    command = [sys.executable, "-c", MOD_WSGI, str(script), str(port)]
     server = start(command, f"http://127.0.0.1:{port}")
     assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
     assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
