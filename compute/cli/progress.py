@@ -19,6 +19,7 @@ class Bar:
     def __init__(self, what: str, total: int, hidden: bool = False) -> None:
         to_stdout = sys.stdout.isatty()
         console = Terminal(file=sys.stdout if to_stdout else sys.stderr)
+        self._is_shown = console.is_terminal and not hidden
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -28,12 +29,13 @@ class Bar:
             transient=True,
             redirect_stdout=to_stdout,
             redirect_stderr=True,
-            disable=hidden or not console.is_terminal,
+            disable=not self._is_shown,
         )
         self._task = self._progress.add_task(what, total=total)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._is_shown:
+            self._progress.start()
         return self
 
     def __exit__(
@@ -42,7 +44,9 @@ class Bar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        # before rich 14, the stop of a disabled bar prints an empty line
+        if self._is_shown:
+            self._progress.stop()
 
     def advance(self) -> None:
         """Count one more item as done."""

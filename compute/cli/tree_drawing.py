@@ -100,7 +100,7 @@ def _draw_contents(
 
 def _said(what: str, content: str) -> Table:
     """Return a line that wraps below the beginning of its content."""
-    line = Table.grid(padding=(0, 2))
+    line = Table.grid(padding=(0, 2, 0, 0))
     line.add_column(width=len("aggregates"), no_wrap=True)
     line.add_column(overflow="fold")
     line.add_row(what, Text(content))

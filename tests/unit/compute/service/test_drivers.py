@@ -17,6 +17,7 @@ from compute.service.drivers import (
     driver_class,
     load_driver,
 )
+from tests.extras import needed_library
 from virt import fake
 from virt.driver import ComputeDriver
 from virt.fake import SmallFakeDriver
@@ -289,10 +290,12 @@ def test_every_fake_driver_can_be_made_as_novas_are(virtapi, name):
     assert driver.conf.reserved_host_memory_mb == 512
 
 
-def test_every_driver_offers_what_the_compute_service_calls(virtapi, conf):
-    drivers = [load_driver(virtapi, name, conf) for name in available_drivers()]
+@pytest.mark.parametrize("name", available_drivers())
+def test_every_driver_offers_what_the_compute_service_calls(virtapi, conf, name):
+    if name == "libvirt":
+        needed_library("libvirt", "libvirt")
 
-    assert [one for one in drivers if not isinstance(one, Driver)] == []
+    assert isinstance(load_driver(virtapi, name, conf), Driver)
 
 
 def test_a_class_is_found_without_making_a_driver(conf):

@@ -8,6 +8,7 @@ from sqlalchemy.pool import StaticPool
 
 from placement.errors import LostRace
 from placement.storage.turns import Turn, turns
+from tests.extras import needed_library
 
 
 def is_free(turn):
@@ -48,17 +49,19 @@ def test_time_that_is_over_is_a_lost_race():
 
 
 @pytest.mark.parametrize(
-    ("url", "options", "others_may_read", "others_may_write"),
+    ("url", "options", "extra", "others_may_read", "others_may_write"),
     [
-        ("sqlite:///a.db", {}, True, False),
-        ("sqlite://", {"poolclass": StaticPool}, False, False),
-        ("mysql+pymysql://host/name", {}, True, True),
-        ("postgresql+psycopg://host/name", {}, True, True),
+        ("sqlite:///a.db", {}, None, True, False),
+        ("sqlite://", {"poolclass": StaticPool}, None, False, False),
+        ("mysql+pymysql://host/name", {}, "mysql", True, True),
+        ("postgresql+psycopg://host/name", {}, "postgresql", True, True),
     ],
 )
 def test_only_sqlite_makes_writers_wait_and_only_in_memory_its_readers(
-    url, options, others_may_read, others_may_write
+    url, options, extra, others_may_read, others_may_write
 ):
+    if extra is not None:
+        needed_library(sa.make_url(url).get_driver_name(), extra)
     reads, writes = turns(sa.create_engine(url, **options))
     with writes.taken(1):
         assert (is_free(reads), is_free(writes)) == (others_may_read, others_may_write)

@@ -1,10 +1,12 @@
 import pytest
 
+from tests.extras import needed_library
 from tests.unit.virt.ironic.bare_metal_service import bare_metal_service
 
 
 @pytest.fixture
 def service():
+    needed_library("openstack", "ironic")
     with bare_metal_service() as service:
         yield service
 

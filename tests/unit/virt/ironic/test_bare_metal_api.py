@@ -3,6 +3,7 @@ import builtins
 import pytest
 
 from compute import exceptions
+from tests.extras import needed_library
 from tests.unit.virt.consumers import uuid
 from tests.unit.virt.ironic.bare_metal_service import bare_metal_service, with_token
 from virt.driver import DriverLoadError, load_driver
@@ -73,6 +74,7 @@ def test_a_service_that_fails_is_not_ready_and_asked_again_later(api_conf, servi
 
 
 def test_a_service_that_is_not_there_is_not_ready(api_conf):
+    needed_library("openstack", "ironic")
     with bare_metal_service() as gone:
         conf = with_token(api_conf(gone), gone)
 
@@ -89,6 +91,7 @@ def test_a_service_that_lets_nobody_in_is_not_ready(api_conf, service):
 
 
 def test_options_that_say_too_little_are_refused_with_their_group(make_conf):
+    needed_library("openstack", "ironic")
     conf = make_conf(ironic__node_source="openstack", ironic__auth_type="no_such_plugin")
 
     with pytest.raises(
