@@ -7,6 +7,7 @@ from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.table_snapshot import TableSnapshot
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification
@@ -58,6 +59,43 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database, snapshot)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A service that only reads, and the parts that its user needs.
+
+    `snapshot` keeps what searches for candidates have read of the cloud until it is told to forget
+    it.
+    """
+
+    application: WSGIApplication
+    database: Database
+    snapshot: TableSnapshot
+
+    def close(self) -> None:
+        """Close the connections to the database."""
+        self.database.close()
+
+
+def start_reading(conf: cfg.ConfigOpts) -> Reading:
+    """Start a service that never writes: for GET requests of this process's own.
+
+    It needs no schema of Berth's: a database that only OpenStack Placement has used is read as it
+    is. Nothing is stored at the start. Raises SchemaDiffers, DatabaseUnusable or SQLAlchemy's
+    OperationalError if the database can't be used.
+    """
+    policy = Policy(conf)
+    database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)
+    try:
+        readiness.check_readable(database)
+    except BaseException:
+        database.close()
+        raise
+    snapshot = TableSnapshot(database)
+    application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
+    application = StatementCount(application, database)
+    return Reading(wrapped(application, conf), database, snapshot)
 
 
 def open_database(

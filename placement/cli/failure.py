@@ -16,16 +16,17 @@ FAILED = 1
 
 
 @contextlib.contextmanager
-def told(command: str) -> Iterator[None]:
-    """Exit with FAILED and one line on stderr if configuration or database can't be used.
+def told(command: str, code: int = FAILED) -> Iterator[None]:
+    """Exit with one line on stderr if configuration or database can't be used.
 
     :param command: name of the program, for the line
+    :param code: the exit code
     """
     try:
         yield
     except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers, PlacementError) as error:
         print(f"{command}: {line_of(error)}", file=sys.stderr)
-        sys.exit(FAILED)
+        sys.exit(code)
 
 
 def line_of(error: Exception) -> str:

@@ -10,8 +10,8 @@ import prettytable
 from oslo_config import cfg
 
 from placement import config
-from placement.cli import online_migrations
-from placement.cli.failure import told
+from placement.cli import compare, online_migrations
+from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
 from placement.config import logs
 from placement.storage import schema_upgrade
@@ -29,7 +29,7 @@ SOMETHING_FAILED = 2
 def add_commands(categories: Any) -> None:
     """Add our commands to a command line that has the options of oslo.config and oslo.log."""
     db = categories.add_parser("db", help="manage the database")
-    db.set_defaults(run=None, help=db.print_help)
+    db.set_defaults(run=None, help=db.print_help, opens_database=True)
     commands = db.add_subparsers(description="database commands")
     sync = commands.add_parser("sync", help="Sync the database to the current version.")
     sync.set_defaults(run=_sync)
@@ -47,6 +47,7 @@ def add_commands(categories: Any) -> None:
         "--max-count", metavar="<number>", help="Maximum number of objects to consider"
     )
     online.set_defaults(run=_online_data_migrations)
+    compare.add_command(categories)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,9 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.register_cli_opt(cfg.SubCommandOpt("command", title="commands", handler=add_commands))
-    with told(PROGRAM):
+    with told(PROGRAM, compare.INCOMPLETE_CODE if compare.COMMAND in given else FAILED):
         if not _read(conf, given):
             return 1 if not given else 0
+        if not conf.command.opens_database:
+            return conf.command.run(conf)
         # standard output has only the command's result
         conf.set_default("use_stderr", True)
         logs.set_up(conf, config.PROJECT)
@@ -84,8 +87,8 @@ def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
     try:
         conf(argv, project=config.PROJECT, prog=PROGRAM, version=VERSION)
     except cfg.RequiredOptError:
-        # help needs no database
-        if conf.command.run is not None:
+        # help needs no database, and some commands need none
+        if conf.command.run is not None and conf.command.opens_database:
             raise
     if conf.command.run is None:
         conf.command.help()

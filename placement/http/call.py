@@ -2,14 +2,14 @@
 
 import dataclasses
 import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import flask
 from oslo_config import cfg
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.snapshot import Snapshot
 from placement.errors import BodyTooLong, SchemaMismatch
 from placement.http.client_disconnect import client_left
 from placement.http.context import RequestContext
@@ -37,6 +37,13 @@ NOW = Now()
 Modified = datetime.datetime | Now | None
 
 
+class Snapshots(Protocol):
+    """Where searches get the cloud from."""
+
+    def current(self) -> Snapshot:
+        """Return the cloud as of now."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Services:
     """The objects that handlers share; `placement.app.start` makes them once."""
@@ -44,7 +51,7 @@ class Services:
     conf: cfg.ConfigOpts
     database: Database
     policy: Policy
-    snapshot: LiveSnapshot
+    snapshot: Snapshots
 
 
 class Answer(flask.Response):

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,10 +21,11 @@ class Mode:
     begin: Callable[[sa.Connection], object]
 
 
-def modes(engine: sa.Engine, patient: bool = False) -> tuple[Mode, Mode]:
+def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
     """Return the mode for reads and the mode for writes.
 
     :param patient: whether writes wait for locks as long as the database allows
+    :param read_only: whether PostgreSQL refuses to write in transactions of the first mode
     """
     if engine.dialect.name == "sqlite":
         return Mode(engine, _begin_sqlite_read), Mode(engine, _begin_sqlite_write)
@@ -31,12 +33,16 @@ def modes(engine: sa.Engine, patient: bool = False) -> tuple[Mode, Mode]:
         return Mode(engine, _begin_nothing), Mode(engine, _begin_mysql_write)
     if engine.dialect.driver == "psycopg":
         write = _BEGIN_WRITE if patient else f"{_BEGIN_WRITE}; {_LIMIT_LOCKS}"
+        read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
         return (
-            Mode(engine, lambda connection: connection.exec_driver_sql(_BEGIN_READ)),
+            Mode(engine, lambda connection: connection.exec_driver_sql(read)),
             Mode(engine, lambda connection: connection.exec_driver_sql(write)),
         )
+    reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
+    if read_only:
+        reading["postgresql_readonly"] = True
     return (
-        Mode(engine.execution_options(isolation_level="REPEATABLE READ"), _begin_nothing),
+        Mode(engine.execution_options(**reading), _begin_nothing),
         Mode(engine.execution_options(isolation_level="READ COMMITTED"), _begin_nothing),
     )
 

@@ -14,22 +14,28 @@ from placement.storage.dialects import MYSQL, prepare, read_url
 from placement.storage.fork_guard import keep_to_process
 from placement.storage.mysql_sessions import set_up_mysql
 from placement.storage.postgresql_silence import limit_silence
-from placement.storage.sqlite_sessions import set_up_sqlite
+from placement.storage.sqlite_sessions import read_only_url, set_up_sqlite
 from placement.storage.tracing import logging_name, name_callers
 
 Connection = sa.Connection
 
 
-def make_engine(settings: DatabaseSettings, patient: bool = False) -> sa.Engine:
+def make_engine(
+    settings: DatabaseSettings, patient: bool = False, read_only: bool = False
+) -> sa.Engine:
     """Make an engine for the configured database.
 
     Raises DatabaseUnusable when the URL is unusable or its driver is missing.
 
     :param patient: for changes of the schema, which may take long and run one after the other:
         without time limits and without a pool
+    :param read_only: whether the database refuses to write. With PostgreSQL that is a matter of
+        each transaction (`begin_modes`)
     """
     url = read_url(settings.connection, settings.connection_parameters)
     url, options, silence = prepare(url, settings, patient)
+    if read_only and url.get_backend_name() == "sqlite":
+        url = read_only_url(url)
     if settings.connection_debug:
         options["logging_name"] = logging_name(settings.connection_debug)
     engine = sa.create_engine(url, **options)
@@ -37,9 +43,9 @@ def make_engine(settings: DatabaseSettings, patient: bool = False) -> sa.Engine:
     if settings.connection_trace:
         name_callers(engine)
     if engine.dialect.name == "sqlite":
-        set_up_sqlite(engine, settings.sqlite_synchronous)
+        set_up_sqlite(engine, settings.sqlite_synchronous, read_only)
     elif engine.dialect.name in MYSQL:
-        set_up_mysql(engine, settings.mysql_sql_mode, patient)
+        set_up_mysql(engine, settings.mysql_sql_mode, patient, read_only)
     elif silence is not None:
         limit_silence(engine, silence)
     return engine

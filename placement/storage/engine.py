@@ -68,6 +68,8 @@ class Database:
 
     :param pause: waits for so many seconds
     :param clock: monotonic time in seconds
+    :param read_only: whether nothing may be written, not even by a fault of this program: the
+        database refuses it, and `write` and `transaction` raise RuntimeError
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class Database:
         settings: DatabaseSettings,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        read_only: bool = False,
     ) -> None:
         self._settings = settings
-        self.engine = make_engine(settings)
+        self._read_only = read_only
+        self.engine = make_engine(settings, read_only=read_only)
         self._statements = count_statements(self.engine)
-        self._reader, self._writer = modes(self.engine)
+        self._reader, self._writer = modes(self.engine, read_only=read_only)
         self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
         self._clock = clock
@@ -153,6 +157,7 @@ class Database:
 
         For changes of the schema: they take the longer, the larger the tables are.
         """
+        self._refuse_if_read_only()
         mode = self._writer
         if self.engine.dialect.name != "sqlite":
             mode = modes(make_engine(self._settings, patient=True), patient=True)[1]
@@ -174,6 +179,7 @@ class Database:
         OutcomeUnknown when the connection is lost during the commit, and after a node of a cluster
         failed to commit.
         """
+        self._refuse_if_read_only()
         if tries < 1:
             raise LostRace()
         try:
@@ -247,6 +253,10 @@ class Database:
             LOG.debug("Runs again after %s (try %d)", cause, attempt)
             self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")
+
+    def _refuse_if_read_only(self) -> None:
+        if self._read_only:
+            raise RuntimeError("The database was opened for reading only.")
 
     def wait_until_reachable(self) -> None:
         """Connect; for the start of a process. Settings say how often and at which intervals.

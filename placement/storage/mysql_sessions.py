@@ -16,11 +16,12 @@ CLUSTER = "cluster"
 _GALERA_WAITS = 1 | 2 | 4 | 8
 
 
-def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool) -> None:
+def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: bool = False) -> None:
     """Set SQL mode, isolation and lock limits, and find out whether the server is a Galera node.
 
     :param sql_mode: empty: the server's own mode
     :param patient: whether statements wait for locks as long as the server allows
+    :param read_only: whether the server refuses to write
     """
 
     @event.listens_for(engine, "connect")
@@ -33,6 +34,8 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool) -> None:
                 "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"
             )
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            if read_only:
+                cursor.execute("SET SESSION TRANSACTION READ ONLY")
             for limit in () if patient else ("innodb_lock_wait_timeout", "lock_wait_timeout"):
                 cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
             cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'wsrep_node_name')")

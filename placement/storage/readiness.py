@@ -25,6 +25,19 @@ def make_ready(database: Database, sync: bool, store_standard_names: bool) -> No
     _prepare(database, sync, store_standard_names)
 
 
+def check_readable(database: Database) -> None:
+    """Check that the tables can be read, whether this service or the reference made them.
+
+    Writes nothing. Raises SchemaDiffers, DatabaseUnusable or OperationalError.
+    """
+    with database.engine.connect() as connection:
+        if not schema_upgrade.is_there(connection):
+            raise DatabaseUnusable("The database has no tables of a placement service.")
+        found = schema_upgrade.differences(connection)
+    if found:
+        raise schema_upgrade.SchemaDiffers(found)
+
+
 def make_ready_when_there(database: Database, sync: bool, store_standard_names: bool) -> None:
     """Make a database ready like `make_ready`, but don't wait if it can't be reached now.
 

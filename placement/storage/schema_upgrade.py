@@ -164,6 +164,12 @@ def _sync_names(connection: Connection) -> None:
         change_feed.record_names(connection)
 
 
+def is_there(connection: Connection) -> bool:
+    """Return whether the database has the reference's tables; only that, whatever is in them."""
+    there = set(sa.inspect(connection).get_table_names())
+    return {table.name for table in REFERENCE_TABLES} <= there
+
+
 def differences(connection: Connection) -> list[str]:
     """How the reference's schema in the database differs from its head, a line each.
 

@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "compare": set(),
         # between sockets and the application
         "serving": {"errors", "http"},
-        "cli": {"app", "config", "errors", "http", "storage", "wsgi"},
+        "cli": {"app", "compare", "config", "errors", "http", "storage", "wsgi"},
     },
     "compute": {
         "exceptions": set(),

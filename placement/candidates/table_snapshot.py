@@ -1,0 +1,32 @@
+"""A snapshot for a service that only reads, beside whatever service writes."""
+
+import threading
+
+from placement.candidates import loading
+from placement.candidates.snapshot import Snapshot
+from placement.storage.engine import Database
+
+
+class TableSnapshot:
+    """Reads the cloud's tables when it is first needed, and again after `forget`.
+
+    It needs no table of Berth's own: the database may be one of the reference that was never taken
+    over.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._snapshot: Snapshot | None = None
+
+    def current(self) -> Snapshot:
+        """Return the cloud as it was when it was read last."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = self._database.read(loading.load)
+            return self._snapshot
+
+    def forget(self) -> None:
+        """Read the cloud again when it is needed next."""
+        with self._lock:
+            self._snapshot = None

@@ -1,0 +1,316 @@
+"""Ask a service: over HTTP, or a WSGI application in this process.
+
+Only GET requests are sent, without a body, and no redirection is followed.
+"""
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from email.utils import formatdate
+from typing import Any, Protocol
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import urllib3
+
+from placement.compare.answers import Answer
+from placement.compare.request import METHOD, Request, joined
+
+#: bytes that an answer may have
+LONGEST_ANSWER = 256 * 1024 * 1024
+UNAUTHORIZED = 401
+_PIECE = 1024 * 1024
+
+
+class UnusableURL(Exception):
+    """A URL can't be used; the message says why and doesn't repeat it."""
+
+
+class Unanswered(Exception):
+    """A request got no answer.
+
+    :param connected: whether the service was reached
+    """
+
+    def __init__(self, why: str, connected: bool) -> None:
+        super().__init__(why)
+        self.connected = connected
+
+
+class TokenRefused(Exception):
+    """A service answers 401."""
+
+
+class Token(Protocol):
+    """Where a token comes from."""
+
+    def value(self) -> str | None:
+        """Return the token; None if there is none."""
+
+    def renew(self) -> bool:
+        """Get another token; return False if that is not possible."""
+
+
+class Service(Protocol):
+    """One of the two services.
+
+    :ivar name: what reports call it
+    :ivar mount: the path below which it is mounted, without `/` at its end
+    """
+
+    name: str
+    mount: str
+
+    def ask(self, request: Request) -> Answer:
+        """Return the answer. Raises Unanswered and TokenRefused."""
+
+    def renew(self) -> None:
+        """Forget what the service keeps of earlier answers."""
+
+
+class HTTPService:
+    """A service at a URL.
+
+    :param url: http or https, with the path below which the service is mounted
+    :param timeout: seconds for the connection, and for each silence in an answer
+    :param cacert: file with the certificates of authorities; None: those of the system
+    :param insecure: whether the server's certificate is not checked
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: Token,
+        timeout: float,
+        connections: int = 1,
+        cacert: str | None = None,
+        insecure: bool = False,
+    ) -> None:
+        self.name, self.mount = checked_url(url)
+        self._token = token
+        options: dict[str, Any] = {
+            "timeout": urllib3.Timeout(connect=timeout, read=timeout),
+            "maxsize": connections,
+            "retries": False,
+        }
+        if self.name.startswith("https:"):
+            options |= {"cert_reqs": "CERT_NONE" if insecure else "CERT_REQUIRED"}
+            if cacert is not None:
+                options["ca_certs"] = cacert
+        self._pool = urllib3.connection_from_url(self.name, **options)
+
+    def ask(self, request: Request) -> Answer:
+        """Return the answer, with another token if the service refuses this one."""
+        answer = self._ask(request)
+        if answer.status == UNAUTHORIZED and self._token.renew():
+            answer = self._ask(request)
+        if answer.status == UNAUTHORIZED:
+            raise TokenRefused(self.name)
+        return answer
+
+    def renew(self) -> None:
+        """Do nothing: what the service keeps is its own matter."""
+
+    def _ask(self, request: Request) -> Answer:
+        token = self._token.value()
+        headers = {"Accept": "application/json"} | request.all_headers()
+        if token is not None:
+            headers["X-Auth-Token"] = token
+        try:
+            return self._sent(request, headers)
+        except urllib3.exceptions.ProtocolError:
+            # the server closed a connection that it had kept open
+            pass
+        except urllib3.exceptions.HTTPError as error:
+            raise _unanswered(error) from None
+        try:
+            return self._sent(request, headers)
+        except urllib3.exceptions.HTTPError as error:
+            raise _unanswered(error) from None
+
+    def _sent(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        response = self._pool.urlopen(
+            METHOD,
+            self.mount + request.path,
+            headers=headers,
+            redirect=False,
+            preload_content=False,
+            decode_content=False,
+        )
+        pieces, size = [], 0
+        try:
+            while piece := response.read(_PIECE):
+                pieces.append(piece)
+                size += len(piece)
+                if size > LONGEST_ANSWER:
+                    response.close()
+                    raise Unanswered(
+                        f"the answer is longer than {LONGEST_ANSWER // _PIECE} MiB", True
+                    )
+        finally:
+            response.release_conn()
+        return Answer(response.status, joined(response.headers.items()), b"".join(pieces))
+
+
+_UNREACHED = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
+
+
+def _unanswered(error: Exception) -> Unanswered:
+    """Return the error in the words of an operator, without addresses of objects."""
+    connected = not isinstance(error, (*_UNREACHED, urllib3.exceptions.SSLError))
+    if isinstance(error, urllib3.exceptions.TimeoutError) and connected:
+        return Unanswered("no answer in time", True)
+    if isinstance(error, urllib3.exceptions.ConnectTimeoutError):
+        return Unanswered("no connection in time", False)
+    words = str(error).rpartition(">: ")[2] or type(error).__name__
+    return Unanswered(words, connected)
+
+
+def checked_url(url: str) -> tuple[str, str]:
+    """Return a service's URL without `/` at its end, and its path. Raises UnusableURL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise UnusableURL("it can't be parsed") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UnusableURL("it must begin with http:// or https:// and a host")
+    if parts.username is not None or parts.password is not None:
+        raise UnusableURL("it must have no user and no password; give a token instead")
+    if parts.query or parts.fragment or port == 0:
+        raise UnusableURL("it must end with a path or the port, without a query")
+    if not re.fullmatch(r"[\x21-\x7e]*", url):
+        raise UnusableURL("it must be percent-encoded")
+    return url.rstrip("/"), parts.path.rstrip("/")
+
+
+class WSGIService:
+    """A WSGI application in this process.
+
+    :param headers: of each request, beside its own
+    :param renew: makes the application forget what it keeps
+    """
+
+    def __init__(
+        self,
+        name: str,
+        application: Callable[..., Any],
+        mount: str = "",
+        headers: Mapping[str, str] | None = None,
+        renew: Callable[[], object] | None = None,
+    ) -> None:
+        self.name = name
+        self.mount = mount
+        self._application = application
+        self._headers = headers or {}
+        self._renew = renew
+
+    def ask(self, request: Request) -> Answer:
+        """Call the application."""
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            started[:] = [(status, headers)]
+            return started.append
+
+        begun = formatdate(time.time(), usegmt=True)
+        body = self._application(self._environ(request), start)
+        try:
+            text = b"".join(body)
+        finally:
+            if hasattr(body, "close"):
+                body.close()
+        status, headers = started[0]
+        return Answer(int(status.split(" ", 1)[0]), {"date": begun} | dict(joined(headers)), text)
+
+    def renew(self) -> None:
+        """Make the application forget what it keeps."""
+        if self._renew is not None:
+            self._renew()
+
+    def _environ(self, request: Request) -> dict[str, Any]:
+        path, _, query = request.path.partition("?")
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": METHOD,
+            "SCRIPT_NAME": self.mount,
+            "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+            "QUERY_STRING": query,
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "REMOTE_ADDR": "127.0.0.1",
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": _Nothing(),
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        }
+        headers = {"Accept": "application/json", **self._headers, **request.all_headers()}
+        for name, value in headers.items():
+            key = name.upper().replace("-", "_")
+            environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
+        return environ
+
+
+class _Nothing:
+    """The body of a request that has none."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return nothing."""
+        return b""
+
+    def readline(self, size: int = -1) -> bytes:
+        """Return nothing."""
+        return b""
+
+
+class Pace:
+    """Lets requests begin at even intervals, whoever sends them.
+
+    :param rate: requests a second; 0: no limit
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._interval = 1 / rate if rate else 0.0
+        self._clock = clock
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Wait until the next request may begin."""
+        if not self._interval:
+            return
+        with self._lock:
+            now = self._clock()
+            begin = max(now, self._next)
+            self._next = begin + self._interval
+        if begin > now:
+            self._pause(begin - now)
+
+
+class Paced:
+    """A service that is asked at a pace."""
+
+    def __init__(self, service: Service, pace: Pace) -> None:
+        self.name = service.name
+        self.mount = service.mount
+        self._service = service
+        self._pace = pace
+
+    def ask(self, request: Request) -> Answer:
+        """Return the answer when it is this request's turn."""
+        self._pace.wait()
+        return self._service.ask(request)
+
+    def renew(self) -> None:
+        """Forget what the service keeps."""
+        self._service.renew()

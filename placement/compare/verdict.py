@@ -1,0 +1,219 @@
+"""Judge two answers to one request: the same, or different, and where."""
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from placement.compare import headers, searches
+from placement.compare.answers import Answer, Reader
+from placement.compare.deviations import READING, Asked, Cloud, Deviation, accepted
+from placement.compare.request import Request
+from placement.compare.values import ABSENT, value_differences
+
+#: statuses that say nothing of the request: a service, or a proxy before it, can't answer now
+BUSY = frozenset({429, 502, 503, 504})
+_OK, _CRASHED = 200, 500
+
+
+class Kind(enum.Enum):
+    """What came of a request."""
+
+    SAME = "same"
+    KNOWN = "known"
+    CHANGED = "changed"
+    DIFFERENT = "different"
+    ERROR = "error"
+    UNDECIDED = "undecided"
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A place in the answers, with the value of the other service and that of this one."""
+
+    place: str
+    other: Any
+    this: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The judgement of one pair of answers.
+
+    :param differences: empty unless they differ
+    :param why: of an error, or why it can't be decided
+    """
+
+    kind: Kind
+    differences: tuple[Difference, ...] = ()
+    deviation: Deviation[Asked, Cloud] | None = None
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What a service answered.
+
+    :param everything: for a search with a limit, the answer to the search without it; None: it
+        wasn't asked for, or there was none
+    """
+
+    answer: Answer
+    everything: Answer | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Judge:
+    """Compares answers of the other service, the reference, with those of this one.
+
+    :param most: number of candidates that a search finds at most; None: no such limit
+    """
+
+    other: Reader
+    this: Reader
+    other_mount: str
+    this_mount: str
+    cloud: Cloud
+    most: int | None = None
+
+    def verdict(self, request: Request, theirs: Look, mine: Look) -> Verdict:
+        """Return the judgement. A search with a limit may need looks at everything."""
+        limit = searches.limit_of(request.path)
+        if limit is None:
+            return self._compared(request, theirs.answer, mine.answer)
+        bodies = self._searched(theirs.answer), self._searched(mine.answer, True)
+        if bodies[0] is None or bodies[1] is None:
+            return self._compared(request, theirs.answer, mine.answer)
+        counts = [len(body["allocation_requests"]) for body in bodies if body is not None]
+        if max(counts) < limit:
+            return self._compared(request, theirs.answer, mine.answer)
+        found = [
+            Difference(f"header {one.place}", one.other, one.this)
+            for one in self._header_differences(theirs.answer, mine.answer)
+        ]
+        if found:
+            return Verdict(Kind.DIFFERENT, tuple(found))
+        if not value_differences("body", *bodies):
+            return Verdict(Kind.SAME)
+        return self._chosen(request, theirs, mine, limit)
+
+    def same(self, one: Look, two: Look, mine: bool) -> bool:
+        """Return whether two looks at one service show the same.
+
+        :param mine: whether it is this service, not the other one
+        """
+        reader, mount = (self.this, self.this_mount) if mine else (self.other, self.other_mount)
+        if one.everything is None or two.everything is None:
+            first, second = one.answer, two.answer
+        else:
+            first, second = one.everything, two.everything
+        return (
+            first.status == second.status
+            and headers.meaning_of(first, mount) == headers.meaning_of(second, mount)
+            and not value_differences("body", reader.body(first), reader.body(second))
+        )
+
+    def _compared(self, request: Request, theirs: Answer, mine: Answer) -> Verdict:
+        statuses = theirs.status, mine.status
+        bodies = self.other.body(theirs), self.this.body(mine)
+        found = [] if theirs.status == mine.status else [Difference("status", *statuses)]
+        found += [Difference(*one) for one in value_differences("body", *bodies)]
+        of_headers = [
+            Difference(f"header {one.place}", one.other, one.this)
+            for one in self._header_differences(theirs, mine)
+        ]
+        if statuses == (_CRASHED, _CRASHED):
+            return Verdict(Kind.ERROR, why="both services answered 500")
+        deviation = None
+        if found and self._can_deviate(request, statuses, bodies):
+            deviation = accepted(READING, request, self.cloud, statuses, bodies)
+        if deviation is not None and (theirs.status != mine.status or not of_headers):
+            return Verdict(Kind.KNOWN, deviation=deviation)
+        busy = [
+            f"{name} answered {status}"
+            for name, status in zip(("the other service", "this service"), statuses, strict=True)
+            if status in BUSY
+        ]
+        if busy:
+            return Verdict(Kind.ERROR, why=" and ".join(busy))
+        if not found and not of_headers:
+            return Verdict(Kind.SAME)
+        if self._is_cut_off(request, statuses, bodies):
+            return Verdict(
+                Kind.UNDECIDED,
+                why=f"max_allocation_candidates ({self.most}) leaves out different candidates",
+            )
+        return Verdict(Kind.DIFFERENT, (*found, *of_headers))
+
+    def _can_deviate(
+        self, request: Request, statuses: tuple[int, int], bodies: tuple[Any, Any]
+    ) -> bool:
+        """Return whether the bodies are of the form that deviations compare."""
+        if not searches.is_search(request.path) or statuses != (_OK, _OK):
+            return True
+        return all(searches.is_answer(body) for body in bodies)
+
+    def _is_cut_off(
+        self, request: Request, statuses: tuple[int, int], bodies: Sequence[Any]
+    ) -> bool:
+        """Return whether the number of candidates is the most that a service generates."""
+        if self.most is None or statuses != (_OK, _OK) or not searches.is_search(request.path):
+            return False
+        return any(
+            searches.is_answer(body) and len(body["allocation_requests"]) >= self.most
+            for body in bodies
+        )
+
+    def _header_differences(self, theirs: Answer, mine: Answer) -> list[Difference]:
+        others = headers.meaning_of(theirs, self.other_mount)
+        ours = headers.meaning_of(mine, self.this_mount)
+        return [
+            Difference(name, others.get(name, ABSENT), ours.get(name, ABSENT))
+            for name in headers.MATTERING
+            if others.get(name) != ours.get(name)
+        ]
+
+    def _searched(self, answer: Answer | None, mine: bool = False) -> dict[str, Any] | None:
+        """Return the body of a search's answer; None if it is another answer."""
+        if answer is None or answer.status != _OK:
+            return None
+        body = (self.this if mine else self.other).body(answer)
+        return body if searches.is_answer(body) else None
+
+    def _chosen(self, request: Request, theirs: Look, mine: Look, limit: int) -> Verdict:
+        """Judge two choices of `limit` candidates by the searches without a limit."""
+        others, ours = self._searched(theirs.everything), self._searched(mine.everything, True)
+        if others is None and ours is None:
+            return Verdict(
+                Kind.UNDECIDED,
+                why="the choices of candidates differ, and neither service answers without a limit",
+            )
+        verdict = Verdict(Kind.SAME)
+        if theirs.everything is not None and mine.everything is not None and others and ours:
+            unlimited = dataclasses.replace(request, path=searches.without_limit(request.path))
+            verdict = self._compared(unlimited, theirs.everything, mine.everything)
+            if verdict.kind in (Kind.UNDECIDED, Kind.ERROR):
+                return verdict
+        found = list(verdict.differences)
+        their_body, my_body = self._searched(theirs.answer), self._searched(mine.answer, True)
+        if verdict.kind is not Kind.KNOWN and their_body is not None:
+            wrong = searches.limited(their_body, others or ours or {}, limit)
+            found += [Difference(f"choice: {line}", "wrong", ABSENT) for line in wrong]
+        if my_body is not None:
+            wrong = searches.limited(my_body, ours or others or {}, limit)
+            found += [Difference(f"choice: {line}", ABSENT, "wrong") for line in wrong]
+        if found and (others is None or ours is None) and self._may_lose(request):
+            return Verdict(Kind.UNDECIDED, why="a service doesn't answer without the limit")
+        return (
+            dataclasses.replace(verdict, kind=Kind.DIFFERENT, differences=tuple(found))
+            if (found)
+            else verdict
+        )
+
+    def _may_lose(self, request: Request) -> bool:
+        """Return whether the reference may find too few candidates, or others."""
+        return any(
+            deviation.concerns(request, self.cloud)
+            for deviation in READING
+            if (deviation.theirs, deviation.ours) == (_OK, _OK)
+        )
