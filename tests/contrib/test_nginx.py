@@ -1,12 +1,12 @@
-"""The service behind a proxy that terminates TLS: nginx as on the deployment page."""
+"""contrib/nginx: the service behind a proxy that terminates TLS."""
 
 import getpass
-import subprocess
 import sys
 
 import pytest
 
-from tests.functional.placement.serving.page import file_shown
+from tests.contrib.certificate import made_certificate
+from tests.contrib.files import adapted
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed
 
 #: the configuration around a server block, for a process without root's rights
@@ -34,13 +34,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def certificate(folder):
-    """Return a certificate for localhost and its key, as `(certificate, key)`."""
-    paths = folder / "placement.crt", folder / "placement.key"
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    files = ["-out", str(paths[0]), "-keyout", str(paths[1])]
-    command = [needed("openssl", "openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes"]
-    subprocess.run([*command, *names, *files], check=True, capture_output=True)
-    return paths
+    return made_certificate(folder)
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +55,14 @@ def service(start_for_module):
 def proxied(start_for_module, service, certificate, folder):
     """Return the service as clients of the proxy reach it."""
     port = free_port()
-    server = file_shown("/etc/nginx/sites-enabled/placement")
-    for shown, ours in {
+    ours = {
         "listen 8780": f"listen 127.0.0.1:{port}",
-        "placement.example": "localhost",
+        "server_name placement.example": "server_name localhost",
         "/etc/ssl/placement.crt": str(certificate[0]),
         "/etc/ssl/placement.key": str(certificate[1]),
         "127.0.0.1:8778": f"127.0.0.1:{service.port}",
-    }.items():
-        assert shown in server
-        server = server.replace(shown, ours)
+    }
+    server = adapted("nginx/placement-api", ours)
     path = folder / "nginx.conf"
     path.write_text(FRAME.format(user=getpass.getuser(), folder=folder, server=server))
     command = [needed("nginx", "nginx-light"), "-p", str(folder), "-c", str(path)]
