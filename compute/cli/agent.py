@@ -15,6 +15,7 @@ from oslo_config import cfg
 from compute import config, exceptions
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import say, set_up_logging, why
+from compute.cli.help_text import fitted
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
@@ -86,10 +87,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Report this host's resources to placement: once at start-up, when inventory "
-        "and allocations may be reshaped, and then every update_resources_interval seconds. "
-        "SIGHUP makes it read mutable options and placement anew.",
-        epilog=EXIT_CODES,
+        description=fitted(
+            "Report this host's resources to placement: once at start-up, when inventory and "
+            "allocations may be reshaped, and then every update_resources_interval seconds. "
+            "SIGHUP makes it read mutable options and placement anew."
+        ),
+        epilog=fitted(EXIT_CODES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -138,7 +141,7 @@ def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
     if conf.placement.auth_type is None and conf.placement.endpoint_override is None:
         raise exceptions.InvalidConfiguration(
             "Group [placement] of the configuration doesn't say how to reach placement: set "
-            "auth_type and what it needs, or endpoint_override."
+            "auth_type and what it needs, or endpoint_override." + config.where_searched(conf)
         )
     cell = sqlite.open_in(conf.state_path)
     identity = NodeIdentity.from_config(conf)

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from compute import config
 from compute.cli.console import set_up_logging
+from compute.cli.help_text import fitted
 
 PROGRAM = "nova-manage"
 
@@ -63,8 +64,8 @@ def parser(command: str, description: str, exit_codes: str, of_several: str = ""
     """
     return Parser(
         prog=f"{PROGRAM} placement {command}",
-        description=inspect.cleandoc(description),
-        epilog=exit_codes + EXIT_CODES + of_several,
+        description=fitted(inspect.cleandoc(description)),
+        epilog=fitted(exit_codes + EXIT_CODES + of_several),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -26,6 +26,7 @@ from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
 from compute.cli.consumers import consumers
 from compute.cli.heal_allocations import heal_allocations
+from compute.cli.help_text import fitted
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
 from compute.cli.tree import tree
@@ -118,10 +119,10 @@ def _listing(category: str, commands: Mapping[str, Command]) -> str:
     if not commands:
         return f"{PROGRAM} {category}: this version has no commands in this category"
     lines = [
-        f"  {name:<28} {(command.__doc__ or '').partition(chr(10))[0]}"
+        f"  {name:<27} {(command.__doc__ or '').partition(chr(10))[0]}"
         for name, command in sorted(commands.items())
     ]
-    return "\n".join([f"{PROGRAM} {category}:", *lines])
+    return fitted("\n".join([f"{PROGRAM} {category}:", *lines]))
 
 
 if __name__ == "__main__":

@@ -110,6 +110,16 @@ def load(
     return conf
 
 
+def where_searched(conf: cfg.ConfigOpts) -> str:
+    """Return a sentence for messages if no configuration file was found, else an empty text."""
+    if conf.config_file or conf.config_dir:
+        return ""
+    return (
+        f" No configuration file was found: neither {PROGRAM}.conf nor {PROJECT}.conf is in "
+        f"~/.{PROJECT}, ~, /etc/{PROJECT} or /etc."
+    )
+
+
 def _check_values(conf: cfg.ConfigOpts) -> None:
     """Read each option once: oslo.config would only complain at the first use, hours later."""
     try:

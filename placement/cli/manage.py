@@ -13,7 +13,7 @@ from placement import config
 from placement.cli import compare, online_migrations
 from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
-from placement.config import logs
+from placement.config import logs, sources
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
@@ -82,10 +82,10 @@ def _read(conf: cfg.ConfigOpts, argv: list[str]) -> bool:
     """Read command line and files; without a command, show help and return False."""
     if not argv:
         with contextlib.suppress(SystemExit):
-            conf(["--help"], project=config.PROJECT, prog=PROGRAM, version=VERSION)
+            sources.read(conf, ["--help"], PROGRAM, version=VERSION)
         return False
     try:
-        conf(argv, project=config.PROJECT, prog=PROGRAM, version=VERSION)
+        sources.read(conf, argv, PROGRAM, version=VERSION)
     except cfg.RequiredOptError:
         # help needs no database, and some commands need none
         if conf.command.run is not None and conf.command.opens_database:

@@ -18,7 +18,8 @@ from oslo_config import cfg
 from placement import config
 from placement.app import open_database
 from placement.cli.failure import FAILED, told
-from placement.config import logs
+from placement.cli.version import VERSION
+from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ, WSGIApplication
 from placement.wsgi import load
@@ -84,37 +85,52 @@ def parser() -> argparse.ArgumentParser:
         prog="placement-api", description="Serve the placement API.", allow_abbrev=False
     )
     # the short forms, and "--" before options, are those of the WSGI scripts that pbr generates
-    options.add_argument("--host", "-b", default="127.0.0.1", help="address to serve on")
     options.add_argument(
-        "--port", "-p", type=number(int, 1, 65_535), default=DEFAULT_PORT, help="port to serve on"
+        "--host", "-b", default="127.0.0.1", help="address to serve on (default: %(default)s)"
+    )
+    options.add_argument(
+        "--port",
+        "-p",
+        type=number(int, 1, 65_535),
+        default=DEFAULT_PORT,
+        help="port to serve on (default: %(default)s)",
     )
     options.add_argument("--unix-socket", metavar="PATH", help="serve on a socket file instead")
     options.add_argument(
-        "--workers", type=number(int, 1, 1_000), default=1, help="worker processes"
+        "--workers",
+        type=number(int, 1, 1_000),
+        default=1,
+        help="worker processes (default: %(default)s)",
     )
     options.add_argument(
-        "--threads", type=number(int, 1, 1_000), default=4, help="threads of a worker"
+        "--threads",
+        type=number(int, 1, 1_000),
+        default=4,
+        help="threads of a worker (default: %(default)s)",
     )
     options.add_argument(
         "--client-timeout",
         type=number(float, 0.1, 86_400),
         default=60,
         metavar="SECONDS",
-        help="how long a client may take to send a request, and pause while it reads the response",
+        help="how long a client may take to send a request, and pause while it reads the response "
+        "(default: %(default)s)",
     )
     options.add_argument(
         "--spool-size",
         type=number(int, 1, 1_000_000),
         default=2_048,
         metavar="MIB",
-        help="limit for a worker's requests and unread responses, which are mostly in TMPDIR",
+        help="limit for a worker's requests and unread responses, which are mostly in TMPDIR "
+        "(default: %(default)s)",
     )
     options.add_argument(
         "--config-file",
         action="append",
         default=[],
         metavar="PATH",
-        help="read this file instead of the usual ones; repeatable, later files count more",
+        help="read this file instead of placement.conf in the usual places; repeatable, later "
+        "files count more",
     )
     options.add_argument(
         "--config-dir",
@@ -129,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
         help="serve without authentication on an address others can reach",
     )
     options.add_argument("--debug", action="store_true", help="log at DEBUG")
+    options.add_argument("--version", action="version", version=VERSION)
     return options
 
 
@@ -191,7 +208,7 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
     argv += [f"--config-dir={path}" for path in arguments.config_dir]
     argv += ["--debug"] if arguments.debug else []
     if configured(arguments):
-        return config.load(argv, files=config.files_for_wsgi()), False
+        return config.load(argv), False
     here = pathlib.Path.cwd() / "placement.db"
     overrides = {**ALONE, ("placement_database", "connection"): f"sqlite:///{here}"}
     return config.load(argv, files=[], overrides=overrides), True
@@ -199,14 +216,9 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
 
 def configured(arguments: argparse.Namespace) -> bool:
     """Return whether a file, a directory or the environment has any configuration."""
-    if arguments.config_file or arguments.config_dir or config.files_for_wsgi():
+    if arguments.config_file or arguments.config_dir or sources.is_any(config.PROGRAM):
         return True
-    if any(name.startswith("OS_") and "__" in name for name in os.environ):
-        return True
-    return bool(
-        cfg.find_config_files(project=config.PROJECT, prog=config.PROGRAM)
-        or cfg.find_config_dirs(project=config.PROJECT, prog=config.PROGRAM)
-    )
+    return any(name.startswith("OS_") and "__" in name for name in os.environ)
 
 
 def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
@@ -214,7 +226,7 @@ def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:
     where = arguments.unix_socket or f"http://{arguments.host}:{arguments.port}"
     roles = " and ".join(conf.berth.noauth2_admin_roles)
     return (
-        f"placement-api: no configuration found: serving {where} from "
+        f"placement-api: no configuration found in {sources.searched()}: serving {where} from "
         f"{conf.placement_database.connection} without authentication; "
         f"'X-Auth-Token: admin' has the roles {roles}. For this machine only."
     )

@@ -9,9 +9,12 @@ from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config
 from placement.cli.failure import told
+from placement.cli.version import VERSION
+from placement.config import sources
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import allocations, consumers, resource_providers
 
+PROGRAM = "placement-status"
 _ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
 
 
@@ -76,8 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     checks = Checks(conf)
     upgradecheck.register_cli_options(conf, checks)
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with told("placement-status"):
-        conf(arguments, project=config.PROJECT, prog="placement-status")
+    with told(PROGRAM):
+        sources.read(conf, arguments, PROGRAM, version=VERSION)
     return upgradecheck.run(conf)
 
 

@@ -4,7 +4,6 @@ The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
 import contextlib
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,9 @@ from oslo_log import log as oslo_log
 from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_options
 
-from placement.config import api, berth, database, default, placement, workarounds
+from placement.config import api, berth, database, default, placement, sources, workarounds
+from placement.config.sources import PROJECT
 
-PROJECT = "placement"
 PROGRAM = "placement"
 
 #: option groups, in the order of rest-api.md 7.2
@@ -111,7 +110,8 @@ def load(
     Raises cfg.Error.
 
     :param argv: command line arguments (`--config-file`, `--config-dir`, logging options)
-    :param files: the files to read; None: search the places of rest-api.md 7.1
+    :param files: the files to read; None: those that OS_PLACEMENT_CONFIG_DIR names, or else
+        search the places of rest-api.md 7.1
     :param environ: whether `OS_<GROUP>__<OPTION>` variables are read
     :param overrides: `{(group or None, option): value}`, which override everything else
     """
@@ -119,14 +119,7 @@ def load(
     register(conf)
     for (group, option), value in (overrides or {}).items():
         conf.set_override(option, value, group=group)
-    conf(
-        list(argv),
-        project=PROJECT,
-        prog=PROGRAM,
-        default_config_files=None if files is None else list(files),
-        default_config_dirs=None if files is None else [],
-        use_env=environ,
-    )
+    sources.read(conf, argv, PROGRAM, files, environ)
     return conf
 
 
@@ -140,12 +133,3 @@ def parse_if_unparsed(conf: cfg.ConfigOpts) -> None:
         conf.find_file(PROGRAM)
     except cfg.NotInitializedError:
         conf([], project=PROJECT, default_config_files=[], default_config_dirs=[])
-
-
-def files_for_wsgi(environ: Mapping[str, str] = os.environ) -> list[str] | None:
-    """Return the file that a WSGI process must read: `$OS_PLACEMENT_CONFIG_DIR/placement.conf`.
-
-    Without the variable, return None: the usual places are searched.
-    """
-    folder = environ.get("OS_PLACEMENT_CONFIG_DIR")
-    return [os.path.join(folder, "placement.conf")] if folder else None

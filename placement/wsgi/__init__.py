@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 def init_application() -> WSGIApplication:
     """Read the configuration, set up logging, and return the service."""
-    conf = config.load(files=config.files_for_wsgi())
+    conf = config.load()
     logs.set_up(conf, config.PROJECT)
     return load(conf)
 

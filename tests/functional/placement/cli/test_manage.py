@@ -100,6 +100,30 @@ def test_an_option_prints_the_version_of_the_program(run):
     assert (code, out) == (0, f"{VERSION}\n")
 
 
+def test_the_variable_of_servers_names_the_configuration(synced, run, monkeypatch, tmp_path):
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION")
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path / "etc"))
+    folder = tmp_path / "etc" / "placement.conf.d"
+    folder.mkdir(parents=True)
+    (tmp_path / "etc" / "placement.conf").touch()
+    (folder / "database.conf").write_text(
+        f"[placement_database]\nconnection = sqlite:///{synced}\n"
+    )
+    assert run("db", "version")[:2] == (0, f"{REFERENCE_HEAD}\n")
+
+
+def test_without_configuration_the_error_says_where_files_are_searched(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION", raising=False)
+    code, out, err = run("db", "version")
+    assert (code, out) == (1, "")
+    assert err == (
+        "placement-manage: value required for option connection in group [placement_database]: "
+        "no configuration file found in ~/.placement, ~, /etc/placement and /etc (placement.conf "
+        "or placement-manage.conf or placement.conf.d/*.conf)\n"
+    )
+
+
 def test_an_empty_database_has_no_version(path, run):
     assert run("db", "version")[:2] == (0, "None\n")
 

@@ -119,7 +119,8 @@ def test_without_configuration_it_serves_this_machine_from_the_working_directory
 
     lines = [line for line in service.said.splitlines() if "placement-api" in line]
     assert lines == [
-        f"placement-api: no configuration found: serving {service.url} from "
+        "placement-api: no configuration found in ~/.placement, ~, /etc/placement and /etc: "
+        f"serving {service.url} from "
         f"sqlite:///{tmp_path}/placement.db without authentication; "
         "'X-Auth-Token: admin' has the roles admin and service. For this machine only."
     ]
@@ -237,7 +238,9 @@ def test_configuration_without_a_database_names_the_option(refused):
     code, said = refused(OS_API__AUTH_STRATEGY="noauth2")
     assert (code, said) == (
         1,
-        "placement-api: value required for option connection in group [placement_database]\n",
+        "placement-api: value required for option connection in group [placement_database]: "
+        "no configuration file found in ~/.placement, ~, /etc/placement and /etc "
+        "(placement.conf or placement.conf.d/*.conf)\n",
     )
 
 

@@ -125,3 +125,12 @@ def test_usage_names_the_command(path, capsys):
     with pytest.raises(SystemExit):
         status.main(["upgrade"])
     assert "usage: placement-status upgrade [-h] [--json] check" in capsys.readouterr().err
+
+
+def test_the_variable_of_servers_names_the_configuration(synced, check, monkeypatch, tmp_path):
+    monkeypatch.delenv("OS_PLACEMENT_DATABASE__CONNECTION")
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "placement.conf").write_text(
+        f"[placement_database]\nconnection = sqlite:///{synced}\n"
+    )
+    assert check()[0] == 0

@@ -1,5 +1,7 @@
 """Where the configuration comes from (rest-api.md 7.1)."""
 
+import os
+
 import pytest
 from oslo_config import cfg
 
@@ -126,16 +128,98 @@ def test_the_passwords_of_the_database_are_secret():
     assert (options["connection"].secret, options["slave_connection"].secret) == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("environ", "files"),
-    [
-        ({}, None),
-        ({"OS_PLACEMENT_CONFIG_DIR": ""}, None),
-        ({"OS_PLACEMENT_CONFIG_DIR": "/etc/x"}, ["/etc/x/placement.conf"]),
-    ],
-)
-def test_servers_read_the_file_of_the_folder_the_environment_names(environ, files):
-    assert config.files_for_wsgi(environ) == files
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Return an empty home folder; no variable configures anything."""
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def count_of(conf):
+    return conf.placement.allocation_conflict_retry_count
+
+
+def write(path, count, connection=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"[placement]\nallocation_conflict_retry_count = {count}\n"
+        f"[placement_database]\nconnection = sqlite://{connection}\n"
+    )
+
+
+def test_the_files_of_a_directory_override_the_file_in_the_order_of_their_names(home):
+    write(home / ".placement" / "placement.conf", 1)
+    write(home / ".placement" / "placement.conf.d" / "20-b.conf", 3)
+    write(home / ".placement" / "placement.conf.d" / "10-a.conf", 2)
+    assert count_of(config.load()) == 3
+
+
+def test_the_variable_names_a_file_and_the_directory_beside_it(home, monkeypatch):
+    write(home / ".placement" / "placement.conf", 1)
+    write(home / ".placement" / "placement.conf.d" / "a.conf", 2)
+    write(home / "etc" / "placement.conf", 3)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "etc"))
+    conf = config.load()
+    assert count_of(conf) == 3
+
+    # the directory comes later: a reload reads it
+    write(home / "etc" / "placement.conf.d" / "a.conf", 4)
+    conf.reload_config_files()
+    assert count_of(conf) == 4
+    write(home / "etc" / "placement.conf.d" / "b.conf", 5)
+    conf.reload_config_files()
+    assert count_of(conf) == 5
+
+
+def test_an_empty_variable_names_nothing(home, monkeypatch):
+    write(home / ".placement" / "placement.conf", 1)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", "")
+    assert count_of(config.load()) == 1
+
+
+def test_the_variable_s_file_must_be_there(home, monkeypatch):
+    write(home / ".placement" / "placement.conf", 1)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "etc"))
+    with pytest.raises(cfg.ConfigFilesNotFoundError):
+        config.load()
+
+
+def test_the_variable_counts_no_more_than_the_command_line(home, monkeypatch):
+    write(home / "etc" / "placement.conf", 1)
+    write(home / "etc" / "placement.conf.d" / "a.conf", 2)
+    write(home / "own.conf", 3)
+    write(home / "own.d" / "a.conf", 4)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "etc"))
+    own = f"--config-file={home}/own.conf"
+    assert count_of(config.load([own])) == 3
+    assert count_of(config.load([own, f"--config-dir={home}/own.d"])) == 4
+
+
+def test_a_caller_that_leaves_out_the_environment_ignores_the_variable(home, monkeypatch):
+    write(home / ".placement" / "placement.conf", 1)
+    write(home / "etc" / "placement.conf", 2)
+    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "etc"))
+    assert count_of(config.load(environ=False)) == 1
+
+
+def test_without_any_file_the_message_says_where_files_are_searched(home, monkeypatch):
+    monkeypatch.setenv("SNAP", "/snap/placement")
+    with pytest.raises(cfg.RequiredOptError) as missing:
+        config.load()
+    assert str(missing.value) == (
+        "value required for option connection in group [placement_database]: no configuration "
+        "file found in ~/.placement, ~, /etc/placement, /etc and /snap/placement/etc/placement "
+        "(placement.conf or placement.conf.d/*.conf)"
+    )
+
+
+def test_with_a_file_the_message_says_only_what_is_missing(home):
+    (home / "placement.conf").touch()
+    with pytest.raises(cfg.RequiredOptError) as missing:
+        config.load()
+    assert "found" not in str(missing.value)
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path):

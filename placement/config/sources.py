@@ -1,0 +1,95 @@
+"""Where the configuration files are, and what is said when there is none (rest-api.md 7.1)."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from oslo_config import cfg
+
+PROJECT = "placement"
+#: names the directory whose `placement.conf` and `placement.conf.d` are read instead of the usual
+VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
+
+
+class NotConfigured(cfg.RequiredOptError):
+    """An option is missing, and no configuration file was found; the message says where."""
+
+    def __init__(self, missing: cfg.RequiredOptError, program: str) -> None:
+        super().__init__(missing.opt_name, missing.group)
+        self._program = program
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: no configuration file found in {searched()} ({self._names()})"
+
+    def _names(self) -> str:
+        names = dict.fromkeys(f"{name}.conf" for name in (PROJECT, self._program))
+        return " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
+
+
+def read(
+    conf: cfg.ConfigOpts,
+    argv: Sequence[str],
+    program: str,
+    files: Sequence[str] | None = None,
+    environ: bool = True,
+    version: str | None = None,
+) -> None:
+    """Parse the command line and read the files into `conf`, whose options are registered.
+
+    Raises cfg.Error; NotConfigured if an option is missing and there is no file.
+
+    :param program: name of the program; a file `<program>.conf` beside `placement.conf` is read
+    :param files: the files to read; None: the usual places, or those that VARIABLE names
+    :param environ: whether `OS_<GROUP>__<OPTION>` variables are read
+    :param version: what the option `--version` prints; None: there is no such option
+    """
+    folders: list[str] | None = []
+    if files is None:
+        files, folders = named_sources() if environ else (None, None)
+    try:
+        conf(
+            list(argv),
+            project=PROJECT,
+            prog=program,
+            version=version,
+            default_config_files=None if files is None else list(files),
+            default_config_dirs=folders,
+            use_env=environ,
+        )
+    except cfg.RequiredOptError as missing:
+        if conf.config_file or conf.config_dir:
+            raise
+        raise NotConfigured(missing, program) from missing
+
+
+def named_sources(
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the files and directories that VARIABLE names; None: the usual places are searched.
+
+    The file must be there. The directory may be missing, and is read at a reload if it is there.
+    """
+    folder = environ.get(VARIABLE)
+    if not folder:
+        return None, None
+    file = os.path.join(folder, f"{PROJECT}.conf")
+    return [file], [f"{file}.d"]
+
+
+def searched(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the directories where configuration files are searched, as a list for a message."""
+    folders = [f"~/.{PROJECT}", "~", f"/etc/{PROJECT}", "/etc"]
+    folders += [
+        os.path.join(environ[name], "etc", PROJECT)
+        for name in ("SNAP_COMMON", "SNAP")
+        if name in environ
+    ]
+    return f"{', '.join(folders[:-1])} and {folders[-1]}"
+
+
+def is_any(program: str) -> bool:
+    """Return whether there is a file or directory of configuration, named or in a usual place."""
+    return bool(
+        named_sources()[0]
+        or cfg.find_config_files(project=PROJECT, prog=program)
+        or cfg.find_config_dirs(project=PROJECT, prog=program)
+    )
