@@ -11,6 +11,7 @@ from oslo_config import cfg
 from placement.config.keystone_authtoken import BOUNDS, GROUP
 from placement.http.context import OPEN_PATHS
 from placement.http.environ import Environ, WSGIApplication
+from placement.http.identity_failures import IdentityFailures
 from placement.http.token_validations import TokenValidations, TooManyValidations
 
 LOG = logging.getLogger(__name__)
@@ -37,11 +38,25 @@ class Keystone:
 
 
 class BoundedServer:
-    """keystonemiddleware's identity server, called by a limited number of threads at a time."""
+    """keystonemiddleware's identity server, called by a limited number of threads at a time.
 
-    def __init__(self, server: Any, validations: TokenValidations) -> None:
+    :param answers: exceptions of the server that are keystone's answer about a token
+    :param handled: exceptions of the server that keystonemiddleware answers 503
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        validations: TokenValidations,
+        failures: IdentityFailures,
+        answers: type[Exception],
+        handled: tuple[type[Exception], ...],
+    ) -> None:
         self._server = server
         self._validations = validations
+        self._failures = failures
+        self._answers = answers
+        self._handled = handled
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._server, name)
@@ -53,11 +68,23 @@ class BoundedServer:
         """
         try:
             with self._validations.one():
-                return self._server.verify_token(*token, **options)
+                verified = self._server.verify_token(*token, **options)
         except TooManyValidations as refused:
             raise keystone_errors.ConnectFailure(
                 "too many requests wait for keystone ([berth]token_validations)"
             ) from refused
+        except self._answers:
+            self._failures.none()
+            raise
+        except self._handled as failure:
+            self._failures.log(failure)
+            raise
+        except keystone_errors.ClientException as failure:
+            # The request would be answered 500.
+            self._failures.log(failure)
+            raise keystone_errors.ConnectFailure(str(failure)) from failure
+        self._failures.none()
+        return verified
 
     @property
     def www_authenticate_uri(self) -> str:
@@ -82,10 +109,22 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         ) from missing
 
     validations = TokenValidations(conf.berth.token_validations)
+    handled = (
+        auth_token.ServiceError,
+        keystone_errors.ConnectFailure,
+        keystone_errors.DiscoveryFailure,
+        keystone_errors.RequestTimeout,
+    )
 
     class BoundedProtocol(auth_token.AuthProtocol):
         def _create_identity_server(self) -> BoundedServer:
-            return BoundedServer(super()._create_identity_server(), validations)
+            return BoundedServer(
+                super()._create_identity_server(),
+                validations,
+                IdentityFailures(conf[GROUP]),
+                auth_token.InvalidToken,
+                handled,
+            )
 
     for group, options in opts.list_auth_token_opts():
         conf.register_opts(options, group=group)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.databases.keeper import only_one
@@ -32,15 +32,20 @@ def reference_python() -> str:
     if given := os.environ.get(INTERPRETER):
         return given
     folder = Path(os.environ.get(FOLDER, ".reference-environment")).absolute()
-    complete_in(folder, _make)
+    complete_in(folder, _make, REQUIREMENTS)
     return str(_interpreter(folder))
 
 
-def complete_in(folder: Path, make: Callable[[Path], None]) -> None:
-    """Call `make` for the folder unless it is complete, in one process at a time."""
+def complete_in(
+    folder: Path, make: Callable[[Path], None], requirements: Sequence[str] = ()
+) -> None:
+    """Call `make` for the folder unless it is complete, in one process at a time.
+
+    :param requirements: what `make` installs; a folder made for others isn't complete
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     complete = folder / "complete"
-    wanted = " ".join(REQUIREMENTS)
+    wanted = " ".join(requirements)
     with only_one(folder):
         if not complete.is_file() or complete.read_text() != wanted:
             make(folder)

@@ -343,3 +343,40 @@ def test_the_environment_configures_how_to_reach_keystone(tmp_path, keystone, mo
         placement = Client(session, "http://placement.test")
         statuses = [placement("/traits", given).status_code for given in ("admin", "unknown")]
     assert statuses == [200, 401]
+
+
+def test_a_service_user_that_cannot_log_in_is_named_in_the_log(tmp_path, keystone, caplog):
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options() | {"password": "wr0ng"}
+    with ours(tmp_path, options) as placement:
+        answers = [placement("/resource_providers", "admin") for _ in range(2)]
+    assert [unavailable(answer) for answer in answers] == [True, True]
+    # once, because the reason stays the same
+    (said,) = [told for told in caplog.messages if told.startswith("[keystone_authtoken]: ")]
+    assert f"keystone at {keystone.url}/v3 doesn't let user placement log in" in said
+    assert "project service" in said
+    assert "wr0ng" not in caplog.text
+
+
+def test_an_endpoint_of_another_region_is_a_failure_of_the_configuration(
+    tmp_path, keystone, caplog
+):
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options() | {"region_name": "two"}
+    with ours(tmp_path, options) as placement:
+        assert unavailable(placement("/resource_providers", "admin"))
+    assert "Check auth_url, region_name and interface." in caplog.text
+
+
+def test_the_log_says_when_keystone_answers_again(tmp_path, keystone, caplog):
+    caplog.set_level(logging.INFO)
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = keystone.options()
+    with ours(tmp_path, options) as placement:
+        keystone.broken = True
+        placement("/resource_providers", "admin")
+        keystone.broken = False
+        # an answer, too
+        placement("/resource_providers", "unknown")
+        placement("/resource_providers", "admin")
+    assert caplog.messages.count("Keystone validates tokens again.") == 1

@@ -1,0 +1,92 @@
+"""Selects the tests of this folder, and starts the keystone that they share.
+
+Keystone and the reference are installed from PyPI into environments of their own. So these tests
+run only if BERTH_KEYSTONE is set; the tox environment `keystone` sets it. They need Debian's
+packages libfaketime and memcached.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.functional.placement.serving.conftest import start, start_for_module
+from tests.keystone.cloud import SERVICE_PASSWORD, Placement, options, start_ours, start_reference
+from tests.keystone.environment import keystone_programs
+from tests.keystone.identity import Identity
+from tests.keystone.people import People
+from tests.keystone.server import Keystone, Site
+from tests.reference.environment import reference_python
+
+__all__ = ["start", "start_for_module"]
+
+collect_ignore_glob = [] if os.environ.get("BERTH_KEYSTONE") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """Return the folder with the programs of keystone and its clients."""
+    return keystone_programs()
+
+
+@pytest.fixture(scope="session")
+def reference_interpreter() -> str:
+    """Return the interpreter of the reference."""
+    return reference_python()
+
+
+@pytest.fixture(scope="session")
+def keystone(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keystone]:
+    """Yield a keystone that runs for all tests, bootstrapped, with the service's user.
+
+    A test that stops it starts it again.
+    """
+    site = Site(programs, tmp_path_factory.mktemp("keystone") / "site")
+    server = Keystone(site, "keystone")
+    site.initialise(server.url)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def identity(keystone: Keystone) -> Identity:
+    """Return the identity API, as the administrator; placement's user and service exist."""
+    identity = Identity(keystone.url)
+    project = identity.project("service")
+    user = identity.user("placement", password=SERVICE_PASSWORD)
+    identity.grant("service", user, project)
+    # access rules of application credentials need it in the catalogue
+    identity.endpoint(identity.service("placement"), "http://placement.test", "public")
+    return identity
+
+
+@pytest.fixture(scope="session")
+def people(identity: Identity) -> People:
+    """Return users and projects for tests; a test that changes some makes its own."""
+    return People.settle(identity)
+
+
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the databases of the module's services."""
+    return tmp_path_factory.mktemp("databases")
+
+
+@pytest.fixture(scope="module")
+def ours(start_for_module, module_folder: Path, identity: Identity) -> Placement:
+    """Return our service, which asks keystone for each request."""
+    chosen = options(identity.url, token_cache_time="-1")
+    return start_ours(start_for_module, module_folder, **chosen)
+
+
+@pytest.fixture(scope="module")
+def reference(
+    start_for_module, module_folder: Path, identity: Identity, reference_interpreter: str
+) -> Placement:
+    """Return the reference, which asks keystone for each request."""
+    chosen = options(identity.url, token_cache_time="-1")
+    return start_reference(start_for_module, module_folder, reference_interpreter, **chosen)
