@@ -14,6 +14,7 @@ from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication
 from placement.http.fault import FaultWrapper
+from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES
@@ -126,4 +127,5 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     application = RequestLog(application, conf.berth.log_request_cost)
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
-    return application
+    # outermost, so that a trace has the time of all middleware
+    return profiled(application, conf)

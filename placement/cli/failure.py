@@ -2,11 +2,12 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from oslo_config import cfg
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from placement.config import logs
 from placement.errors import PlacementError
 from placement.storage.dialects import DatabaseUnusable
 from placement.storage.schema_upgrade import SchemaDiffers
@@ -16,17 +17,25 @@ FAILED = 1
 
 
 @contextlib.contextmanager
-def told(command: str, code: int = FAILED) -> Iterator[None]:
+def told(
+    command: str, code: int = FAILED, wants_json: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
     """Exit with one line on stderr if configuration or database can't be used.
 
     :param command: name of the program, for the line
     :param code: the exit code
+    :param wants_json: whether the line is one of a JSON log; called after a failure only
     """
     try:
         yield
     except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers, PlacementError) as error:
-        print(f"{command}: {line_of(error)}", file=sys.stderr)
+        say(command, line_of(error), wants_json())
         sys.exit(code)
+
+
+def say(command: str, text: str, as_json: bool) -> None:
+    """Write a message on stderr, as a line of text or of a JSON log."""
+    print(logs.json_line(command, text) if as_json else f"{command}: {text}", file=sys.stderr)
 
 
 def line_of(error: Exception) -> str:

@@ -17,6 +17,8 @@ from placement.config import logs, sources
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
+LOG = logging.getLogger(__name__)
+
 PROGRAM = "placement-manage"
 BATCH = 50
 # longer numbers exceed what databases accept as a LIMIT
@@ -64,9 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # standard output has only the command's result
         conf.set_default("use_stderr", True)
         logs.set_up(conf, config.PROJECT)
-        if not conf.debug:
-            # scripts of operators may parse standard error, too
-            logging.getLogger("alembic").setLevel(logging.WARNING)
         database = Database(DatabaseSettings.of(conf.placement_database))
         incomplete = online_migrations.IncompleteOwner(
             conf.placement.incomplete_consumer_project_id,
@@ -105,7 +104,8 @@ def _version(arguments: Any, database: Database, incomplete: Incomplete) -> int:
 
 
 def _sync(arguments: Any, database: Database, incomplete: Incomplete) -> int:
-    schema_upgrade.sync(database)
+    # standard output stays empty, as that of OpenStack Placement's command
+    LOG.info("%s", schema_upgrade.sync(database))
     return 0
 
 

@@ -17,13 +17,14 @@ from oslo_config import cfg
 
 from placement import config
 from placement.app import open_database
-from placement.cli.failure import FAILED, told
+from placement.cli.failure import FAILED, say, told
 from placement.cli.version import VERSION
 from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ, WSGIApplication
 from placement.wsgi import load
 
+PROGRAM = "placement-api"
 DEFAULT_PORT = 8778
 #: options for serving this machine without any configuration
 ALONE: config.Overrides = {
@@ -59,7 +60,10 @@ class Server(BaseApplication):
         return int(self.conf.berth.max_body_size) + 1
 
     def load_config(self) -> None:
-        for name, value in _settings(self.arguments).items():
+        settings = _settings(self.arguments)
+        if self.conf.use_json:
+            settings["logger_class"] = "placement.serving.gunicorn_log.JSONLogger"
+        for name, value in settings.items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
 
@@ -173,11 +177,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else argv
     arguments = parser().parse_args([word for word in given if word != "--"])
-    with told("placement-api"):
+
+    def wants_json() -> bool:
+        return logs.wants_json(_config_arguments(arguments), config.PROGRAM)
+
+    with told(PROGRAM, wants_json=wants_json):
         conf, alone = load_config(arguments)
         refusal = why_not_serve(arguments, conf)
         if refusal is not None:
-            print(f"placement-api: {refusal}", file=sys.stderr)
+            say(PROGRAM, refusal, wants_json())
             return FAILED
         logs.set_up(conf, config.PROJECT)
         # check here that keystone's options and the database can be used, because the workers would
@@ -204,14 +212,19 @@ def load_config(arguments: argparse.Namespace) -> tuple[cfg.ConfigOpts, bool]:
 
     Those defaults (ALONE) apply if there is no configuration at all.
     """
-    argv = [f"--config-file={path}" for path in arguments.config_file]
-    argv += [f"--config-dir={path}" for path in arguments.config_dir]
-    argv += ["--debug"] if arguments.debug else []
+    argv = _config_arguments(arguments)
     if configured(arguments):
         return config.load(argv), False
     here = pathlib.Path.cwd() / "placement.db"
     overrides = {**ALONE, ("placement_database", "connection"): f"sqlite:///{here}"}
     return config.load(argv, files=[], overrides=overrides), True
+
+
+def _config_arguments(arguments: argparse.Namespace) -> list[str]:
+    """Return the options of our command line that are oslo.config's."""
+    argv = [f"--config-file={path}" for path in arguments.config_file]
+    argv += [f"--config-dir={path}" for path in arguments.config_dir]
+    return [*argv, "--debug"] if arguments.debug else argv
 
 
 def configured(arguments: argparse.Namespace) -> bool:

@@ -51,6 +51,8 @@ CORS_DEFAULTS = {
     "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
 }
 
+ALEMBIC_LEVEL = "alembic=WARN"
+
 Overrides = Mapping[tuple[str | None, str], Any]
 
 
@@ -66,6 +68,13 @@ def set_library_defaults() -> None:
     sample configuration.
     """
     cors.set_defaults(**CORS_DEFAULTS)
+    oslo_log.set_defaults(default_log_levels=_log_levels())
+
+
+def _log_levels() -> list[str]:
+    """Return oslo.log's levels of libraries, and alembic's, which logs its own steps at INFO."""
+    levels: list[str] = oslo_log.get_default_log_levels()
+    return levels if ALEMBIC_LEVEL in levels else [*levels, ALEMBIC_LEVEL]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -77,6 +86,7 @@ def register(conf: cfg.ConfigOpts) -> None:
     register_service(conf)
     with contextlib.suppress(cfg.ArgsAlreadyParsedError):
         oslo_log.register_options(conf)
+        conf.set_default("default_log_levels", _log_levels())
 
 
 def register_service(conf: cfg.ConfigOpts) -> None:

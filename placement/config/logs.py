@@ -1,11 +1,15 @@
 """Logging with oslo.log, one line for each message."""
 
 import logging
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
+from oslo_log import formatters
 from oslo_log import log as oslo_log
+
+from placement.config import sources
 
 #: characters that end a line or control the screen, in some terminal or log viewer
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
@@ -19,6 +23,26 @@ def set_up(conf: cfg.ConfigOpts, project: str) -> None:
     oslo_log.setup(conf, project)
     for handler in _handlers():
         handler.addFilter(_one_line)
+
+
+def wants_json(argv: Sequence[str], program: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the configuration asks for JSON, also if the rest of it can't be used.
+
+    If a file can't be read, only the environment decides.
+    """
+    conf = cfg.ConfigOpts()
+    oslo_log.register_options(conf)
+    try:
+        sources.read(conf, argv, program)
+        return bool(conf.use_json)
+    except (cfg.Error, ValueError):
+        return environ.get("OS_DEFAULT__USE_JSON", "").lower() in ("1", "on", "true", "yes")
+
+
+def json_line(program: str, text: str) -> str:
+    """Return an error message of a program as a line of a JSON log."""
+    record = logging.LogRecord(program, logging.ERROR, "", 0, text, None, None)
+    return str(formatters.JSONFormatter().format(record))
 
 
 def let_go() -> None:

@@ -59,7 +59,9 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
     if sync:
-        schema_upgrade.sync(database)
+        done = schema_upgrade.sync(database)
+        if done.before != done.after:
+            LOG.info("%s", done)
     elif schema_upgrade.version(database) is None:
         # a database of OpenStack Placement could be read, but not written
         raise DatabaseUnusable(

@@ -3,6 +3,7 @@
 See architecture.rst D2.
 """
 
+import dataclasses
 import logging
 import pathlib
 import random
@@ -61,8 +62,31 @@ def alembic_config(connection: Connection | None = None) -> Config:
     return config
 
 
-def sync(database: Database) -> None:
-    """Create or upgrade the schema. Raises SchemaDiffers.
+@dataclasses.dataclass(frozen=True)
+class Upgrade:
+    """What a synchronisation of the schema did; as a text, a sentence for the operator.
+
+    :param before: the revision before; None if the database had none of ours
+    :param after: the revision now
+    :param tables: names of the tables that were added
+    """
+
+    before: str | None
+    after: str | None
+    tables: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.before == self.after:
+            return f"The schema is current: revision {self.after}."
+        origin = "no revision" if self.before is None else f"revision {self.before}"
+        tables = ", ".join(self.tables) or "none"
+        return (
+            f"The schema was at {origin} and is at revision {self.after}. Tables added: {tables}."
+        )
+
+
+def sync(database: Database) -> Upgrade:
+    """Create or upgrade the schema, and return what was done. Raises SchemaDiffers.
 
     Workers that start at the same time may all call it: they run one after the other. The schema of
     a later version stays as it is, because this version can use it, too.
@@ -82,19 +106,22 @@ def _is_race(error: DBAPIError) -> bool:
     return arguments[:1] != () and arguments[0] in _RACES
 
 
-def _sync(database: Database) -> None:
+def _sync(database: Database) -> Upgrade:
     with database.transaction() as connection, schema_lock(connection):
         # before alembic creates its table: MySQL would keep that table in a refused database
         current = _version(connection)
+        tables = set(sa.inspect(connection).get_table_names())
         if current is None and (found := differences(connection)):
             raise SchemaDiffers(found)
         if current is not None and current not in _revisions():
             LOG.info("The schema is one of a later version (%s), and stays as it is.", current)
-            return
+            return Upgrade(current, current)
         context = _context(connection, VERSION_TABLE)
         if current is not None and context.get_current_revision() is None:
             context.stamp(_history(), current)
         command.upgrade(alembic_config(connection), "head")
+        added = sorted(set(sa.inspect(connection).get_table_names()) - tables)
+        return Upgrade(current, _version(connection), tuple(added))
 
 
 def version(database: Database) -> str | None:

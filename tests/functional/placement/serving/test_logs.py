@@ -1,12 +1,16 @@
 """Logs of placement-api: one line for each message, also after a rotation of the file."""
 
 import contextlib
+import json
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import ADMIN, free_port, wait_until
 
 REQUEST_ID = "req-00000000-0000-4000-8000-000000000001"
@@ -81,3 +85,44 @@ def open_files(server):
             with contextlib.suppress(FileNotFoundError):
                 found.add(os.readlink(entry))
     return found
+
+
+def test_each_line_of_a_json_log_is_an_object_from_start_to_end(start):
+    port = free_port()
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    server = start(command, f"http://127.0.0.1:{port}", OS_DEFAULT__USE_JSON="true")
+    assert server.request("GET", "/traits").status_code == 200
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: server.said().count("Booting worker") == 2, server.said)
+    assert server.stop() == 0
+
+    messages = [json.loads(line) for line in server.said().splitlines()]
+    assert all(message["levelname"] and message["name"] for message in messages)
+    texts = [message["message"] for message in messages]
+    assert any(text.startswith("Starting gunicorn") for text in texts)
+    assert any("GET /traits" in text for text in texts)
+    assert any("Tables added" in text for text in texts)
+    assert [message for message in messages if message["name"].startswith("alembic")] == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({"OS_PLACEMENT_DATABASE__CONNECTION": None}, "value required for option connection"),
+        ({"OS_PLACEMENT_DATABASE__CONNECTION": "nothing://"}, "nothing"),
+        ({"OS_PLACEMENT_CONFIG_DIR": "/nowhere"}, "/nowhere/placement.conf"),
+    ],
+)
+def test_a_failure_at_the_start_is_a_line_of_the_json_log(tmp_path, variables, reason):
+    environ = configuration(tmp_path) | {"OS_DEFAULT__USE_JSON": "true"} | variables
+    ran = subprocess.run(
+        [sys.executable, "-m", "placement.cli.serve", "--port", str(free_port())],
+        env={name: value for name, value in environ.items() if value is not None},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    (line,) = ran.stderr.splitlines()
+    said = json.loads(line)
+    assert (ran.returncode, said["name"], said["levelname"]) == (1, "placement-api", "ERROR")
+    assert reason in said["message"]

@@ -26,6 +26,7 @@ WRITTEN_WITH = {
     "oslo.log": "8.3.2",
     "oslo.middleware": "8.2.0",
     "oslo.policy": "6.0.1",
+    "osprofiler": "4.4.0",
 }
 #: the part of the sample that depends on this project alone
 OUR_GROUPS = ("api", "berth", "placement", "placement_database", "workarounds")
