@@ -136,14 +136,12 @@ def _in_process(conf: cfg.ConfigOpts, mount: str) -> Iterator[Service]:
         )
     # imported here, because a comparison of two running services needs none of it
     from placement.app import start_reading
-    from placement.storage.dialects import read_url
 
     conf.set_override("auth_strategy", "noauth2", group="api")
-    url = read_url(conf.placement_database.connection).set(query={})
     running = start_reading(conf)
     try:
         yield WSGIService(
-            f"in this process, {url.render_as_string(hide_password=True)}",
+            f"in this process, {shown_url(conf.placement_database.connection)}",
             running.application,
             mount,
             _CALLER,
@@ -151,6 +149,13 @@ def _in_process(conf: cfg.ConfigOpts, mount: str) -> Iterator[Service]:
         )
     finally:
         running.close()
+
+
+def shown_url(connection: str) -> str:
+    """Return the URL of a database without its password and its parameters."""
+    from placement.storage.dialects import read_url
+
+    return read_url(connection).set(query={}).render_as_string(hide_password=True)
 
 
 def _compared(conf: cfg.ConfigOpts, other: Service, this: Service) -> int:

@@ -161,9 +161,11 @@ def _unanswered(error: Exception) -> Unanswered:
     connected = not isinstance(error, (*_UNREACHED, urllib3.exceptions.SSLError))
     if isinstance(error, urllib3.exceptions.TimeoutError) and connected:
         return Unanswered("no answer in time", True)
-    if isinstance(error, urllib3.exceptions.ConnectTimeoutError):
+    refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    if isinstance(error, urllib3.exceptions.ConnectTimeoutError) and not refused:
         return Unanswered("no connection in time", False)
-    words = str(error).rpartition(">: ")[2] or type(error).__name__
+    # before the last of these is the object's own name
+    words = re.split(r">: |\bport=\d+\): ", str(error))[-1] or type(error).__name__
     return Unanswered(words, connected)
 
 

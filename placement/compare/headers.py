@@ -4,13 +4,12 @@ import re
 from email.utils import parsedate_to_datetime
 
 from placement.compare.answers import Answer
+from placement.compare.values import ABSENT
 
 MATTERING = (
     *("openstack-api-version", "vary", "cache-control", "last-modified"),
     *("content-type", "location", "allow"),
 )
-#: stands for a last-modified that is the time of the answer itself
-NOW = "the time of the answer"
 #: seconds between a last-modified and the date of its answer, if it is the time of the answer
 _AT_ONCE = 2
 #: added by proxies that compress
@@ -34,17 +33,31 @@ def meaning_of(answer: Answer, mount: str = "") -> dict[str, str]:
     if "location" in found:
         path = re.sub(r"^https?://[^/]*", "", found["location"])
         found["location"] = path.removeprefix(mount)
-    if "last-modified" in found:
-        found["last-modified"] = _modified(answer)
     return found
 
 
-def _modified(answer: Answer) -> str:
-    """Return the time of last-modified; NOW if it is the date that the server says it is."""
-    text = answer.headers["last-modified"]
+def header_differences(
+    theirs: Answer, mine: Answer, their_mount: str = "", my_mount: str = ""
+) -> list[tuple[str, str, str]]:
+    """Return which headers differ: name, their value, my value; ABSENT if there is none.
+
+    :param their_mount: the path below which their service is mounted
+    """
+    others, ours = meaning_of(theirs, their_mount), meaning_of(mine, my_mount)
+    if _is_of_the_answer(theirs) and _is_of_the_answer(mine):
+        others["last-modified"] = ours["last-modified"]
+    return [
+        (f"header {name}", others.get(name, ABSENT), ours.get(name, ABSENT))
+        for name in MATTERING
+        if others.get(name) != ours.get(name)
+    ]
+
+
+def _is_of_the_answer(answer: Answer) -> bool:
+    """Return whether last-modified is the date that the server says it is."""
     try:
-        modified = parsedate_to_datetime(text)
+        modified = parsedate_to_datetime(answer.headers.get("last-modified", ""))
         date = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:
-        return text
-    return NOW if abs((date - modified).total_seconds()) <= _AT_ONCE else text
+        return False
+    return abs((date - modified).total_seconds()) <= _AT_ONCE

@@ -5,9 +5,10 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from placement.compare import headers, searches
+from placement.compare import searches
 from placement.compare.answers import Answer, Reader
 from placement.compare.deviations import READING, Asked, Cloud, Deviation, accepted
+from placement.compare.headers import header_differences
 from placement.compare.request import Request
 from placement.compare.values import ABSENT, value_differences
 
@@ -87,10 +88,7 @@ class Judge:
         counts = [len(body["allocation_requests"]) for body in bodies if body is not None]
         if max(counts) < limit:
             return self._compared(request, theirs.answer, mine.answer)
-        found = [
-            Difference(f"header {one.place}", one.other, one.this)
-            for one in self._header_differences(theirs.answer, mine.answer)
-        ]
+        found = self._header_differences(theirs.answer, mine.answer)
         if found:
             return Verdict(Kind.DIFFERENT, tuple(found))
         if not value_differences("body", *bodies):
@@ -109,7 +107,7 @@ class Judge:
             first, second = one.everything, two.everything
         return (
             first.status == second.status
-            and headers.meaning_of(first, mount) == headers.meaning_of(second, mount)
+            and not header_differences(first, second, mount, mount)
             and not value_differences("body", reader.body(first), reader.body(second))
         )
 
@@ -118,10 +116,7 @@ class Judge:
         bodies = self.other.body(theirs), self.this.body(mine)
         found = [] if theirs.status == mine.status else [Difference("status", *statuses)]
         found += [Difference(*one) for one in value_differences("body", *bodies)]
-        of_headers = [
-            Difference(f"header {one.place}", one.other, one.this)
-            for one in self._header_differences(theirs, mine)
-        ]
+        of_headers = self._header_differences(theirs, mine)
         if statuses == (_CRASHED, _CRASHED):
             return Verdict(Kind.ERROR, why="both services answered 500")
         deviation = None
@@ -165,13 +160,8 @@ class Judge:
         )
 
     def _header_differences(self, theirs: Answer, mine: Answer) -> list[Difference]:
-        others = headers.meaning_of(theirs, self.other_mount)
-        ours = headers.meaning_of(mine, self.this_mount)
-        return [
-            Difference(name, others.get(name, ABSENT), ours.get(name, ABSENT))
-            for name in headers.MATTERING
-            if others.get(name) != ours.get(name)
-        ]
+        found = header_differences(theirs, mine, self.other_mount, self.this_mount)
+        return [Difference(*one) for one in found]
 
     def _searched(self, answer: Answer | None, mine: bool = False) -> dict[str, Any] | None:
         """Return the body of a search's answer; None if it is another answer."""
