@@ -6,7 +6,9 @@ from pathlib import Path
 
 DOC = Path(__file__).parents[1] / "doc"
 _BLOCK = re.compile(
-    r"^\.\. code-block:: python\n   :name: (?P<name>\S+)\n\n(?P<code>(?:(?: {4}.*)?\n)+)", re.M
+    r"^\.\. code-block:: (?P<language>\S+)\n   :name: (?P<name>.+)\n\n"
+    r"(?P<code>(?:(?: {4}.*)?\n)+)",
+    re.M,
 )
 
 
@@ -15,7 +17,10 @@ def text_of(page: str) -> str:
     return (DOC / page).read_text(encoding="utf-8")
 
 
-def files_of(page: str) -> dict[str, str]:
-    """Return name -> code of the page's files, in the order of the page."""
-    blocks = _BLOCK.finditer(text_of(page))
-    return {block["name"]: textwrap.dedent(block["code"]).rstrip() + "\n" for block in blocks}
+def files_of(page: str, language: str = "python") -> dict[str, str]:
+    """Return name -> code of the page's files in a language, in the order of the page."""
+    return {
+        block["name"]: textwrap.dedent(block["code"]).rstrip() + "\n"
+        for block in _BLOCK.finditer(text_of(page))
+        if block["language"] == language
+    }

@@ -27,6 +27,8 @@ def options(url: str, **more: str) -> dict[str, str]:
         "user_domain_id": DEFAULT,
         "project_name": "service",
         "project_domain_id": DEFAULT,
+        # a busy machine is no failure of keystone
+        "http_connect_timeout": str(PATIENCE),
         **more,
     }
 

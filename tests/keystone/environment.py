@@ -8,10 +8,9 @@ from pathlib import Path
 
 from tests.reference.environment import complete_in
 
-REQUIREMENTS = (
-    *("keystone==30.0.0", "gunicorn>=26.0"),
-    *("python-openstackclient==9.0.0", "osc-placement==4.8.0"),
-)
+#: the versions of the other packages are those of a release
+CONSTRAINTS = Path(__file__).parents[1] / "constraints" / "upper-constraints-2026.1.txt"
+REQUIREMENTS = ("keystone==30.0.0", "gunicorn", "python-openstackclient", "osc-placement")
 #: variable with the folder of the environment, which later runs use again
 FOLDER = "BERTH_KEYSTONE_DIR"
 
@@ -26,5 +25,6 @@ def keystone_programs() -> Path:
 def _make(folder: Path) -> None:
     # its versions and those of our own environment would clash
     venv.create(folder, clear=True, with_pip=True)
-    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    install += ["--constraint", str(CONSTRAINTS), *REQUIREMENTS]
     subprocess.run(install, check=True, stdout=sys.stderr)

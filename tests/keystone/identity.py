@@ -78,9 +78,15 @@ class Identity:
             "id"
         ]
 
-    def region(self, name: str) -> None:
-        """Add a region."""
+    def region(self, name: str, **placement: str) -> None:
+        """Add a region.
+
+        :param placement: URLs of its placement service, by interface
+        """
         self.do("POST", "/regions", {"region": {"id": name}})
+        (service,) = self.do("GET", "/services?type=placement")["services"]
+        for interface, url in placement.items():
+            self.endpoint(service["id"], url, interface, name)
 
     def revoke(self, token: str) -> None:
         """Revoke a token."""

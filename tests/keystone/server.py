@@ -26,11 +26,15 @@ SERVER = """\
 wsgi_app = "keystone.wsgi.api:application"
 bind = "127.0.0.1:{port}"
 threads = 4
+# keystone is imported before it listens
+preload_app = True
 control_socket_disable = True
 """
 REGION = "RegionOne"
-ADMIN_PASSWORD = "the administrator's"
+ADMIN_PASSWORD = "ADMIN_PASS"
 HOUR = 3600
+#: seconds in which keystone must start: its import alone takes five of an idle processor
+PATIENCE = 300
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Keystone:
         (folder / "gunicorn.conf.py").write_text(SERVER.format(port=self.port))
         command = [str(self.site.programs / "gunicorn")]
         self._server = Server(command, folder, environ, self.url)
-        self._server.wait_until(None)
+        self._server.wait_until(None, PATIENCE)
 
     def stop(self) -> None:
         """Stop the server, so that connections are refused; repeated calls are harmless."""

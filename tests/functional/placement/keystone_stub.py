@@ -1,4 +1,7 @@
-"""An identity server on the loopback interface, with what keystonemiddleware needs of it."""
+"""An identity server on the loopback interface, with what keystonemiddleware needs of it.
+
+tests/keystone has tests with a real keystone.
+"""
 
 import datetime
 import json
@@ -8,6 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 SERVICE_PASSWORD = "the service's own password"
 DOMAIN = {"id": "default", "name": "Default"}
 HOUR = datetime.timedelta(hours=1)
+#: role → roles that keystone's bootstrap makes it imply
+IMPLIED = {
+    "admin": ("manager", "member", "reader"),
+    "manager": ("member", "reader"),
+    "member": ("reader",),
+}
 
 
 def token(user, roles=(), project=None, system=False, valid_for=HOUR):
@@ -24,7 +33,8 @@ def token(user, roles=(), project=None, system=False, valid_for=HOUR):
         "expires_at": _time(now + valid_for),
     }
     if roles:
-        data["roles"] = [{"id": role, "name": role} for role in roles]
+        implied = {one for role in roles for one in IMPLIED.get(role, ())}
+        data["roles"] = [{"id": role, "name": role} for role in sorted({*roles, *implied})]
     if project is not None:
         data["project"] = {"id": project, "name": project, "domain": DOMAIN}
     if system:
@@ -123,13 +133,15 @@ class _Answering(BaseHTTPRequestHandler):
 
     def _validate(self):
         subject = self.headers["X-Subject-Token"]
+        allow_expired = "allow_expired=1" in self.path
         self.server.asked.append(subject)
         if subject.startswith("stuck"):
             self.server.say_nothing()
         if self.headers["X-Auth-Token"] != "service":
             self._answer(401, {"error": {"code": 401, "message": "no", "title": "Unauthorized"}})
-        elif subject in self.server.tokens:
-            known = self.server.tokens[subject]
+        elif (known := self.server.tokens.get(subject)) and (
+            allow_expired or known["expires_at"] > _time(datetime.datetime.now(datetime.UTC))
+        ):
             self._answer(200, {"token": known}, {"X-Subject-Token": subject})
         else:
             self._answer(404, {"error": {"code": 404, "message": "no", "title": "Not Found"}})

@@ -118,6 +118,12 @@ def test_requests_without_a_valid_token_are_rejected(placement, keystone, given)
     assert not {"openstack-api-version", "vary"} & {name.lower() for name in answer.headers}
 
 
+@pytest.mark.parametrize(("by", "status"), [("service", 200), ("admin", 401), ("unknown", 401)])
+def test_a_service_s_token_makes_an_expired_one_acceptable(placement, by, status):
+    answer = placement("/resource_providers", "expired", x_service_token=by)
+    assert answer.status_code == status
+
+
 @pytest.mark.parametrize("odd", [b"\xe9", b"\xff\xfe", b"a b", b"a\tb", b"%00", b"x" * 5_000])
 def test_an_unusual_token_is_like_an_unknown_one(placement, odd):
     answer = placement("/resource_providers", odd)

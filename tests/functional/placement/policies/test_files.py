@@ -63,13 +63,13 @@ def test_a_file_without_a_rule_leaves_the_default(placement):
 
 
 def test_a_rule_of_the_file_overrides_the_default(placement, policy):
-    policy.write(resource_providers__list="role:reader")
-    assert statuses(placement, "/resource_providers", "reader", "admin") == [200, 403]
+    policy.write(resource_providers__list="role:auditor")
+    assert statuses(placement, "/resource_providers", "auditor", "admin") == [200, 403]
 
 
 def test_other_operations_keep_their_defaults(placement, policy):
-    policy.write(resource_providers__list="role:reader")
-    assert statuses(placement, "/resource_classes", "reader", "admin") == [403, 200]
+    policy.write(resource_providers__list="role:auditor")
+    assert statuses(placement, "/resource_classes", "auditor", "admin") == [403, 200]
 
 
 def test_a_rule_may_reject_every_caller(placement, policy):
@@ -95,14 +95,14 @@ def test_a_rule_may_use_the_project(placement, policy):
 
 def test_a_change_applies_from_the_next_request_on(placement, policy):
     found = []
-    for rule in ("role:reader", "!", "role:reader or role:admin"):
+    for rule in ("role:auditor", "!", "role:auditor or role:admin"):
         policy.write(traits__list=rule)
-        found.append(statuses(placement, "/traits", "reader", "admin"))
+        found.append(statuses(placement, "/traits", "auditor", "admin"))
     assert found == [[200, 403], [403, 403], [200, 200]]
 
 
 def test_the_default_applies_again_after_a_rule_is_removed_from_the_file(placement, policy):
-    policy.write(traits__list="role:reader")
-    before = statuses(placement, "/traits", "reader", "admin")
+    policy.write(traits__list="role:auditor")
+    before = statuses(placement, "/traits", "auditor", "admin")
     policy.write(nothing="@")
-    assert (before, statuses(placement, "/traits", "reader", "admin")) == ([200, 403], [403, 200])
+    assert (before, statuses(placement, "/traits", "auditor", "admin")) == ([200, 403], [403, 200])

@@ -35,9 +35,9 @@ def free_port(host="127.0.0.1"):
         return listener.getsockname()[1]
 
 
-def wait_until(happened, why):
-    """Return the first true value of `happened()`; after PATIENCE seconds, fail with `why()`."""
-    end = time.monotonic() + PATIENCE
+def wait_until(happened, why, patience=PATIENCE):
+    """Return the first true value of `happened()`; after `patience` seconds, fail with `why()`."""
+    end = time.monotonic() + patience
     while True:
         value = happened()
         if value:
@@ -64,14 +64,14 @@ class Server:
     def said(self):
         return self.log.read_text(errors="replace")
 
-    def wait_until(self, ready):
+    def wait_until(self, ready, patience=PATIENCE):
         """Wait for `ready()`, by default for a response; fail if the server ends first."""
 
         def running():
             assert self.process.poll() is None, self.said()
             return (ready or self._answers)()
 
-        wait_until(running, self.said)
+        wait_until(running, self.said, patience)
         return self
 
     def _answers(self):
