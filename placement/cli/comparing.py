@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+import urllib3
 from oslo_config import cfg
 
 from placement import config
@@ -95,6 +96,9 @@ def _services(
 ) -> Iterator[tuple[Service, Service]]:
     """Yield the other service and this one."""
     arguments = conf.command
+    if arguments.insecure:
+        # the operator knows
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     verify: bool | str = arguments.cacert or not arguments.insecure
     if arguments.cacert and not os.access(arguments.cacert, os.R_OK):
         arguments.usage_error(f"--cacert: {arguments.cacert} can't be read")

@@ -28,7 +28,7 @@ _OWN = re.compile(
     rf'"(?P<method>{_METHODS}) (?P<path>.*)" status: \d+ len: \S+ microversion: (?P<version>\S+)'
 )
 #: as servers quote a request line
-_QUOTED = re.compile(rf'"(?P<method>{_METHODS}) (?P<path>[^" ]*) HTTP/\d(?:\.\d)?"')
+_QUOTED = re.compile(rf'"(?P<method>{_METHODS}) (?P<path>(?:[^" \\]|\\.)*) HTTP/\d(?:\.\d)?"')
 #: uWSGI: `{30 vars in 400 bytes} [Mon Jan  5 10:00:00 2026] GET /traits => generated 9 bytes in …`
 _UWSGI = re.compile(rf"\] (?P<method>{_METHODS}) (?P<path>\S*) => generated \d+ bytes")
 #: HAProxy cuts a long line off, and with it the end of the request

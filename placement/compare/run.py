@@ -75,14 +75,14 @@ class Stop(Exception):
 class _Pending:
     """A request whose answers differed at first, or that got none.
 
-    :ivar held: a verdict from when both answers held still
+    :ivar held: verdicts from passes in which both answers held still
     :ivar looks: those of the other service and of this one, in the order of asking
     """
 
     request: Request
     first: Verdict
     looks: tuple[list[Look], list[Look]]
-    held: Verdict | None = None
+    held: list[Verdict] = dataclasses.field(default_factory=list)
     last: Verdict | None = None
 
 
@@ -130,7 +130,7 @@ class Comparison:
                 self._progress(tally.judged + len(pending))
             for number in range(1, self._tries + 1):
                 pending = self._again(number, pending, tally)
-            tally.others += [_outcome(one, self._judge) for one in pending]
+            tally.others += [_outcome(one, self._judge, self._tries) for one in pending]
         except KeyboardInterrupt:
             tally.ended = INTERRUPTED
         except (Stop, TokenRefused, NoToken) as error:
@@ -147,13 +147,11 @@ class Comparison:
         if not pending:
             return []
         self._pause(number)
-        for service in self._services:
-            service.renew()
         rest = []
         for one in self._each(self._ask_again, pending):
             if one.last is None or one.last.kind not in (Kind.SAME, Kind.KNOWN):
                 rest.append(one)
-            elif one.first.kind is Kind.DIFFERENT or one.held is not None:
+            elif one.first.kind is Kind.DIFFERENT or one.held:
                 tally.others.append(_agreed(one, self._judge))
             elif one.last.kind is Kind.SAME:
                 # there was nothing to compare at first
@@ -204,7 +202,7 @@ class Comparison:
             for side, looks in enumerate(fresh)
         )
         if verdict.kind is Kind.DIFFERENT and still:
-            one.held = verdict
+            one.held.append(verdict)
         one.last = verdict
         return one
 
@@ -220,6 +218,9 @@ class Comparison:
         last: dict[int, Look] = {}
         for side in order:
             try:
+                if len(looks[side]) > 0:
+                    # asked again: what it kept may be why it differed
+                    self._services[side].renew()
                 last[side] = self._look(side, request, everything)
             except Unanswered as error:
                 name = "this service" if side else "the other service"
@@ -263,7 +264,7 @@ def _agreed(one: _Pending, judge: Judge) -> Outcome:
     note = "the answers agree now"
     if theirs and judge.same(theirs[0], theirs[-1], False) and not _stood(mine, judge, True):
         note += "; meanwhile only the answer of this service changed"
-    differed = one.first if one.first.kind is Kind.DIFFERENT else one.held or one.first
+    differed = one.first if one.first.kind is Kind.DIFFERENT else one.held[-1]
     return Outcome(one.request, dataclasses.replace(differed, kind=Kind.CHANGED), note)
 
 
@@ -272,11 +273,14 @@ def _stood(looks: Sequence[Look], judge: Judge, mine: bool) -> bool:
     return all(judge.same(looks[0], look, mine) for look in looks[1:])
 
 
-def _outcome(one: _Pending, judge: Judge) -> Outcome:
-    """Return the outcome of a request whose answers never agreed."""
+def _outcome(one: _Pending, judge: Judge, tries: int) -> Outcome:
+    """Return the outcome of a request whose answers never agreed.
+
+    A cloud that goes back and forth can look as if both answers held still, but hardly twice.
+    """
     last = one.last or one.first
-    if one.held is not None:
-        return Outcome(one.request, one.held)
+    if len(one.held) >= min(2, tries):
+        return Outcome(one.request, one.held[-1])
     if last.kind is not Kind.DIFFERENT:
         return Outcome(one.request, last)
     for name, looks, mine in (("other", one.looks[0], False), ("this", one.looks[1], True)):
