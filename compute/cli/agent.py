@@ -16,6 +16,7 @@ from compute import config, exceptions
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import say, set_up_logging, why
 from compute.cli.help_text import fitted
+from compute.cli.installation import UnusableInstallation, check_installation
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
@@ -72,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the agent. Returns the exit code (see EXIT_CODES); bad usage raises SystemExit(2)."""
     arguments = _parser().parse_args(argv)
     try:
+        _check_installation()
         conf = _load_configuration(arguments)
         set_up_logging(conf, PROGRAM, brief=arguments.once)
         _run(conf, once=arguments.once)
@@ -99,6 +101,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--once", action="store_true", help="end after the update at start-up")
     add_common_options(parser, debug="log everything, with tracebacks")
     return parser
+
+
+def _check_installation() -> None:
+    try:
+        check_installation(PROGRAM)
+    except UnusableInstallation as error:
+        raise Failure(FAILED, error) from error
 
 
 def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:

@@ -27,6 +27,7 @@ from compute.cli.console import in_any_encoding, say
 from compute.cli.consumers import consumers
 from compute.cli.heal_allocations import heal_allocations
 from compute.cli.help_text import fitted
+from compute.cli.installation import UnusableInstallation, check_installation
 from compute.cli.migrate_compute_inventory import migrate_compute_inventory
 from compute.cli.sync_aggregates import sync_aggregates
 from compute.cli.tree import tree
@@ -57,6 +58,11 @@ def main(
     for stream in (sys.stdout, sys.stderr):
         in_any_encoding(stream)
     arguments = _parser(categories).parse_args(argv)
+    try:
+        check_installation(PROGRAM, other="nova")
+    except UnusableInstallation as error:
+        say(PROGRAM, error)
+        return INVALID
     if arguments.category is None:
         _parser(categories).print_help()
         return OK

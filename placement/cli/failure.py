@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from placement.config import logs
 from placement.errors import PlacementError
+from placement.installation import UnusableInstallation
 from placement.storage.dialects import DatabaseUnusable
 from placement.storage.schema_upgrade import SchemaDiffers
 
@@ -20,7 +21,7 @@ FAILED = 1
 def told(
     command: str, code: int = FAILED, wants_json: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Exit with one line on stderr if configuration or database can't be used.
+    """Exit with one line on stderr if installation, configuration or database can't be used.
 
     :param command: name of the program, for the line
     :param code: the exit code
@@ -28,7 +29,14 @@ def told(
     """
     try:
         yield
-    except (cfg.Error, SQLAlchemyError, DatabaseUnusable, SchemaDiffers, PlacementError) as error:
+    except (
+        cfg.Error,
+        SQLAlchemyError,
+        DatabaseUnusable,
+        SchemaDiffers,
+        PlacementError,
+        UnusableInstallation,
+    ) as error:
         say(command, line_of(error), wants_json())
         sys.exit(code)
 

@@ -14,6 +14,7 @@ from placement.cli import compare, online_migrations
 from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
 from placement.config import logs, sources
+from placement.installation import refuse_shared_environment
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 
@@ -61,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with told(PROGRAM, compare.INCOMPLETE_CODE if compare.COMMAND in given else FAILED):
         if not _read(conf, given):
             return 1 if not given else 0
+        refuse_shared_environment()
         if not conf.command.opens_database:
             return conf.command.run(conf)
         # standard output has only the command's result

@@ -5,6 +5,7 @@ synchronised at start, and `noauth2`, which trusts every token.
 """
 
 import argparse
+import functools
 import ipaddress
 import os
 import pathlib
@@ -12,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gunicorn.app.base import BaseApplication
 from oslo_config import cfg
 
 from placement import config
@@ -22,6 +22,7 @@ from placement.cli.version import VERSION
 from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ, WSGIApplication
+from placement.installation import refuse_other_gunicorn, refuse_shared_environment
 from placement.wsgi import load
 
 PROGRAM = "placement-api"
@@ -36,51 +37,6 @@ ALONE: config.Overrides = {
 
 class Refused(Exception):
     """The service must not be reachable at this address with this configuration."""
-
-
-class Server(BaseApplication):
-    """gunicorn with the settings of our command line instead of gunicorn's."""
-
-    def __init__(self, arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
-        self.arguments = arguments
-        self.conf = conf
-        #: seconds; read by the workers (placement.serving.worker)
-        self.client_timeout: float = arguments.client_timeout
-        #: bytes; read by the workers
-        self.most_held: int = arguments.spool_size * 1024 * 1024
-        super().__init__()
-
-    @property
-    def longest_body(self) -> int:
-        """Maximum bytes of a request's body that a worker reads.
-
-        This is one byte more than the application accepts, so that the application can see that a
-        body is too long.
-        """
-        return int(self.conf.berth.max_body_size) + 1
-
-    def load_config(self) -> None:
-        settings = _settings(self.arguments)
-        if self.conf.use_json:
-            settings["logger_class"] = "placement.serving.gunicorn_log.JSONLogger"
-        for name, value in settings.items():
-            if name in self.cfg.settings:
-                self.cfg.set(name, value)
-
-    def load(self) -> WSGIApplication:
-        """Return the application for one worker, from the reloaded configuration files.
-
-        If the files can't be read, the old configuration stays in force. Raises Refused, which
-        stops the server, if `why_not_serve` rejects the new configuration.
-        """
-        self.conf.reload_config_files()
-        logs.set_up(self.conf, config.PROJECT)
-        refusal = why_not_serve(self.arguments, self.conf)
-        if refusal is not None:
-            raise Refused(refusal)
-        # `main` has waited for the database already. A worker that starts later, after a crash or
-        # at a reload, doesn't wait: it returns 503 until the database can be reached
-        return load(self.conf, wait=False)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -182,6 +138,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return logs.wants_json(_config_arguments(arguments), config.PROGRAM)
 
     with told(PROGRAM, wants_json=wants_json):
+        refuse_shared_environment()
+        refuse_other_gunicorn()
         conf, alone = load_config(arguments)
         refusal = why_not_serve(arguments, conf)
         if refusal is not None:
@@ -198,8 +156,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     logs.let_go()
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
-    Server(arguments, conf).run()
+    # other commands, and the help, don't need gunicorn
+    from placement.serving.server import Server
+
+    Server(
+        _settings(arguments, conf.use_json),
+        functools.partial(_load_for_worker, arguments, conf),
+        client_timeout=arguments.client_timeout,
+        longest_body=lambda: int(conf.berth.max_body_size) + 1,
+        most_held=arguments.spool_size * 1024 * 1024,
+    ).run()
     return 0
+
+
+def _load_for_worker(arguments: argparse.Namespace, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Return the application for one worker, from the reloaded configuration files.
+
+    If the files can't be read, the old configuration stays in force. Raises Refused, which stops
+    the server, if `why_not_serve` rejects the new configuration.
+    """
+    conf.reload_config_files()
+    logs.set_up(conf, config.PROJECT)
+    refusal = why_not_serve(arguments, conf)
+    if refusal is not None:
+        raise Refused(refusal)
+    # `main` has waited for the database already. A worker that starts later, after a crash or at a
+    # reload, doesn't wait: it returns 503 until the database can be reached
+    return load(conf, wait=False)
 
 
 def _nothing(environ: Environ, start_response: Callable[..., object]) -> list[bytes]:
@@ -267,10 +250,11 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def _settings(arguments: argparse.Namespace, as_json: bool) -> dict[str, Any]:
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     bind = f"unix:{arguments.unix_socket}" if arguments.unix_socket else f"{host}:{arguments.port}"
-    return {
+    settings = {"logger_class": "placement.serving.gunicorn_log.JSONLogger"} if as_json else {}
+    return settings | {
         "bind": bind,
         "workers": arguments.workers,
         "threads": arguments.threads,

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
-from placement import config
+from placement import config, installation
 from placement.cli.failure import told
 from placement.cli.version import VERSION
 from placement.config import sources
@@ -24,6 +24,11 @@ class Checks(upgradecheck.UpgradeCommands):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__()
         self.conf = conf
+        found = _installation()
+        if found is not None:
+            title = "Installation"
+            checks = ((title, lambda _: found), *type(self)._upgrade_checks)
+            self._upgrade_checks = checks  # type: ignore[assignment]
 
     def _count(self, question: sa.Select) -> int:
         database = Database(DatabaseSettings.of(self.conf.placement_database))
@@ -70,6 +75,30 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Incomplete Consumers", check_incomplete_consumers),
         ("Policy File JSON to YAML Migration", check_policy_json),
     )
+
+
+def _installation() -> upgradecheck.Result | None:
+    """Return what is wrong with the environment that Berth is installed in, None if nothing is."""
+    try:
+        installation.refuse_shared_environment()
+    except installation.SharedEnvironment as shared:
+        return upgradecheck.Result(upgradecheck.Code.FAILURE, str(shared))
+    missing = installation.missing_files()
+    if missing:
+        return upgradecheck.Result(
+            upgradecheck.Code.FAILURE,
+            f"{len(missing)} files of Berth are missing, {missing[0]} for example. "
+            f"pip install --force-reinstall --no-deps {installation.OURS} brings them back.",
+        )
+    hidden = installation.hidden_reference()
+    if hidden is not None:
+        return upgradecheck.Result(
+            upgradecheck.Code.WARNING,
+            f"Berth hides OpenStack Placement {hidden.version} in {hidden.locate_file('')} from "
+            "this Python: the other's commands import Berth's modules and fail. Install Berth in "
+            "a virtual environment.",
+        )
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,12 +12,17 @@ from placement import config
 from placement.app import create_app
 from placement.config import logs
 from placement.http.environ import WSGIApplication
+from placement.installation import refuse_shared_environment
 
 LOG = logging.getLogger(__name__)
 
 
 def init_application() -> WSGIApplication:
-    """Read the configuration, set up logging, and return the service."""
+    """Read the configuration, set up logging, and return the service.
+
+    :raises placement.installation.SharedEnvironment: another distribution has files among ours
+    """
+    refuse_shared_environment()
     conf = config.load()
     logs.set_up(conf, config.PROJECT)
     return load(conf)

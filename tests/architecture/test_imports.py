@@ -20,6 +20,8 @@ OURS = ("placement", "compute", "virt")
 MAY_IMPORT: dict[str, dict[str, set[str]]] = {
     "placement": {
         "errors": set(),
+        # what is installed; it needs nothing of ours
+        "installation": set(),
         "domain": {"errors"},
         "microversions": {"errors"},
         "config": set(),
@@ -55,14 +57,24 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "routes": {"handlers", "microversions"},
         "app": {"candidates", "config", "http", "policies", "routes", "storage"},
-        "wsgi": {"app", "config", "http"},
+        "wsgi": {"app", "config", "http", "installation"},
         "deploy": {"app", "http"},
         "direct": {"app", "config", "http"},
         # of any two services: it imports none
         "compare": set(),
         # between sockets and the application
         "serving": {"errors", "http"},
-        "cli": {"app", "compare", "config", "errors", "http", "storage", "wsgi"},
+        "cli": {
+            "app",
+            "compare",
+            "config",
+            "errors",
+            "http",
+            "installation",
+            "serving.server",
+            "storage",
+            "wsgi",
+        },
     },
     "compute": {
         "exceptions": set(),
@@ -105,6 +117,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "report",
             "resource_tracker",
             "service",
+            "placement.installation",
             # the embedded service, for commands that open the database themselves
             "placement.direct",
         },

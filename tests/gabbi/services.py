@@ -1,6 +1,7 @@
 """The services for acceptance files: Berth in this process, or the reference in another one."""
 
 import contextlib
+import importlib.metadata
 import os
 import socket
 import subprocess
@@ -48,12 +49,15 @@ def options_of(folder: Path, document: dict[str, Any], database: str | None = No
 def as_served(app: Any, mount: str) -> Any:
     """Wrap `app` so that it gets paths as from a web server that serves it under `mount`.
 
-    httpx passes the path as text and knows no mount point. A server passes the path's bytes as
-    Latin-1 (PEP 3333), without the mount point.
+    httpx, which gabbi uses since 4.0, passes the path as text and knows no mount point. A server
+    passes the path's bytes as Latin-1 (PEP 3333), without the mount point.
     """
+    as_text = int(importlib.metadata.version("gabbi").partition(".")[0]) >= 4
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
-        path = environ["PATH_INFO"].encode().decode("latin-1")
+        path = environ["PATH_INFO"]
+        if as_text:
+            path = path.encode().decode("latin-1")
         assert path.startswith(mount)
         environ.update(SCRIPT_NAME=mount, PATH_INFO=path.removeprefix(mount))
         return app(environ, start_response)
@@ -75,7 +79,7 @@ def in_process(options: Options, mount: str) -> Iterator[Service]:
     }
     app = create_app(config.load(files=[], environ={}, overrides=overrides))
     served = as_served(app, mount)
-    yield Service(host="placement.test", intercept=lambda: served)
+    yield Service(host="placement.test", port=80, intercept=lambda: served)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,26 @@
+"""Whether a command may run in the environment that it is installed in."""
+
+
+class UnusableInstallation(Exception):
+    """The command must not run in this environment; the message says why, and what to do."""
+
+
+def check_installation(program: str, other: str | None = None) -> None:
+    """Raise UnusableInstallation if Python's package `placement` isn't Berth's alone.
+
+    :param program: name of the script that runs
+    :param other: distribution that has a script of the same name; the script must be ours alone
+    """
+    try:
+        from placement import installation
+    except ImportError as error:
+        raise UnusableInstallation(
+            "the package placement that this Python imports isn't Berth's. OpenStack Placement is "
+            "installed, too, and stands before Berth. Install Berth in an environment of its own."
+        ) from error
+    try:
+        installation.refuse_shared_environment()
+        if other is not None:
+            installation.refuse_replaced_script(program, other)
+    except installation.SharedEnvironment as error:
+        raise UnusableInstallation(str(error)) from error
