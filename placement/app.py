@@ -7,6 +7,7 @@ from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.other_writers import OtherWriters
 from placement.candidates.table_snapshot import TableSnapshot
 from placement.http.authentication import authenticated
 from placement.http.call import Services
@@ -56,7 +57,9 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     """
     policy = Policy(conf)
     database = open_database(conf, store_standard_names, wait)
-    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval)
+    snapshot = LiveSnapshot(
+        database, conf.berth.snapshot_audit_interval, OtherWriters(conf.berth.beside_reference)
+    )
     application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database, snapshot)

@@ -34,7 +34,7 @@ def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
     count = 0
     for rows in reads.batches(connection, reads.PROVIDERS):
         count += len(rows)
-        for provider_id, uuid, parent_id, root_id in rows:
+        for provider_id, uuid, parent_id, root_id, _ in rows:
             slot = slot_of.get(provider_id)
             if slot is None or not alive[slot] or uuids[slot] != uuid:
                 return True

@@ -1,6 +1,7 @@
 """The snapshot a process works with, always as new as the database (architecture.rst D4)."""
 
 import dataclasses
+import datetime
 import gc
 import logging
 import os
@@ -12,13 +13,16 @@ from sqlalchemy.exc import DBAPIError
 from placement.candidates import audit_schedule, loading
 from placement.candidates.audit_schedule import AuditTimes
 from placement.candidates.comparison import differences
+from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters, notice
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.errors import PlacementError
-from placement.storage import change_feed
-from placement.storage.change_feed import Cursor
+from placement.storage import change_feed, generation_look
+from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
 from placement.storage.engine import Connection, Database
 from placement.storage.error_log import log_unexpected
+from placement.storage.generation_look import ALL_KINDS, Look
+from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
@@ -33,11 +37,13 @@ class _Held:
     """A snapshot, and how far in the change feed it is.
 
     :param load: which of the process's loads it comes from
+    :param look: what a look at the generations showed in the same transaction; None: there was none
     """
 
     snapshot: Snapshot
     cursor: Cursor
     load: int
+    look: Look | None
 
 
 class LiveSnapshot:
@@ -48,6 +54,7 @@ class LiveSnapshot:
 
     :param audit_interval: the age in seconds that the last comparison with the tables may have when
         a search is answered, to catch writers that bypass the change feed; 0: never compared
+    :param others: when each search looks for such writes by itself; by default never
     :param clock: seconds that never go back
     :param watch: calls `audit_in_background` well within each interval from then on, until that
         returns False; a search that finds the last audit too old audits by itself
@@ -57,11 +64,13 @@ class LiveSnapshot:
         self,
         database: Database,
         audit_interval: float = 0,
+        others: OtherWriters | None = None,
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[["LiveSnapshot", float], None] = audit_schedule.watch,
     ) -> None:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
+        self._others = OtherWriters(NEVER) if others is None else others
         self._watch = watch
         self._held: _Held | None = None
         #: the load whose snapshots must not be used, and why; None: there is none
@@ -80,6 +89,8 @@ class LiveSnapshot:
     def current(self) -> Snapshot:
         """Return the cloud as of now. It costs one small statement if nothing happened.
 
+        It costs one more, over all providers, while others may write (see `OtherWriters`).
+
         Raise DatabaseUnavailable when the database doesn't answer in time.
         """
         if os.getpid() != self._process:
@@ -90,9 +101,13 @@ class LiveSnapshot:
             held is None
             or self._cause_for_distrust(held) is not None
             or change_feed.has_news(self._database, held.cursor)
+            or self._looks_different(held)
         ):
             held = self._refreshing.outcome(self._refresh)
         return held.snapshot
+
+    def _looks_different(self, held: _Held) -> bool:
+        return self._others.may_write and held.look != generation_look.ask(self._database)
 
     def _cause_for_distrust(self, held: _Held) -> str | None:
         distrusted = self._distrusted
@@ -123,8 +138,13 @@ class LiveSnapshot:
             if news is None:
                 cause = "fell off the feed"
             else:
+                if Kind.OTHERS in news.kinds.get(NO_PROVIDER, Kind(0)):
+                    self._see_others()
                 try:
-                    snapshot = _with_news(connection, known.snapshot, news)
+                    snapshot = self._with_news(connection, known.snapshot, news)
+                    look = self._look(connection)
+                    if look is not None:
+                        snapshot = self._with_changes_of_others(connection, snapshot, look)
                 except DBAPIError:
                     raise
                 except Exception:
@@ -132,14 +152,51 @@ class LiveSnapshot:
                     self._distrust(known, "failure")
                     raise
                 if not _is_worn_out(snapshot):
-                    return _Held(snapshot, news.cursor, known.load)
+                    return _Held(snapshot, news.cursor, known.load, look)
                 cause = "many deletions"
         return self._load(connection, known.load + 1, cause)
 
     def _load(self, connection: Connection, number: int, cause: str) -> _Held:
-        held = _Held(loading.load(connection), change_feed.start(connection), number)
+        since = utcnow() - datetime.timedelta(seconds=WATCHED)
+        others = self._others
+        is_open = others.is_automatic and not others.may_write
+        if is_open and generation_look.was_written_by_others(connection, since):
+            self._see_others()
+        snapshot, cursor = loading.load(connection), change_feed.start(connection)
+        held = _Held(snapshot, cursor, number, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
         return held
+
+    def _look(self, connection: Connection) -> Look | None:
+        return generation_look.read(connection) if self._others.may_write else None
+
+    def _with_news(
+        self, connection: Connection, known: Snapshot, news: change_feed.News
+    ) -> Snapshot:
+        kinds = news.kinds
+        if self._others.may_write:
+            # read all of a provider: others may have changed something else of it
+            kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
+        return loading.advance(connection, known, kinds) if kinds else known
+
+    def _with_changes_of_others(
+        self, connection: Connection, snapshot: Snapshot, look: Look
+    ) -> Snapshot:
+        """Return the snapshot with what the change feed doesn't name, but a look shows."""
+        noticed = notice(connection, snapshot, look)
+        if noticed.theirs:
+            self._see_others()
+        kinds = {**noticed.theirs, **noticed.unsure}
+        return loading.advance(connection, snapshot, kinds) if kinds else snapshot
+
+    def _see_others(self) -> bool:
+        """Note a write by others; return whether searches didn't look for such writes before."""
+        news = self._others.seen()
+        if news:
+            LOG.info(
+                "Another service writes to this database: searches look for its writes for an hour"
+            )
+        return news
 
     def _see_to_audits(self) -> None:
         """Audit now if the last audit is too old, and start audits in the background."""
@@ -184,7 +241,9 @@ class LiveSnapshot:
         held = self._held
         if held is None or self._times.is_quiet:
             return
-        found = self._database.read(lambda connection: _compare(connection, held))
+        found, others = self._database.read(lambda connection: self._compare(connection, held))
+        if others and self._see_others():
+            self._tell_workers()
         if found:
             LOG.warning(
                 "The tables changed behind the change feed (%s); all is loaded again",
@@ -193,20 +252,32 @@ class LiveSnapshot:
             self._distrust(held, "audit")
         self._times.renewed(begun)
 
+    def _compare(self, connection: Connection, held: _Held) -> tuple[list[str], bool]:
+        """Return what differs after the news are taken in, and whether others wrote something.
 
-def _with_news(connection: Connection, known: Snapshot, news: change_feed.News) -> Snapshot:
-    return loading.advance(connection, known, news.kinds) if news.kinds else known
+        What a look shows is not among the differences: the next search will see it.
+        """
+        news = change_feed.read(connection, held.cursor)
+        if news is None:
+            # the next search finds that out as well, and loads everything
+            return [], False
+        snapshot = self._with_news(connection, held.snapshot, news)
+        if not self._others.are_considered:
+            return differences(connection, snapshot), False
+        theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
+        if theirs:
+            snapshot = loading.advance(connection, snapshot, theirs)
+        found = differences(connection, snapshot)
+        return found, bool(found or theirs)
+
+    def _tell_workers(self) -> None:
+        """Tell the other workers that others write. They find out later if that fails."""
+        try:
+            self._database.write(change_feed.record_others)
+        except (PlacementError, DBAPIError) as error:
+            LOG.debug("Can't tell other workers of another service: %s", error)
 
 
 def _is_worn_out(snapshot: Snapshot) -> bool:
     dead = snapshot.size - len(snapshot.register.slot_of_id)
     return dead > max(_FEW, snapshot.size * _MOST_DEAD)
-
-
-def _compare(connection: Connection, held: _Held) -> list[str]:
-    """Return what differs, if anything, after the news of the change feed are taken in."""
-    news = change_feed.read(connection, held.cursor)
-    if news is None:
-        # the next search finds that out as well, and loads everything
-        return []
-    return differences(connection, _with_news(connection, held.snapshot, news))

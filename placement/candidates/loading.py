@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from placement.candidates.columns import Blocks, Column, SlotSet, Stock, empty_column
+from placement.candidates.columns import (
+    Blocks,
+    Column,
+    Numbers,
+    SlotSet,
+    Stock,
+    empty_column,
+)
 from placement.candidates.forest import Forest
 from placement.candidates.prepared_texts import PreparedTexts
-from placement.candidates.snapshot import Ids, Names, Register, Snapshot
+from placement.candidates.snapshot import UNKNOWN, Ids, Names, Register, Snapshot
 from placement.storage import snapshot_reads as reads
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
@@ -38,6 +45,7 @@ def load(connection: Connection) -> Snapshot:
         forest=forest,
         names=_names(connection),
         aggregate_ids={uuid: key for key, uuid in uuids.items()},
+        generations=np.array([row[4] for row in rows], np.int64),
         columns=columns,
         traits_of=traits_of,
         aggregates_of=aggregates_of,
@@ -158,10 +166,20 @@ def _with_usage(connection: Connection, old: Snapshot, ids: Sequence[int]) -> Sn
         columns[class_id] = columns[class_id].with_usage(used)
     return dataclasses.replace(
         old,
+        # another writer may have raised the generation as well, for what isn't read here
+        generations=_raised(old.generations, dict.fromkeys(slots, UNKNOWN), old.size),
         columns=columns,
         stray_usage=_with_stray(old, slots, taken),
         **_forget_texts(old, slots),
     )
+
+
+def _raised(known: Numbers, changes: Mapping[int, int], size: int) -> Numbers:
+    """Return the generations by slot with some changed, and with room for new slots."""
+    generations = np.zeros(size, np.int64)
+    generations[: len(known)] = known
+    generations[list(changes)] = list(changes.values())
+    return generations
 
 
 def _with_stray(
@@ -250,6 +268,9 @@ def _with_providers(
         register=register,
         forest=forest,
         aggregate_ids=aggregate_ids,
+        generations=_raised(
+            old.generations, {slots[i]: row[4] for i, row in now.rows.items()}, size
+        ),
         columns=columns,
         traits_of=traits_of,
         aggregates_of=aggregates_of,

@@ -6,13 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from placement.candidates.columns import Blocks, Column, Mask, Slots, SlotSet, empty_column
+from placement.candidates.columns import (
+    Blocks,
+    Column,
+    Mask,
+    Numbers,
+    Slots,
+    SlotSet,
+    empty_column,
+)
 from placement.candidates.forest import Forest
 from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.uuid_table import UuidTable
 
 #: the trait of providers that serve all trees of their aggregates
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+#: in place of a generation
+UNKNOWN = -1
 
 Ids = tuple[int, ...]
 
@@ -91,6 +102,8 @@ class Register:
 class Snapshot:
     """The cloud at one moment. It never changes, except that it remembers what it computed.
 
+    :param generations: the providers' generations by slot, to notice writes that the change feed
+        doesn't name; UNKNOWN of a provider whose usage alone was read since it was loaded
     :param columns: inventories by resource class id
     :param traits_of: the ids of each provider's traits, by slot
     :param aggregates_of: likewise
@@ -106,6 +119,7 @@ class Snapshot:
     forest: Forest
     names: Names
     aggregate_ids: Mapping[str, int]
+    generations: Numbers
     columns: Mapping[int, Column]
     traits_of: Blocks[Ids]
     aggregates_of: Blocks[Ids]

@@ -18,6 +18,20 @@ OPTIONS = [
         "writers other than Berth. It compares in the background, or before it answers a search "
         "if the last comparison is older than this. 0: never.",
     ),
+    cfg.StrOpt(
+        "beside_reference",
+        default="auto",
+        choices=[
+            ("auto", "look for an hour after a write of OpenStack Placement was noticed"),
+            ("always", "look before every search"),
+            ("never", "don't look; only the audits notice other writers"),
+        ],
+        help="Whether OpenStack Placement may write to the same database. If so, each search for "
+        "allocation candidates first looks at the generations of all providers, to see those "
+        "writes. With `auto`, a worker begins to look when it loads its snapshot and finds such a "
+        "write of the last hour, when an audit (see snapshot_audit_interval) finds one, or when "
+        "another worker found one.",
+    ),
     cfg.FloatOpt(
         "search_time_limit",
         default=10,

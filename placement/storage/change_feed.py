@@ -42,6 +42,7 @@ class Kind(enum.IntFlag):
     AGGREGATES = 16
     DELETED = 32
     NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
+    OTHERS = 128  # another service writes to the tables, without the feed; without a provider
 
 
 _INSERT = sa.insert(provider_changes).inline()
@@ -57,6 +58,14 @@ def record(connection: Connection, provider_ids: Iterable[int], kind: Kind) -> N
 def record_names(connection: Connection) -> None:
     """Append that the names of resource classes or traits changed."""
     record(connection, [NO_PROVIDER], Kind.NAMES)
+
+
+def record_others(connection: Connection) -> None:
+    """Append that another service writes to the tables, so that every worker looks for that.
+
+    Workers of an earlier version read the names again.
+    """
+    record(connection, [NO_PROVIDER], Kind.OTHERS)
 
 
 def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:

@@ -39,12 +39,14 @@ def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Sele
 
 
 _ROOT = sa.func.coalesce(resource_providers.c.root_provider_id, resource_providers.c.id)
+GENERATION = sa.func.coalesce(resource_providers.c.generation, 0)
 PROVIDERS = _by(
     resource_providers.c.id,
     resource_providers.c.id,
     resource_providers.c.uuid,
     resource_providers.c.parent_provider_id,
     _ROOT,
+    GENERATION,
 )
 STOCKS = _by(
     inventories.c.resource_provider_id,
@@ -100,7 +102,7 @@ def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[
 
 
 def providers(connection: Connection, ids: Ids = None) -> Rows:
-    """Return (id, uuid, parent id or None, root id), ordered by id."""
+    """Return (id, uuid, parent id or None, root id, generation), ordered by id."""
     return sorted(_rows(connection, PROVIDERS, ids), key=lambda row: row[0])
 
 

@@ -6,34 +6,13 @@ from placement.candidates import loading
 from placement.candidates.live_snapshot import LiveSnapshot
 from tests.functional.placement.candidates.snapshot.comparing import HOST, assert_fresh, picture
 from tests.functional.placement.candidates.snapshot.writes import (
-    add_and_remove_inventory,
-    become_a_root,
+    WRITES,
     claim_more_and_less,
     delete_and_make_again,
-    new_names,
     put,
-    remove_everything,
-    rename_a_class,
     reparent,
-    replace_aggregates_of_old_versions,
-    reshape,
-    usage_without_inventory,
 )
 from tests.functional.placement.topology import Cloud
-
-WRITES = [
-    reshape,
-    reparent,
-    become_a_root,
-    delete_and_make_again,
-    rename_a_class,
-    replace_aggregates_of_old_versions,
-    claim_more_and_less,
-    usage_without_inventory,
-    add_and_remove_inventory,
-    remove_everything,
-    new_names,
-]
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)

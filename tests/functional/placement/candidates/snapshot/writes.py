@@ -125,3 +125,19 @@ def new_names(service, cloud):
     service.write("DELETE", "/traits/CUSTOM_SHORT_LIVED")
     service.write("PUT", "/resource_classes/CUSTOM_SHORT_LIVED")
     service.write("DELETE", "/resource_classes/CUSTOM_SHORT_LIVED")
+
+
+#: every kind of write
+WRITES = [
+    reshape,
+    reparent,
+    become_a_root,
+    delete_and_make_again,
+    rename_a_class,
+    replace_aggregates_of_old_versions,
+    claim_more_and_less,
+    usage_without_inventory,
+    add_and_remove_inventory,
+    remove_everything,
+    new_names,
+]

@@ -1,0 +1,140 @@
+"""A look at the providers' generations, to notice writers that don't append to the change feed.
+
+OpenStack Placement raises the generation of a provider with almost every write to it. The writes
+that a look doesn't show are in upgrade.rst. A look is one statement with one row of sums, so it
+costs the database a walk over the providers, and the service almost nothing.
+
+Generations only grow. So as long as the same providers exist, an equal sum of generations means
+that each generation is equal. Number and sum of the ids say whether the same providers exist: a
+provider that is new has a higher id than those that were deleted. Sums of parents and roots say
+whether providers were moved. The audit of the snapshot finds what could escape: a database that
+gives an id again (SQLite does, after the newest provider was deleted), ids that become visible in
+another order than they were given, and moves that exchange parents.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage.change_feed import Kind
+from placement.storage.compiled_select import CompiledSelect
+from placement.storage.engine import Connection, Database
+from placement.storage.snapshot_reads import GENERATION
+from placement.storage.tables import (
+    provider_changes,
+    resource_classes,
+    resource_providers,
+    traits,
+)
+
+#: providers whose ids differ only in so many last bits form a group
+GROUP_BITS = 8
+#: by how much the clock of a write may differ between a provider's row and the feed's
+_SLACK = datetime.timedelta(seconds=2)
+
+#: number of providers, and sums of their ids, generations, parents and roots
+Sums = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What one look shows.
+
+    :param providers: the sums over all providers
+    :param traits: the number of traits, and the sum of their ids
+    :param classes: the number of resource classes, and the sum of their ids
+    """
+
+    providers: Sums
+    traits: tuple[int, int]
+    classes: tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A provider's generation, and where in its tree it is."""
+
+    generation: int
+    parent_id: int | None
+    root_id: int
+
+
+_RP = resource_providers.c
+_ROOT = sa.func.coalesce(_RP.root_provider_id, _RP.id)
+_SUMS: tuple[sa.ColumnElement[Any], ...] = (
+    sa.func.count(_RP.id),
+    sa.func.sum(_RP.id),
+    sa.func.sum(_RP.generation),
+    sa.func.sum(_RP.parent_provider_id),
+    sa.func.sum(_ROOT),
+)
+#: the group as a literal, because a statement for the driver has no parameters of its own
+_GROUP = _RP.id.bitwise_rshift(sa.literal_column(str(GROUP_BITS), sa.Integer))
+_GROUPS = sa.select(_GROUP, *_SUMS).group_by(_GROUP)
+_PLACES = sa.select(_RP.id, GENERATION, _RP.parent_provider_id, _ROOT)
+
+
+def _names(table: sa.Table) -> tuple[sa.ScalarSelect[Any], sa.ScalarSelect[Any]]:
+    return (
+        sa.select(sa.func.count(table.c.id)).scalar_subquery(),
+        sa.select(sa.func.sum(table.c.id)).scalar_subquery(),
+    )
+
+
+_LOOK = CompiledSelect(sa.select(*_SUMS, *_names(traits), *_names(resource_classes)))
+
+
+def ask(database: Database) -> Look:
+    """Look, in a transaction of its own. Raises what `Database.read` raises."""
+    return _look(database.ask(_LOOK)[0])
+
+
+def read(connection: Connection) -> Look:
+    """Look, in the transaction of other reads."""
+    return _look(connection.execute(_LOOK.statement).one())
+
+
+def _look(row: Any) -> Look:
+    sums = [int(value or 0) for value in row]
+    return Look(tuple(sums[:5]), (sums[5], sums[6]), (sums[7], sums[8]))
+
+
+def groups(connection: Connection) -> dict[int, Sums]:
+    """Return the sums of each group of providers."""
+    return {
+        int(row[0]): tuple(int(value or 0) for value in row[1:])
+        for row in connection.execute(_GROUPS)
+    }
+
+
+def places(connection: Connection, numbers: Collection[int]) -> dict[int, Place]:
+    """Return the providers of some groups by id."""
+    some = _PLACES.where(_GROUP.in_(sorted(numbers)))
+    return {row[0]: Place(*row[1:]) for row in connection.execute(some)}
+
+
+def was_written_by_others(connection: Connection, since: datetime.datetime) -> bool:
+    """Say whether a provider was last changed by a writer without the feed, after `since` (UTC).
+
+    It is a hint: a change that a write of ours followed doesn't show, and if the feed was trimmed,
+    our own writes look like those of others.
+    """
+    changed_at = sa.func.coalesce(_RP.updated_at, _RP.created_at)
+    changed = connection.execute(sa.select(_RP.id, changed_at).where(changed_at >= since)).all()
+    if not changed:
+        return False
+    feed = provider_changes.c
+    last = connection.execute(
+        sa.select(feed.resource_provider_id, sa.func.max(feed.created_at))
+        .where(feed.created_at >= since - _SLACK)
+        .group_by(feed.resource_provider_id)
+    )
+    fed: dict[int, datetime.datetime] = {key: at for key, at in last}
+    return any(key not in fed or at > fed[key] + _SLACK for key, at in changed)
+
+
+#: everything that a search can see of a provider
+ALL_KINDS = Kind.ROW | Kind.INVENTORY | Kind.TRAITS | Kind.AGGREGATES
