@@ -83,6 +83,7 @@ def test_units_are_the_ones_of_contrib(installed: System, unit: str) -> None:
     verify = [
         needed("systemd-analyze", "systemd"),
         "verify",
+        "--man=no",
         f"--root={installed.root}",
         f"{unit}.service",
     ]
