@@ -35,7 +35,8 @@ class Load:
         return self.answers.total()
 
     def _run(self) -> None:
-        while not self._enough.is_set():
+        # paced, to leave the processors to the servers
+        while not self._enough.wait(0.02):
             with self._lock:
                 self._sent += 1
                 number = self._sent

@@ -36,6 +36,7 @@ def uwsgi(start_for_module, tmp_path_factory):
         OS_API__AUTH_STRATEGY=None,
     )
     server.folder = folder
+    wait_until(lambda: server.said().count("WSGI app 0") == 2, server.said)
     return server
 
 
@@ -58,10 +59,10 @@ def test_a_reload_reads_the_configuration_and_loses_no_request(uwsgi):
     with Load(lambda number: uwsgi.request("GET", "/resource_providers"), 2) as load:
         wait_until(lambda: load.sent() > 20, uwsgi.said)
         uwsgi.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: len(uwsgi.workers() - before) == 2, uwsgi.said)
-        enough = load.sent() + 20
-        wait_until(lambda: load.sent() > enough, uwsgi.said)
-    assert set(load.answers) == {200}
+        # one worker after the other
+        wait_until(lambda: "chain next victim is worker 2" in uwsgi.said(), uwsgi.said)
+        wait_until(lambda: "chain reloading complete" in uwsgi.said(), uwsgi.said)
+    assert (set(load.answers), len(uwsgi.workers() - before)) == ({200}, 2)
     assert uwsgi.request("GET", "/traits").status_code == 403
 
 

@@ -23,4 +23,3 @@ def image() -> Iterator[Image]:
         image = Image(Path(folder))
         image.build()
         yield image
-        image.remove()

@@ -19,11 +19,12 @@ STORAGE = '[storage]\ndriver = "vfs"\ngraphroot = "{0}/store"\nrunroot = "{0}/ru
 class Image:
     """The image, in a storage of its own; no daemon, registry or namespace is needed.
 
-    :param folder: an empty folder, with room for some gigabytes
+    :param folder: an empty folder, with room for some gigabytes; all is in it
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._made: dict[str, str] = {}
         self.buildah = needed("buildah", "buildah")
         storage = folder / "storage.conf"
         storage.write_text(STORAGE.format(folder))
@@ -46,9 +47,15 @@ class Image:
         file = ["--build-arg", f"BASE={BASE}", "--file", "contrib/container/Containerfile"]
         self._run([self.buildah, "build", "--tag", NAME, *file, "."], cwd=source)
 
-    def container(self) -> str:
-        """Make a container; return its name."""
-        return self._run([self.buildah, "from", NAME]).strip()
+    def container(self, name: str = "shared") -> str:
+        """Return the container of this name; make it at the first call.
+
+        A container is a copy of the image, which takes seconds. Tests share those that they
+        don't change.
+        """
+        if name not in self._made:
+            self._made[name] = self._run([self.buildah, "from", NAME]).strip()
+        return self._made[name]
 
     def running(
         self,
@@ -64,11 +71,6 @@ class Image:
         given = [f"--env={name}={value}" for name, value in environ.items()]
         given += [f"--volume={ours}:{theirs}:rw" for ours, theirs in volumes.items()]
         return [self.buildah, "run", *given, container, "--", *command]
-
-    def remove(self) -> None:
-        """Remove all containers and images."""
-        self._run([self.buildah, "rm", "--all"])
-        self._run([self.buildah, "rmi", "--all", "--force"])
 
     def _run(self, command: Sequence[str], cwd: Path | None = None) -> str:
         ran = subprocess.run(command, cwd=cwd, env=self.environ, capture_output=True, text=True)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -46,7 +47,8 @@ def run(image, container, state):
 def test_the_image_has_kolla_s_layout(image, container):
     look = (
         "id -u placement; id -g placement; stat -c %U /etc/placement; "
-        "/var/lib/openstack/bin/placement-manage --version; command -v uwsgi placement-status"
+        "/var/lib/openstack/bin/placement-manage --version; "
+        "command -v uwsgi; command -v placement-status"
     )
     ran = subprocess.run(
         image.running(container, ["sh", "-c", look]),
@@ -69,15 +71,30 @@ def test_bootstrap_makes_the_tables_as_placement_and_ends(run, state):
         assert ran.returncode == 0, f"{variable}: {ran.stdout}{ran.stderr}"
 
 
-def test_two_bootstraps_at_once_make_the_tables_once(image, state):
+@pytest.fixture
+def empty_database(database_kind, new_database, state):
+    """Yield the URL of an empty database, and the volumes by which a container reaches it."""
+    if database_kind == "sqlite":
+        yield CONNECTION["OS_PLACEMENT_DATABASE__CONNECTION"], {str(state): STATE}
+        return
+    url = new_database(empty=True)
+    folder = Path(re.search(r"(?:host|unix_socket)=([^&]+)", url)[1])
+    folder = folder if folder.is_dir() else folder.parent
+    mode = folder.stat().st_mode
+    # the socket is in a folder that only the server's user and root can search
+    folder.chmod(mode | 0o011)
+    try:
+        yield url, {str(folder): str(folder), str(state): STATE}
+    finally:
+        folder.chmod(mode)
+
+
+def test_two_bootstraps_at_once_make_the_tables_once(image, empty_database):
+    url, volumes = empty_database
+    environ = {"OS_PLACEMENT_DATABASE__CONNECTION": url, "KOLLA_BOOTSTRAP": ""}
     commands = [
-        image.running(
-            image.container(),
-            ["kolla_start"],
-            CONNECTION | {"KOLLA_BOOTSTRAP": ""},
-            {str(state): STATE},
-        )
-        for _ in range(2)
+        image.running(image.container(name), ["kolla_start"], environ, volumes)
+        for name in ("shared", "second")
     ]
     both = [
         subprocess.Popen(
@@ -136,9 +153,8 @@ def test_it_serves_as_placement_with_the_command_it_is_given(image, container, s
         assert users_of(server) == {PLACEMENT}
 
 
-def test_it_serves_with_uwsgi_and_the_files_that_config_json_names(
-    image, container, state, tmp_path, run, start
-):
+def test_it_serves_with_uwsgi_and_the_files_that_config_json_names(image, state, tmp_path, start):
+    container = image.container("with config.json")
     port = free_port()
     files = tmp_path / "config_files"
     files.mkdir()
