@@ -27,8 +27,10 @@ class Checks(upgradecheck.UpgradeCommands):
         found = _installation()
         if found is not None:
             title = "Installation"
-            checks = ((title, lambda _: found), *type(self)._upgrade_checks)
-            self._upgrade_checks = checks  # type: ignore[assignment]
+            # the checks of the database can't be trusted, and may fail, if the files aren't ours
+            others = () if found.code is upgradecheck.Code.FAILURE else type(self)._upgrade_checks
+            checks = ((title, lambda _: found), *others)
+            self._upgrade_checks = checks
 
     def _count(self, question: sa.Select) -> int:
         database = Database(DatabaseSettings.of(self.conf.placement_database))

@@ -92,7 +92,9 @@ def test_toxs_environments_exist() -> None:
     tox.read(ROOT / "tox.ini")
     named = {words[0] for words in _commands("tox -e")}
     assert named >= {"lint", "quick", "reference", "adoption", "galera"}
-    assert {name for name in named if f"testenv:{name}" not in tox} == set()
+    # tox knows the interpreters itself
+    own = {name for name in named if not re.fullmatch(r"py3\d+", name)}
+    assert {name for name in own if f"testenv:{name}" not in tox} == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from placement import installation
 from placement.cli import status
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
@@ -134,3 +135,38 @@ def test_the_variable_of_servers_names_the_configuration(synced, check, monkeypa
         f"[placement_database]\nconnection = sqlite:///{synced}\n"
     )
     assert check()[0] == 0
+
+
+def test_an_environment_shared_with_the_reference_is_a_failure_even_without_tables(
+    path, check, monkeypatch
+):
+    def refuse():
+        raise installation.SharedEnvironment("both have files in /there.")
+
+    monkeypatch.setattr(installation, "refuse_shared_environment", refuse)
+    code, found = check()
+    assert (code, found) == (
+        2,
+        {"Installation": "Result: Failure Details: both have files in /there."},
+    )
+
+
+def test_missing_files_are_a_failure(synced, check, monkeypatch):
+    monkeypatch.setattr(installation, "missing_files", lambda: ["placement/app.py"])
+    code, found = check()
+    assert code == 2
+    assert "1 files of Berth are missing, placement/app.py for example" in found["Installation"]
+
+
+def test_a_hidden_reference_is_a_warning_beside_the_other_checks(synced, check, monkeypatch):
+    class Hidden:
+        version = "16.0.0"
+
+        def locate_file(self, name):
+            return "/there"
+
+    monkeypatch.setattr(installation, "hidden_reference", Hidden)
+    code, found = check()
+    assert code == 1
+    assert list(found) == ["Installation", ROOTS, CONSUMERS, POLICY]
+    assert "Berth hides OpenStack Placement 16.0.0 in /there" in found["Installation"]
