@@ -1,5 +1,6 @@
 """`placement-status upgrade check`: check database and policy files (rest-api.md 7.4)."""
 
+import datetime
 import sys
 from collections.abc import Sequence
 
@@ -11,10 +12,17 @@ from placement import config, installation
 from placement.cli.failure import told
 from placement.cli.version import VERSION
 from placement.config import sources
+from placement.storage import generation_look, schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.tables import allocations, consumers, resource_providers
+from placement.storage.tables import allocations, consumers, resource_providers, utcnow
 
 PROGRAM = "placement-status"
+#: the earliest version whose workers can serve, and be started, on the schema of this version
+EARLIEST = "0.1.0"
+_NO_TABLES = "The database has OpenStack Placement's tables, and not yet Berth's."
+_SYNC = 'Run the "placement-manage db sync" command before you start this version.'
+_EARLIER = f"Berth {EARLIEST} and later can serve before and after that, beside this version."
+_REFERENCE = "OpenStack Placement can serve before and after that, too."
 _ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
 
 
@@ -72,10 +80,20 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that policy files are YAML."""
         return common_checks.check_policy_json(self, self.conf)
 
+    def check_berth_schema(self) -> upgradecheck.Result:
+        """Check what the schema needs for this version, and which other versions can use it."""
+        database = Database(DatabaseSettings.of(self.conf.placement_database))
+        try:
+            code, found = _fitness(database)
+        finally:
+            database.close()
+        return upgradecheck.Result(code, found)
+
     _upgrade_checks = (
         ("Missing Root Provider IDs", check_root_provider_ids),
         ("Incomplete Consumers", check_incomplete_consumers),
         ("Policy File JSON to YAML Migration", check_policy_json),
+        ("Berth Schema", check_berth_schema),
     )
 
 
@@ -101,6 +119,39 @@ def _installation() -> upgradecheck.Result | None:
             "a virtual environment.",
         )
     return None
+
+
+def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
+    """Return whether the schema fits this version, and what the operator should know or do."""
+    found = schema_upgrade.version(database)
+    if found is None:
+        wrong = database.read(schema_upgrade.differences)
+        if wrong:
+            text = "Berth can't take this database over: " + "; ".join(wrong) + "."
+            return upgradecheck.Code.FAILURE, text
+        return upgradecheck.Code.SUCCESS, f"{_NO_TABLES} {_SYNC} {_REFERENCE}"
+    if schema_upgrade.is_behind(database):
+        text = f"The schema is that of an earlier Berth (revision {found}). {_SYNC} {_EARLIER}"
+        return upgradecheck.Code.WARNING, text
+    return upgradecheck.Code.SUCCESS, " ".join(
+        [
+            f"Berth {VERSION} works with the schema (revision {found}).",
+            f"Berth {EARLIEST} and later can serve on it, beside this version or instead of it.",
+            "OpenStack Placement can, too.",
+            *_writers(database),
+        ]
+    )
+
+
+def _writers(database: Database) -> list[str]:
+    """Return what is known of those who wrote in the last hour besides this version."""
+    since = utcnow() - datetime.timedelta(hours=1)
+    if not database.read(lambda c: generation_look.was_written_by_others(c, since)):
+        return []
+    return [
+        "In the last hour another service, such as OpenStack Placement, wrote to the database: "
+        "don't set [berth]beside_reference to never."
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.adoption.upgrade_check import without_ours
+
 #: run one after the other, on a database that is empty at first
 COMMANDS = [
     "placement-manage",
@@ -41,7 +43,12 @@ def test_the_commands_print_the_same_and_exit_with_the_same_code(new_database, r
         url = new_database(empty=True)
         runs = [(line, program.run(url, *line.split())) for line in COMMANDS]
         told[program.name] = [
-            (line, ran.returncode, [word for word in NOT_OURS if word in ran.stdout] or ran.stdout)
+            (line, ran.returncode, [word for word in NOT_OURS if word in ran.stdout] or _said(ran))
             for line, ran in runs
         ]
     assert told["ours"] == told["reference"]
+
+
+def _said(ran):
+    is_check = "Upgrade Check Results" in ran.stdout or ran.stdout.startswith("{")
+    return without_ours(ran.stdout) if is_check else ran.stdout

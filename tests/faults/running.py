@@ -107,6 +107,7 @@ class RunningService(Client):
     :param options: by the names of their environment variables, without `OS_`
     :param code: Python code that each process of the service runs first
     :param port: to serve on, instead of a socket file
+    :param root: the folder whose packages are run
     """
 
     def __init__(
@@ -118,16 +119,17 @@ class RunningService(Client):
         arguments: Sequence[str] = (),
         code: str | None = None,
         port: int | None = None,
+        root: Path = ROOT,
         **options: str,
     ) -> None:
         super().__init__(port or str(folder / "api.sock"))
         self.log = folder / "service.log"
         self._workers = workers
         environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-        environ |= {"HOME": str(folder), "PYTHONPATH": str(ROOT)}
+        environ |= {"HOME": str(folder), "PYTHONPATH": str(root)}
         if code is not None:
             (folder / "sitecustomize.py").write_text(code)
-            environ["PYTHONPATH"] = f"{folder}{os.pathsep}{ROOT}"
+            environ["PYTHONPATH"] = f"{folder}{os.pathsep}{root}"
         options = {
             "PLACEMENT_DATABASE__CONNECTION": url,
             "PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",

@@ -7,8 +7,10 @@ import pytest
 
 from placement import installation
 from placement.cli import status
+from placement.cli.version import VERSION
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
+from tests.versions.earlier import release_before
 
 
 @pytest.fixture
@@ -57,11 +59,68 @@ ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
 ROOTS = "Missing Root Provider IDs"
 CONSUMERS = "Incomplete Consumers"
 POLICY = "Policy File JSON to YAML Migration"
+SCHEMA = "Berth Schema"
 
 
 def test_a_good_database_passes_every_check_in_order(synced, check):
     code, found = check()
+    fits = found.pop(SCHEMA)
     assert (code, list(found.items())) == (0, [(ROOTS, GOOD), (CONSUMERS, GOOD), (POLICY, GOOD)])
+    assert fits == (
+        f"Result: Success Details: Berth {VERSION} works with the schema (revision 0002). Berth "
+        f"{status.EARLIEST} and later can serve on it, beside this version or instead of it. "
+        "OpenStack Placement can, too."
+    )
+
+
+def test_a_database_of_the_reference_needs_a_sync(synced, check):
+    for table in ("berth_schema_version", "berth_alembic_version"):
+        execute(synced, f"DROP TABLE {table}")
+    code, found = check()
+    assert (code, found[SCHEMA]) == (
+        0,
+        "Result: Success Details: The database has OpenStack Placement's tables, and not yet "
+        'Berth\'s. Run the "placement-manage db sync" command before you start this version. '
+        "OpenStack Placement can serve before and after that, too.",
+    )
+
+
+def test_a_database_that_cannot_be_taken_over_is_a_failure(synced, check):
+    for table in ("berth_schema_version", "berth_alembic_version"):
+        execute(synced, f"DROP TABLE {table}")
+    execute(synced, "ALTER TABLE inventories ADD COLUMN more INTEGER")
+    code, found = check()
+    assert (code, found[SCHEMA]) == (
+        2,
+        "Result: Failure Details: Berth can't take this database over: inventories: column more "
+        "is not known.",
+    )
+
+
+def test_the_schema_of_an_earlier_version_is_a_warning(synced, check):
+    execute(synced, "UPDATE berth_schema_version SET version_num = '0001'")
+    code, found = check()
+    assert (code, found[SCHEMA]) == (
+        1,
+        "Result: Warning Details: The schema is that of an earlier Berth (revision 0001). Run the "
+        '"placement-manage db sync" command before you start this version. Berth '
+        f"{status.EARLIEST} and later can serve before and after that, beside this version.",
+    )
+
+
+def test_it_says_that_another_service_wrote_lately(synced, check):
+    execute(
+        synced,
+        "INSERT INTO resource_providers (uuid, name, root_provider_id, created_at)"
+        " VALUES ('u', 'n', 1, datetime('now'))",
+    )
+    code, found = check()
+    assert code == 0
+    assert "In the last hour another service, such as OpenStack Placement, wrote" in found[SCHEMA]
+
+
+def test_the_version_before_is_one_that_works_with_the_schema():
+    assert release_before().version == status.EARLIEST
 
 
 def test_a_provider_without_a_root_is_a_failure(synced, check):

@@ -1,0 +1,1 @@
+"""Berth beside the version before it."""

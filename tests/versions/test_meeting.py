@@ -1,0 +1,158 @@
+"""This version and the one before serve one database, in both directions, under load.
+
+`BERTH_VERSIONS_STEPS` is how many requests each client sends before the next change (3); a larger
+number makes a longer load.
+"""
+
+import contextlib
+import os
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import tables
+from placement.storage.engine import Database, DatabaseSettings
+from tests.concurrency import growing
+from tests.concurrency.growing import OURS, THEIRS, Claiming, Restocking, Searching
+from tests.faults.running import ROOT, eventually, running
+from tests.versions.earlier import NoHistory, code_of, manage, release_before
+
+STEPS = int(os.environ.get("BERTH_VERSIONS_STEPS", "3"))
+
+
+@pytest.fixture(scope="session")
+def before(tmp_path_factory):
+    """Return the folder with the code of the version before this one."""
+    release = release_before()
+    try:
+        return code_of(release, tmp_path_factory.mktemp(f"berth-{release.version}"))
+    except (NoHistory, FileNotFoundError) as error:
+        reason = f"NOT TESTED BESIDE BERTH {release.version}: git can't read its commit: {error}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+
+
+class Fleet:
+    """The services behind a load balancer, some of each version."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        self._serving = []
+        self._busy = {}
+        self._turn = 0
+
+    def add(self, service):
+        """Send requests to this service, too."""
+        with self._changed:
+            self._busy[service] = 0
+            self._serving.append(service)
+
+    def remove(self, service):
+        """Send no more requests to this service, and wait until it answered all."""
+        with self._changed:
+            self._serving.remove(service)
+            assert self._changed.wait_for(lambda: not self._busy[service], 60)
+
+    @contextlib.contextmanager
+    def next(self):
+        """Yield the service for one request."""
+        with self._changed:
+            self._turn += 1
+            service = self._serving[self._turn % len(self._serving)]
+            self._busy[service] += 1
+        try:
+            yield service
+        finally:
+            with self._changed:
+                self._busy[service] -= 1
+                self._changed.notify_all()
+
+
+@pytest.fixture
+def services(before):
+    """Return a function that serves a database with the code in a folder."""
+
+    def serving(url, root):
+        # neither version may need its audits
+        options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": "0"}
+        sync = {"PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false"}
+        return running(url, workers=1, root=root, **options, **sync)
+
+    return serving
+
+
+def synced(root, url):
+    done = manage(root, url, "db", "sync")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_earlier_code_is_that_of_the_version_before(before):
+    told = manage(before, "sqlite://", "--version")
+    assert told.stdout.strip() == release_before().version
+
+
+def test_both_versions_serve_one_database_and_miss_nothing(new_database, before, services):
+    url = new_database(empty=True)
+    fleet = Fleet()
+    synced(before, url)
+    with services(url, before) as old:
+        growing.build(old)
+        fleet.add(old)
+        writers = [Restocking(fleet.next, None)]
+        writers += [Claiming(fleet.next, None, uuid) for uuid in (OURS, THEIRS)]
+        clients = [*writers, Searching(fleet.next, None, writers)]
+        for client in clients:
+            client.start()
+        some_more(clients)
+        # upgrade: the schema first, under the old version's load
+        synced(ROOT, url)
+        some_more(clients)
+        with services(url, ROOT) as new:
+            fleet.add(new)
+            some_more(clients)
+            fleet.remove(old)
+            old.stop()
+            some_more(clients)
+            # and back: the old version starts again beside the new one
+            with services(url, before) as again:
+                fleet.add(again)
+                some_more(clients)
+                fleet.remove(new)
+                some_more(clients)
+                for client in clients:
+                    client.ended.set()
+                for client in clients:
+                    client.join()
+                everything = [kept(service, url, writers) for service in (new, again)]
+    assert [client.failure for client in clients if client.failure] == []
+    assert {fault for client in clients[3:] for fault in client.wrong} == set()
+    assert everything == [[writer.done for writer in writers]] * 2
+
+
+def some_more(clients):
+    """Wait until each client has made some more steps."""
+    wanted = [(client, client.count + STEPS) for client in clients]
+    eventually(
+        lambda: all(client.count >= count or client.failure for client, count in wanted),
+        lambda: [(client, client.count, client.failure) for client in clients],
+    )
+    assert [client.failure for client in clients if client.failure] == []
+
+
+def kept(service, url, writers):
+    """Return what a search and the database have of each writer's writes; they have to agree."""
+    last = Searching(growing.one(service), None, writers)
+    last.step()
+    assert last.wrong == []
+    database = Database(DatabaseSettings(url))
+    held = sa.select(tables.allocations.c.consumer_id)
+    consumers = set(database.read(lambda connection: connection.execute(held).scalars().all()))
+    database.close()
+    claims = [writer for writer in writers if isinstance(writer, Claiming)]
+    numbers = [
+        sum(writer.consumer(number) in consumers for number in range(1, writer.done + 1))
+        for writer in claims
+    ]
+    return [writers[0].done, *numbers]
