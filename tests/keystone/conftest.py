@@ -2,7 +2,7 @@
 
 Keystone and the reference are installed from PyPI into environments of their own. So these tests
 run only if BERTH_KEYSTONE is set; the tox environment `keystone` sets it. They need Debian's
-packages libfaketime and memcached.
+package memcached.
 """
 
 import os

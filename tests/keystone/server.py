@@ -95,15 +95,12 @@ class Keystone:
         self._expiration = expiration
         self._server: Server | None = None
 
-    def start(self, **environ: str) -> None:
-        """Start the server, and wait until it answers.
-
-        :param environ: further variables of its processes
-        """
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
         conf = self.site.configuration(self._name, self._expiration)
         plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
         plain.pop("PYTHONPATH", None)
-        environ = plain | {"OS_KEYSTONE_CONFIG_FILES": str(conf)} | environ
+        environ = plain | {"OS_KEYSTONE_CONFIG_FILES": str(conf)}
         folder = self.site.folder / self._name
         folder.mkdir(exist_ok=True)
         # keystone would take arguments of gunicorn's for its own
