@@ -11,7 +11,7 @@ CONFIGURATION = """\
 [DEFAULT]
 debug = false
 [database]
-connection = sqlite:///{folder}/keystone.db
+connection = sqlite:///{folder}/keystone.db?timeout=60
 sqlite_synchronous = false
 [fernet_tokens]
 key_repository = {folder}/fernet-keys
