@@ -14,12 +14,15 @@ from oslo_config import cfg
 
 from compute import config, exceptions
 from compute.cli.common_options import add_common_options, config_arguments
-from compute.cli.console import say, set_up_logging, why
+from compute.cli.console import SAID, say, set_up_logging
 from compute.cli.help_text import fitted
 from compute.cli.installation import UnusableInstallation, check_installation
+from compute.cli.report_lines import told
+from compute.config.placement import described_user
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
+from compute.report.failures import explained, refused_access, why
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
@@ -42,7 +45,8 @@ exit codes:
   0  done; as a service: stopped by SIGTERM or SIGINT
   1  a reshape failed, or is needed where it is not possible
   2  bad usage or configuration
-  3  placement can't be reached (--once only: the service logs it and tries again)
+  3  placement can't be reached, or refuses the user (--once only: the service logs it and tries
+     again)
   4  the driver can't be loaded, can't work on this host, or (--once only) isn't ready
   5  another failure at start-up; with --once, also when a node could not be updated
 """
@@ -62,11 +66,12 @@ MISCONFIGURED = (exceptions.InvalidConfiguration, ksa_exceptions.AuthPluginExcep
 
 
 class Failure(Exception):
-    """The reason why the agent ends, with its exit code."""
+    """The reason why the agent ends, with its exit code. `is_logged`: the log has it already."""
 
-    def __init__(self, exit_code: int, message: object) -> None:
+    def __init__(self, exit_code: int, message: object, is_logged: bool = False) -> None:
         super().__init__(str(message))
         self.exit_code = exit_code
+        self.is_logged = is_logged
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +81,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_installation()
         conf = _load_configuration(arguments)
         set_up_logging(conf, PROGRAM, brief=arguments.once)
-        _run(conf, once=arguments.once)
+        try:
+            _run(conf, once=arguments.once)
+        except Failure as failure:
+            if _is_shown(failure, conf, arguments):
+                return failure.exit_code
+            if failure.__cause__ is not None and not failure.is_logged:
+                LOG.critical("%s", failure, exc_info=failure.__cause__, extra=SAID)
+            raise
     except Failure as failure:
         say(PROGRAM, failure)
         return failure.exit_code
@@ -110,6 +122,11 @@ def _check_installation() -> None:
         raise Failure(FAILED, error) from error
 
 
+def _is_shown(failure: Failure, conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> bool:
+    """Return whether the log has shown the failure on stderr already."""
+    return failure.is_logged and conf.use_stderr and not arguments.once
+
+
 def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
     try:
         return config.load(config_arguments(arguments))
@@ -126,13 +143,16 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
     try:
         runner = _build(conf)
         if once:
-            _check(runner.start())
+            outcome = runner.start()
+            for line in told(runner.manager.rt.reported(name) for name in outcome.updated):
+                print(line)
+            _check(outcome, described_user(conf))
             return
         with Signals() as signals:
             runner.start()
             runner.run(signals)
     except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded) as error:
-        raise Failure(RESHAPE_FAILED, error) from error
+        raise Failure(RESHAPE_FAILED, why(error), is_logged=True) from error
     except (DriverLoadError, DriverInitFailed) as error:
         raise Failure(DRIVER_UNUSABLE, error) from error
     except ksa_exceptions.AuthPluginException as error:
@@ -142,7 +162,6 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
     except (KeyboardInterrupt, Failure):
         raise
     except Exception as error:
-        LOG.exception("The agent failed")
         raise Failure(FAILED, f"{type(error).__name__}: {error}") from error
 
 
@@ -161,17 +180,21 @@ def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
     return ServiceRunner(manager, cell, conf)
 
 
-def _check(outcome: UpdateOutcome) -> None:
+def _check(outcome: UpdateOutcome, user: str) -> None:
     """Raise Failure if the update left anything undone."""
     if not outcome.driver_ready:
         raise Failure(DRIVER_UNUSABLE, exceptions.VirtDriverNotReady())
     if outcome.failures:
-        described = "; ".join(f"node {name}: {why(e)}" for name, e in outcome.failures.items())
+        described = "; ".join(
+            f"node {name}: {explained(error, user)}" for name, error in outcome.failures.items()
+        )
         raise Failure(_exit_code(outcome.failures.values()), described)
 
 
 def _exit_code(failures: Collection[Exception]) -> int:
     """Return the exit code of the kind that all failures are of, else FAILED."""
+    if all(refused_access(failure) for failure in failures):
+        return PLACEMENT_UNREACHABLE
     for kinds, code in ((UNREACHABLE, PLACEMENT_UNREACHABLE), (MISCONFIGURED, BAD_CONFIGURATION)):
         if all(isinstance(failure, kinds) for failure in failures):
             return code

@@ -16,7 +16,7 @@ from compute import exceptions
 from compute.cli import placement_access
 from compute.cli.audit_report import described, told
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
-from compute.cli.console import say, why
+from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records_access import records
 from compute.maintenance.audit import Auditor, Orphan
@@ -30,6 +30,7 @@ from compute.maintenance.journal import (
 )
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
+from compute.report.failures import why
 from compute.service.drivers import DriverLoadError, driver_class
 from compute.service.signals import finished_first
 

@@ -6,23 +6,13 @@ Tracebacks are for the log file, and for those who asked with --debug.
 import codecs
 import copy
 import io
-import json
 import logging
-import re
 import sys
-from http.client import HTTPException
 from typing import TextIO
 
-from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 from rich.console import Console
-from urllib3.exceptions import HTTPError
-
-from compute.exceptions import ResourceProviderSyncFailed
-
-#: exceptions that report a lost connection, of the operating system, http.client and urllib3
-OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
 
 
 class Terminal(Console):
@@ -45,11 +35,22 @@ class WithoutTraceback(logging.Formatter):
         return self._formatter.format(bare)
 
 
+#: `extra` of a record whose text the program prints itself
+SAID = {"said": True}
+
+
 class WithoutExceptions(logging.Filter):
     """Drops records that carry an exception: the command itself prints why it failed."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not record.exc_info
+
+
+class WithoutSaid(logging.Filter):
+    """Drops records that have SAID as `extra`."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not hasattr(record, "said")
 
 
 def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
@@ -65,12 +66,17 @@ def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
     sys.excepthook = sys.__excepthook__
     if conf.debug:
         return
+    # The failures that these tell are raised, too.
+    logging.getLogger("keystoneauth.identity").setLevel(logging.ERROR)
+    # That it prepares to look at the schema is no news.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
             _keep_readable(handler, program, brief)
 
 
 def _keep_readable(handler: logging.Handler, program: str, brief: bool) -> None:
+    handler.addFilter(WithoutSaid())
     if brief:
         handler.setLevel(logging.WARNING)
         handler.addFilter(WithoutExceptions())
@@ -111,34 +117,3 @@ def _substituted(error: UnicodeError) -> tuple[str, int]:
 def say(program: str, message: object) -> None:
     """Print one line to stderr, whatever the message is made of."""
     print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
-
-
-def why(error: BaseException) -> str:
-    """Return the message of an exception; for a lost connection the URL and the first cause.
-
-    keystoneauth1 repeats the message of requests, which repeats that of urllib3. Of an answer of
-    placement in the message, status, title and detail are kept.
-    """
-    if isinstance(error, ResourceProviderSyncFailed) and error.__cause__ is not None:
-        # The exception itself has no details; its cause does.
-        return f"{str(error).rstrip('.')}: {why(error.__cause__)}"
-    if not isinstance(error, ksa_exceptions.ConnectionError):
-        return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
-    cause: BaseException = error
-    # The context may be an exception that was handled when the connection was lost.
-    while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
-        cause = under
-    reason = (isinstance(cause, OSError) and cause.strerror) or cause
-    return f"{str(error).partition(': ')[0]}: {reason}"
-
-
-def _without_braces(found: re.Match[str]) -> str:
-    """Return `409 Conflict: ...` if the text begins with an answer of placement."""
-    text = found[0]
-    try:
-        answer, end = json.JSONDecoder().raw_decode(text)
-        (first, *_) = answer["errors"]
-        told = f"{first['status']} {first['title']}: {first['detail']}"
-    except (ValueError, LookupError, TypeError):
-        return text
-    return " ".join(told.split()) + text[end:]

@@ -11,7 +11,7 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.cli import network_access, placement_access
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
-from compute.cli.console import say, why
+from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records_access import records
@@ -20,6 +20,7 @@ from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
+from compute.report.failures import why
 from compute.service.signals import finished_first
 
 MORE_LEFT = 1
@@ -84,6 +85,10 @@ CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
         NOT_WRITTEN,
     ),
 )
+NO_RECORDS = (
+    "The records in {} have no host and no instance, so there is nothing to heal. Is it the "
+    "state_path of this host, and has its berth-compute run?"
+)
 FAILURES = tuple(kind for kinds, _ in CODES for kind in kinds)
 
 
@@ -107,6 +112,7 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
             instances = _instances(asked, cell)
             if instances is None:
                 print("No cells to process.")
+                print(NO_RECORDS.format(conf.state_path))
                 return NOTHING_CHANGED
             client = SchedulerReportClient(adapter, conf=conf)
             healer = Healer(client, admin_context(), cell, ports)

@@ -19,7 +19,7 @@ from compute.cli.command_line import (
     load_configuration,
     parser,
 )
-from compute.cli.console import say, why
+from compute.cli.console import say
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.recorded_consumers import RecordedConsumers
@@ -32,6 +32,7 @@ from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
+from compute.report.failures import why
 from compute.resource_tracker.patience import Patience
 from compute.service.drivers import Driver, DriverLoadError, load_driver
 from compute.service.signals import Interruption

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from compute.cli.console import why
 from compute.cli.json_stream import JSONStream
 from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.tree_drawing import as_json, draw, marks_between, show
 from compute.maintenance.migration import Named, NodeReport, Result
 from compute.maintenance.moves import Move
+from compute.report.failures import why
 
 
 class Output(Protocol):

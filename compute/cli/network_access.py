@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.cli.command_line import InvalidInput
+from compute.config.placement import check_urls
 from compute.maintenance.ports import ALLOCATION, NoPorts, Port, Ports
 
 GROUP = "neutron"
@@ -28,6 +29,7 @@ def ports(conf: cfg.ConfigOpts) -> Ports:
         return NoPorts()
     try:
         auth = loading.load_auth_from_conf_options(conf, GROUP)
+        check_urls(conf, GROUP)
         session = loading.load_session_from_conf_options(conf, GROUP, auth=auth)
         adapter = loading.load_adapter_from_conf_options(
             conf, GROUP, session=session, auth=auth, raise_exc=False

@@ -14,9 +14,10 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from compute import config
 from compute.cli.command_line import InvalidInput
-from compute.cli.console import why
-from compute.config.placement import build_adapter
+from compute.config.placement import build_adapter, described_user
+from compute.report.failures import Refusal, explained, why
 from placement.direct import PlacementDirect
 
 HTTP, DATABASE = "http", "database"
@@ -88,15 +89,16 @@ def _over_http(conf: cfg.ConfigOpts) -> Adapter:
     if usual_way(conf) != HTTP:
         raise InvalidInput(
             "Group [placement] of the configuration doesn't say how to reach placement: set "
-            "auth_type and what it needs, or endpoint_override."
+            f"auth_type and what it needs, or endpoint_override.{config.where_searched(conf)}"
         )
     try:
         adapter = build_adapter(conf)
-        unusable = why_unusable(adapter)
+        unusable = _first_failure(adapter)
     except ksa_exceptions.AuthPluginException as error:
         raise InvalidInput(f"Group [placement]: {error}") from error
     if unusable is not None:
-        raise PlacementUnusable(f"The placement service can't be used: {unusable}")
+        told = explained(unusable, described_user(conf))
+        raise PlacementUnusable(f"The placement service can't be used: {told}")
     return adapter
 
 
@@ -105,7 +107,7 @@ def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
     if not connection:
         raise InvalidInput(
             "[placement_database]connection isn't set: give placement's configuration with "
-            "--config-file, too, or set the option."
+            f"--config-file, too, or set the option.{config.where_searched(conf)}"
         )
     try:
         url = sa.make_url(connection)
@@ -147,12 +149,18 @@ def why_unusable(adapter: Adapter) -> str | None:
 
     This distinguishes the failure of one request from one that every request meets.
     """
+    failure = _first_failure(adapter)
+    return None if failure is None else why(failure)
+
+
+def _first_failure(adapter: Adapter) -> Exception | None:
+    """Return what keeps placement from answering a request; None if it answers."""
     try:
         answer = adapter.get(f"/resource_providers/{NOBODY}")
     except ksa_exceptions.ClientException as error:
-        return why(error)
+        return error
     # 404 is the usual answer: there is no such provider.
-    return None if answer.status_code in (200, 404) else f"{answer.status_code} {answer.reason}"
+    return None if answer.status_code in (200, 404) else Refusal(answer)
 
 
 def _check(adapter: Adapter) -> None:

@@ -8,13 +8,14 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
-from compute.cli.console import say, why
+from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records_access import records
 from compute.maintenance.aggregate_sync import HostUnmapped, Membership
 from compute.maintenance.aggregate_sync import sync_aggregates as memberships
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
+from compute.report.failures import why
 
 SEVERAL_NODES = 1
 UNREADABLE = 2

@@ -8,13 +8,14 @@ from keystoneauth1.exceptions import ClientException
 from compute import exceptions
 from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
-from compute.cli.console import say, why
+from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records_access import records
 from compute.maintenance.provider_details import ProviderDetails, find_roots, read_tree
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
+from compute.report.failures import why
 
 FAILED = 1
 NO_PROVIDER = 2

@@ -12,6 +12,7 @@ from requests import Response
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.report.cache import ProviderCache
+from compute.report.failures import Refusal
 from compute.report.providers import Providers
 from compute.report.transport import (
     CONCURRENT_UPDATE,
@@ -65,7 +66,7 @@ class ConsumerAllocations:
         if not response:
             raise exceptions.ResourceProviderAllocationRetrievalFailed(
                 rp_uuid=uuid, error=response.text
-            )
+            ) from Refusal(response)
         return response.json()
 
     def of_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
@@ -83,7 +84,7 @@ class ConsumerAllocations:
         if not response:
             raise exceptions.ConsumerAllocationRetrievalFailed(
                 consumer_uuid=consumer, error=response.text
-            )
+            ) from Refusal(response)
         return response.json()
 
     def held_by(self, context: Any, consumer: str) -> dict[str, dict[str, Any]] | None:
@@ -203,8 +204,9 @@ class ConsumerAllocations:
             response = self.send(context, uuid, {**current, "allocations": {}})
             gone = response.status_code == 204
         if not gone:
-            LOG.warning("Unable to delete allocations of %s %s.", consumer_type, uuid)
-            raise exceptions.AllocationDeleteFailed(consumer_uuid=uuid, error=response.text)
+            raise exceptions.AllocationDeleteFailed(
+                consumer_uuid=uuid, error=response.text
+            ) from Refusal(response)
         LOG.info("Deleted allocations of %s %s.", consumer_type, uuid)
         return True
 

@@ -163,8 +163,10 @@ class SchedulerReportClient:
         context: Any,
         new_tree: ProviderTree,
         allocations: Allocations | None = None,
-    ) -> None:
+    ) -> bool:
         """Make placement look like `new_tree`, a copy that came from this client and was edited.
+
+        Return whether anything had to be written.
 
         Of a ProviderSubTree, only the providers below its root can be removed by being absent.
         With `allocations` – what `get_allocations_for_provider_tree` returned, edited; even
@@ -180,7 +182,7 @@ class SchedulerReportClient:
         ResourceProviderCreationFailed; and ClientException or PlacementAPIConnectFailure
         if placement is unreachable.
         """
-        self.tree_sync.run(context, new_tree, allocations)
+        return self.tree_sync.run(context, new_tree, allocations)
 
     def delete_resource_provider(
         self,

@@ -16,6 +16,7 @@ from compute import exceptions
 from compute.provider_tree import ProviderData
 from compute.provider_tree.inventory_record import Inventory
 from compute.report.cache import ProviderCache
+from compute.report.failures import Refusal
 from compute.report.transport import (
     INVENTORY_IN_USE,
     Transport,
@@ -52,8 +53,7 @@ class Properties:
                 global_request_id=global_id(context),
             )
             if not response:
-                LOG.error("Failed to ensure resource class %s: %s", name, response.text)
-                raise exceptions.InvalidResourceClass(resource_class=name)
+                raise exceptions.InvalidResourceClass(resource_class=name) from Refusal(response)
         return True
 
     def set_inventory(
@@ -93,9 +93,8 @@ class Properties:
             )
             return
         if response.status_code == 409 and error_code(response) == INVENTORY_IN_USE:
-            LOG.warning("Inventory of provider %s is in use: %s", uuid, response.text)
-            raise exceptions.InventoryInUse(error_detail(response))
-        raise _refused(response, uuid, generation, url)
+            raise exceptions.InventoryInUse(error_detail(response)) from Refusal(response)
+        raise _refused(response, uuid, generation, url) from Refusal(response)
 
     # Traits
 
@@ -115,8 +114,7 @@ class Properties:
             global_request_id=global_id(context),
         )
         if response.status_code != 200:
-            LOG.error("Failed to retrieve traits: %s", response.text)
-            raise exceptions.TraitRetrievalFailed(error=response.text)
+            raise exceptions.TraitRetrievalFailed(error=response.text) from Refusal(response)
         existing = set(response.json()["traits"])
         for name in wanted:
             if name in existing:
@@ -125,8 +123,9 @@ class Properties:
                 f"/traits/{name}", None, version="1.6", global_request_id=global_id(context)
             )
             if not response:
-                LOG.error("Failed to create trait %s: %s", name, response.text)
-                raise exceptions.TraitCreationFailed(name=name, error=response.text)
+                raise exceptions.TraitCreationFailed(name=name, error=response.text) from Refusal(
+                    response
+                )
         return True
 
     @safe_connect
@@ -208,7 +207,7 @@ class Properties:
         if response.status_code == 409:
             self._cache.invalidate(uuid)
         if response.status_code != 200:
-            raise _refused(response, uuid, generation, url)
+            raise _refused(response, uuid, generation, url) from Refusal(response)
         body = response.json()
         try:
             self._cache.tree.update_aggregates(
@@ -239,5 +238,4 @@ def _refused(
         return exceptions.ResourceProviderUpdateConflict(
             uuid=uuid, generation=generation, error=response.text
         )
-    LOG.error("Failed to update provider %s via %s: %s", uuid, url, response.text)
     return exceptions.ResourceProviderUpdateFailed(url=url, error=response.text)

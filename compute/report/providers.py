@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 from compute import exceptions
 from compute.report.cache import ProviderCache
+from compute.report.failures import Refusal
 from compute.report.transport import Transport, global_id, rebuilds_adapter, safe_connect
 
 LOG = logging.getLogger(__name__)
@@ -62,8 +63,7 @@ class Providers:
         )
         if response.status_code == 200:
             return response.json()["resource_providers"]
-        LOG.error("Failed to get the provider tree of %s: %s", uuid, response.text)
-        raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
+        raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
     @safe_connect
     def read(self, context: Any, uuid: str) -> dict[str, Any] | None:
@@ -78,8 +78,7 @@ class Providers:
             return response.json()
         if response.status_code == 404:
             return None
-        LOG.error("Failed to get resource provider %s: %s", uuid, response.text)
-        raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
+        raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
 
     def name_of(self, context: Any, uuid: str) -> str:
         """Return the provider's name. Raise ResourceProviderNotFound."""
@@ -102,7 +101,6 @@ class Providers:
                 global_request_id=global_id(context),
             )
         except ksa_exc.ClientException as lost:
-            LOG.error("Failed to look up resource provider %s: %s", name, lost)
             raise exceptions.PlacementAPIConnectFailure() from lost
         if response.status_code == 200:
             found = response.json()["resource_providers"]
@@ -142,8 +140,7 @@ class Providers:
         ):
             LOG.info("Another writer created resource provider %s with another uuid.", name)
             raise exceptions.ResourceProviderCreationConflict(name=name)
-        LOG.error("Failed to create resource provider %s (%s): %s", name, uuid, response.text)
-        raise exceptions.ResourceProviderCreationFailed(name=name)
+        raise exceptions.ResourceProviderCreationFailed(name=name) from Refusal(response)
 
     def _is_made_elsewhere(self, context: Any, name: str, parent_uuid: str | None) -> bool:
         """Say whether the name is that of another provider of the parent's tree, or free again."""
@@ -174,10 +171,8 @@ class Providers:
             self._cache.invalidate(uuid)
             return
         if response.status_code == 409:
-            LOG.warning("Resource provider %s is in use: %s", uuid, response.text)
-            raise exceptions.ResourceProviderInUse()
-        LOG.error("Failed to delete resource provider %s: %s", uuid, response.text)
-        raise exceptions.ResourceProviderDeletionFailed(uuid=uuid)
+            raise exceptions.ResourceProviderInUse() from Refusal(response)
+        raise exceptions.ResourceProviderDeletionFailed(uuid=uuid) from Refusal(response)
 
     # Associations
 
@@ -199,8 +194,7 @@ class Providers:
         if response.status_code == 200:
             body = response.json()
             return AggInfo(set(body["aggregates"]), body["resource_provider_generation"])
-        LOG.error("Failed to get aggregates of provider %s: %s", uuid, response.text)
-        raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid)
+        raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid) from Refusal(response)
 
     def traits_of(self, context: Any, uuid: str) -> TraitInfo:
         """Return the provider's traits.
@@ -216,8 +210,7 @@ class Providers:
         if response.status_code == 200:
             body = response.json()
             return TraitInfo(set(body["traits"]), body["resource_provider_generation"])
-        LOG.error("Failed to get traits of provider %s: %s", uuid, response.text)
-        raise exceptions.ResourceProviderTraitRetrievalFailed(uuid=uuid)
+        raise exceptions.ResourceProviderTraitRetrievalFailed(uuid=uuid) from Refusal(response)
 
     @safe_connect
     def sharing(self, context: Any, aggregates: Iterable[str]) -> list[dict[str, Any]]:
@@ -238,7 +231,8 @@ class Providers:
                 global_request_id=global_id(context),
             )
             if response.status_code != 200:
-                LOG.error("Failed to get the sharing providers of %s: %s", members, response.text)
-                raise exceptions.ResourceProviderRetrievalFailed(uuid=members)
+                raise exceptions.ResourceProviderRetrievalFailed(uuid=members) from Refusal(
+                    response
+                )
             found.update((row["uuid"], row) for row in response.json()["resource_providers"])
         return list(found.values())

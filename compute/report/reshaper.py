@@ -8,6 +8,7 @@ from typing import Any
 from compute import exceptions
 from compute.provider_tree.allocation_records import Allocations
 from compute.report.cache import ProviderCache
+from compute.report.failures import Refusal
 from compute.report.properties import Properties
 from compute.report.transport import (
     CONCURRENT_UPDATE,
@@ -49,7 +50,6 @@ class Reshaper:
             classes = {name for record in inventories.values() for name in record["inventories"]}
             reached(self._properties.ensure_resource_classes(context, classes))
         except Exception as failure:
-            LOG.exception("Failed to reshape.")
             raise exceptions.ReshapeFailed(error=failure) from failure
         try:
             response = self.transport.post(
@@ -59,7 +59,6 @@ class Reshaper:
                 global_request_id=global_id(context),
             )
         except Exception as failure:
-            LOG.exception("Failed to reshape.")
             kind = exceptions.ReshapeFailed if never_sent(failure) else exceptions.ReshapeUnanswered
             raise kind(error=failure) from failure
         if response:
@@ -69,7 +68,7 @@ class Reshaper:
             LOG.info("Another writer was quicker than the reshape: %s", response.text)
             self._cache.forget_after_conflict()
             raise exceptions.PlacementReshapeConflict(error=response.text)
-        LOG.error("Failed to reshape: %s %s", response.status_code, response.text)
         if response.status_code >= 500 and NOT_DONE not in response.text:
-            raise exceptions.ReshapeUnanswered(error=f"{response.status_code} {response.text}")
-        raise exceptions.ReshapeFailed(error=response.text)
+            told = f"{response.status_code} {response.text}"
+            raise exceptions.ReshapeUnanswered(error=told) from Refusal(response)
+        raise exceptions.ReshapeFailed(error=response.text) from Refusal(response)

@@ -99,8 +99,8 @@ class Transport:
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """GET `url` at microversion `version`; None: no microversion header, that is 1.0."""
-        response = self.adapter.get(url, **_request(version, global_request_id))
-        return as_promised("GET", url, response)
+        options = _request(version, global_request_id)
+        return self._answer("GET", url, lambda: self.adapter.get(url, **options))
 
     def post(
         self,
@@ -110,8 +110,8 @@ class Transport:
         global_request_id: str | None = None,
     ) -> Response:
         """POST `data` as JSON."""
-        response = self.adapter.post(url, json=data, **_request(version, global_request_id))
-        return as_promised("POST", url, response)
+        options = {"json": data, **_request(version, global_request_id)}
+        return self._answer("POST", url, lambda: self.adapter.post(url, **options))
 
     def put(
         self,
@@ -121,16 +121,15 @@ class Transport:
         global_request_id: str | None = None,
     ) -> Response:
         """PUT `data` as JSON; None: no body."""
-        sent = {} if data is None else {"json": data}
-        response = self.adapter.put(url, **sent, **_request(version, global_request_id))
-        return as_promised("PUT", url, response)
+        options = ({} if data is None else {"json": data}) | _request(version, global_request_id)
+        return self._answer("PUT", url, lambda: self.adapter.put(url, **options))
 
     def delete(
         self, url: str, version: str | None = None, global_request_id: str | None = None
     ) -> Response:
         """DELETE `url`."""
-        response = self.adapter.delete(url, **_request(version, global_request_id))
-        return as_promised("DELETE", url, response)
+        options = _request(version, global_request_id)
+        return self._answer("DELETE", url, lambda: self.adapter.delete(url, **options))
 
     def warn_limited(self, message: str, *args: object) -> None:
         """Log a warning once, then stay silent the next ten times: the cause stays for a while."""
@@ -140,13 +139,26 @@ class Transport:
         self._silent = SILENT_WARNINGS
         LOG.warning(message, *args)
 
-    def endpoint_missing(self) -> None:
-        """Warn that the endpoint was not found, and connect anew.
+    def connect_anew(self) -> None:
+        """Make a new adapter.
 
-        The adapter keeps the catalogue that it looked in; only a new adapter looks again.
+        The adapter keeps the catalogue in which the endpoint was not found; only a new adapter
+        looks again.
         """
-        self.warn_limited("The placement API endpoint was not found.")
         self.adapter = self._new_adapter()
+
+    def _answer(self, method: str, url: str, send: Callable[[], Response]) -> Response:
+        """Send a request; log at DEBUG what was asked, the answer's status and the duration."""
+        begun = time.monotonic()
+        try:
+            response = send()
+        except Exception as failure:
+            took = time.monotonic() - begun
+            LOG.debug("%s %s: %s after %.3f s", method, url, type(failure).__name__, took)
+            raise
+        took = time.monotonic() - begun
+        LOG.debug("%s %s: %s in %.3f s", method, url, response.status_code, took)
+        return as_promised(method, url, response)
 
 
 def _request(version: str | None, global_request_id: str | None) -> dict[str, Any]:
@@ -197,7 +209,8 @@ def safe_connect(
         try:
             return method(self, *args, **kwargs)
         except ksa_exc.EndpointNotFound:
-            self.transport.endpoint_missing()
+            self.transport.warn_limited("The placement API endpoint was not found.")
+            self.transport.connect_anew()
         except ksa_exc.MissingAuthPlugin:
             self.transport.warn_limited(
                 "No authentication information found for placement API. Set it in [placement]."
@@ -225,7 +238,7 @@ def rebuilds_adapter(
         try:
             return method(self, *args, **kwargs)
         except ksa_exc.EndpointNotFound:
-            self.transport.endpoint_missing()
+            self.transport.connect_anew()
             raise
 
     return watched

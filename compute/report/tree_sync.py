@@ -8,7 +8,6 @@ rehearsal shows the steps of the run. Where both trees agree there are no steps 
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from compute.report.steps import (
     SetTraits,
     Step,
 )
-
-LOG = logging.getLogger(__name__)
 
 CONVERTED = (
     exceptions.InvalidResourceClass,
@@ -62,19 +59,21 @@ class TreeSync:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def run(self, context: Any, wanted: ProviderTree, allocations: Allocations | None) -> None:
+    def run(self, context: Any, wanted: ProviderTree, allocations: Allocations | None) -> bool:
         """Make placement look like `wanted`; `SchedulerReportClient` tells the rest.
 
         What `wanted` says of a provider is written at the generation that `wanted` has of it. If
         another writer was quicker, that is a conflict; the next call with the same tree writes at
         the generation of then. The first failure ends the run: what was done stays done.
         """
-        cache = self._parts.cache
+        cache, changed = self._parts.cache, False
         with cache.working_with(next(iter(wanted.get_provider_uuids()), "")):
             for step in steps_to(cache, wanted, allocations):
                 with _failures_of(step, cache, wanted):
                     step.apply(self._parts, context)
+                changed = True
             cache.settled()
+        return changed
 
     def rehearse(self, wanted: ProviderTree, allocations: Allocations | None) -> list[Step]:
         """Return the steps that `run` would take, as far as the cache can tell; send nothing."""
@@ -153,7 +152,6 @@ def _sync_errors(cache: ProviderCache, uuid: str) -> Iterator[None]:
         cache.forget_tree(root)
         raise
     except (exceptions.InventoryInUse, *CONVERTED) as failure:
-        LOG.error("Failed to synchronize provider %s: %s", who, failure)
         cache.forget_tree(uuid)
         cache.forget_tree(root)
         if isinstance(failure, exceptions.InventoryInUse):

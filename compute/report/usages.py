@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
+from compute.report.failures import Refusal
 from compute.report.transport import ATTEMPTS, Transport, global_id
 
 LOG = logging.getLogger(__name__)
@@ -57,8 +58,9 @@ class Usages:
                 break
         if response.status_code == 200:
             return response.json()["usages"]
-        LOG.error("Failed to read the usages of %s: %s", who, response.text)
-        raise exceptions.UsagesRetrievalFailed(project_id=project_id, user_id=user_id or "N/A")
+        raise exceptions.UsagesRetrievalFailed(
+            project_id=project_id, user_id=user_id or "N/A"
+        ) from Refusal(response)
 
 
 def _counts(usages: dict[str, int]) -> dict[str, int]:

@@ -14,6 +14,7 @@ from compute.provider_tree import ProviderTree
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
+from compute.report.failures import why
 from compute.resource_tracker.allocation_mode import AllocationMode
 from compute.resource_tracker.consumer_audit import ConsumerAudit
 from compute.resource_tracker.node import TrackedNode
@@ -40,17 +41,25 @@ class AllocationAudit:
         self._cell = cell
         self._mode = mode
 
-    def run_if_due(self, context: RequestContext, node: TrackedNode) -> set[str] | None:
+    def run_if_due(self, context: RequestContext, node: TrackedNode) -> set[str] | Exception | None:
         """Remove what consumers hold of the node and no longer need, if it is time to look.
 
         It is time if the node's consumers are others than at the last audit, or if that was long
         ago. So an idle node costs no request. A tracker that writes all allocations looks each
         time.
 
-        Return the consumers of the node; None if nobody looked, or, after an error in the log, if
-        they can't be read.
+        Return the consumers of the node; None if nobody looked; the failure if they can't be read.
         """
         return self._run(context, node) if self._is_due(node) else None
+
+    def skipped(self, node: TrackedNode, failure: Exception) -> None:
+        """Log that the consumers of the node could not be read."""
+        LOG.error(
+            "Skipping removal of allocations for deleted instances of %s: %s. Nothing was removed; "
+            "the next update tries again.",
+            node.name,
+            why(failure).rstrip("."),
+        )
 
     def note(self, node: TrackedNode) -> None:
         """Remember that the node's allocations are in order now."""
@@ -63,7 +72,7 @@ class AllocationAudit:
         period = self._conf.compute.resource_provider_association_refresh
         return known != _holders(node) or bool(period and time.time() - when > period)
 
-    def _run(self, context: RequestContext, node: TrackedNode) -> set[str] | None:
+    def _run(self, context: RequestContext, node: TrackedNode) -> set[str] | Exception | None:
         try:
             tree = self._reportclient.get_provider_subtree_and_ensure_root(
                 context, node.uuid, name=node.name, with_sharing=True
@@ -77,12 +86,7 @@ class AllocationAudit:
             exceptions.ResourceProviderTraitRetrievalFailed,
             ClientException,
         ) as failure:
-            LOG.error(
-                "Skipping removal of allocations for deleted instances of %s: %s",
-                node.name,
-                failure,
-            )
-            return None
+            return failure
         kept = _holders(node)
         # A driver that derives from nova's own base class doesn't say.
         manages_instances = getattr(self._driver, "manages_instances", True)

@@ -43,6 +43,7 @@ class TrackedNode:
     :param own: the consumers whose allocations of the node the tracker writes
     :param settled: consumer → what the tracker last found to be in placement
     :param tree: the providers as last handed to the report client
+    :param changed: whether the last update changed anything of these providers
     :param mark: the mark of the cell database when `recorded` was read
     :param audited: the consumers at the last audit, and its time
     :param told: consumer → what the last audit logged about it
@@ -58,6 +59,7 @@ class TrackedNode:
     own: set[str] = field(default_factory=set)
     settled: dict[str, Hashable] = field(default_factory=dict)
     tree: ProviderSubTree | None = None
+    changed: bool = False
     mark: Hashable = None
     recorded: Recorded = field(default_factory=Recorded)
     audited: tuple[Hashable, float] | None = None

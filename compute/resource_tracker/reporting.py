@@ -78,6 +78,7 @@ class Reporting:
         In this order, so that a fatal reshape leaves no record of a state that never was. If other
         writers change the node's providers concurrently, it starts again from a fresh tree.
         """
+        node.changed = False
         Patience.configured(self._conf).until_undisturbed(
             lambda: self.flush(context, self.wanted(context, node, startup)), node.name
         )
@@ -111,11 +112,15 @@ class Reporting:
         Raises as `update_from_provider_tree`, and PlacementPciException for a device that is in
         use and gone.
         """
-        self._nodes.get(wanted.nodename).tree = self.provider_tree = wanted.tree
+        node = self._nodes.get(wanted.nodename)
+        node.tree = self.provider_tree = wanted.tree
+        # True until it is known, also if another attempt follows
+        before, node.changed = node.changed, True
         try:
-            self._reportclient.update_from_provider_tree(
+            changed = self._reportclient.update_from_provider_tree(
                 context, wanted.tree, allocations=wanted.allocations
             )
+            node.changed = before or bool(changed)
         except exceptions.InventoryInUse as in_use:
             if self._conf.pci.report_in_placement:
                 raise exceptions.PlacementPciException(error=in_use) from in_use

@@ -36,6 +36,7 @@ from compute.resource_tracker.node_traits import RootTraits
 from compute.resource_tracker.nodes import Nodes, TakenOver
 from compute.resource_tracker.pci_reporting import PciReporting
 from compute.resource_tracker.pci_tracker import PciRequests, PciTracker
+from compute.resource_tracker.reported import Reported, reported
 from compute.resource_tracker.reporting import Reporting, WantedProviders
 from compute.resource_tracker.stats import Stats
 
@@ -127,13 +128,22 @@ class ResourceTracker:
             if self.disabled(nodename):
                 return
             self._count(node, resources)
-            consumers = set() if is_new else self._audit.run_if_due(context, node)
+            found = set() if is_new else self._audit.run_if_due(context, node)
+            # If the update fails as well, its failure is told instead.
             self._reporting.update(context, node, startup)
+            consumers = None if isinstance(found, Exception) else found
+            if isinstance(found, Exception):
+                self._audit.skipped(node, found)
             self._allocations.settle_all(context, node, consumers)
             if consumers is not None:
                 self._audit.note(node)
             if startup:
                 named_resources.check(node)
+
+    def reported(self, nodename: str) -> Reported | None:
+        """Return what the last update of the node reported; None if nothing was."""
+        node = self._nodes.find(nodename)
+        return None if node is None else reported(node)
 
     def wanted_providers(self, context: RequestContext, nodename: str) -> WantedProviders:
         """Work out what the update of a start would make of the node's providers.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAMESPACE = "virt.drivers"
 
+#: beginning of the names of drivers for tests
+_FAKE = "fake."
 #: the usual base class of drivers, as messages call it
 _BASE_CLASS = "virt.driver.ComputeDriver"
 
@@ -89,7 +91,7 @@ def driver_class(name: str | None) -> type[Driver]:
     if not name:
         raise DriverLoadError(
             "No compute driver is configured: set compute_driver to one of "
-            f"{_listed(available_drivers())}."
+            f"{_listed(_offered(''))}."
         )
     found = _find_driver(name)
     if not _is_class_of_drivers(found):
@@ -186,9 +188,19 @@ def _find_driver(name: str) -> Any:
         if found is not None:
             return found
     raise DriverLoadError(
-        f"Unknown compute driver {name!r}: not one of {_listed(available_drivers())}, "
-        "nor a class that can be imported."
+        f"Unknown compute driver {name!r}: it is neither one of {_listed(_offered(name))}, nor a "
+        "class that can be imported."
     )
+
+
+def _offered(name: str) -> list[str]:
+    """Return the drivers to propose instead of `name`: the fake ones only if it is one of them."""
+    names = available_drivers()
+    fakes = [one for one in names if one.startswith(_FAKE)]
+    return [
+        *(one for one in names if one not in fakes),
+        *(fakes if name.startswith("fake") else []),
+    ]
 
 
 def _import_dotted(path: str) -> Any:

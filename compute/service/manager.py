@@ -16,6 +16,7 @@ from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 
 from compute import exceptions
+from compute.config.placement import described_user
 from compute.provider_tree.names import LONGEST
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
@@ -23,6 +24,7 @@ from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
+from compute.report.failures import explained
 from compute.resource_tracker import ResourceTracker
 from compute.service.start_checks import StartChecks
 from compute.service.virtapi import ComputeVirtAPI
@@ -180,7 +182,8 @@ class ComputeManager:
         if nodenames and not nodes:
             # That is normal at the very first start.
             level = logging.WARNING if startup else logging.ERROR
-            LOG.log(level, "No compute node record for host %s", self.host)
+            told = " This is normal at the first start of a host." if startup else ""
+            LOG.log(level, "No compute node record for host %s.%s", self.host, told)
         self.rt.clean_compute_node_cache(nodes)
         for node in nodes:
             if node.hypervisor_hostname not in nodenames:
@@ -231,10 +234,8 @@ class ComputeManager:
     ) -> Exception | None:
         """Update one node. Return the failure that was logged, or None.
 
-        The messages don't repeat the failure: oslo.log adds a summary of the exception to each.
-
-        Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always;
-        PlacementPciException and InvalidConfiguration at start-up.
+        Raises what is fatal (compute.md §5.2): ReshapeFailed and ReshapeNeeded always, which were
+        logged; PlacementPciException and InvalidConfiguration at start-up, which were not.
         """
         try:
             _refuse_long_name(nodename)
@@ -242,30 +243,32 @@ class ComputeManager:
         except exceptions.ComputeHostNotFound as error:
             LOG.warning("Compute node %s not found", nodename)
             return error
-        except exceptions.ReshapeFailed:
-            LOG.critical(
-                "Resource provider data migration failed fatally for node %s",
-                nodename,
-                exc_info=True,
-            )
-            raise
-        except exceptions.ReshapeNeeded:
-            LOG.exception(
-                "Node %s needs a reshape, which is only possible at start-up"
-                if not startup
-                else "The driver of node %s asked for a reshape during a reshape",
-                nodename,
-            )
-            raise
-        except (exceptions.PlacementPciException, exceptions.InvalidConfiguration) as error:
-            if startup:
-                raise
-            LOG.error("Error updating resources for node %s", nodename, exc_info=True)
-            return error
+        except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded) as error:
+            failure: Exception = error
         except Exception as error:
-            LOG.exception("Error updating resources for node %s", nodename)
-            return error
-        return None
+            fatal = (exceptions.PlacementPciException, exceptions.InvalidConfiguration)
+            if startup and isinstance(error, fatal):
+                raise
+            failure = error
+        else:
+            return None
+        # Not in the handler: there, oslo.log would add the exception to the message once more.
+        self._log_failure(nodename, failure, startup)
+        if isinstance(failure, (exceptions.ReshapeFailed, exceptions.ReshapeNeeded)):
+            raise failure
+        return failure
+
+    def _log_failure(self, nodename: str, failure: Exception, startup: bool) -> None:
+        level, told = logging.ERROR, "Error updating resources for node %s"
+        if isinstance(failure, exceptions.ReshapeFailed):
+            level = logging.CRITICAL
+            told = "Resource provider data migration failed fatally for node %s"
+        elif isinstance(failure, exceptions.ReshapeNeeded):
+            told = "Node %s needs a reshape, which is only possible at start-up"
+            if startup:
+                told = "The driver of node %s asked for a reshape during a reshape"
+        reason = explained(failure, described_user(self.conf))
+        LOG.log(level, f"{told}: %s", nodename, reason, exc_info=failure)
 
 
 def _refuse_long_name(nodename: str) -> None:

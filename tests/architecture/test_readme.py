@@ -16,5 +16,5 @@ def test_ci_runs_the_readmes_commands() -> None:
     assert {INSTALL, "python3 -m tox -e demo"} <= set(lines)
 
 
-def test_the_readme_fits_two_screens() -> None:
-    assert len((ROOT / "README.rst").read_text().splitlines()) <= 100
+def test_the_readme_fits_three_screens() -> None:
+    assert len((ROOT / "README.rst").read_text().splitlines()) <= 140

@@ -159,7 +159,9 @@ def test_an_instance_that_doesn_t_fit_is_3_and_told_with_the_reason(site, root):
 def test_no_cell_at_all_is_4(sqlite_site):
     sqlite_site.start_service_once(MediumFakeDriver)
     ended = sqlite_site.run("heal_allocations")
-    assert (ended.code, ended.out) == (4, "No cells to process.\n")
+    said, advice = ended.out.splitlines()
+    assert (ended.code, said) == (4, "No cells to process.")
+    assert "state_path" in advice
 
 
 def test_m9_so_many_at_a_time(site, root):

@@ -7,13 +7,13 @@ from keystoneauth1.exceptions import ConnectFailure
 from requests.exceptions import ConnectionError as RequestsConnectionError
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
-from compute.cli.console import why
 from compute.exceptions import (
     AllocationUpdateFailed,
     ReshapeNeeded,
     ResourceProviderInUse,
     ResourceProviderSyncFailed,
 )
+from compute.report.failures import why
 
 URL = "http://placement.example"
 WHERE = f"Unable to establish connection to {URL}"

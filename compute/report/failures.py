@@ -1,0 +1,112 @@
+"""Why requests failed, in the words of an operator: the reason, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from http.client import HTTPException
+from typing import TYPE_CHECKING
+
+from keystoneauth1 import exceptions as ksa_exceptions
+from urllib3.exceptions import HTTPError
+
+from compute.exceptions import ResourceProviderSyncFailed
+
+if TYPE_CHECKING:
+    from requests import Response
+
+#: exceptions that report a lost connection, of the operating system, http.client and urllib3
+OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
+
+UNAUTHORIZED, FORBIDDEN = 401, 403
+
+ADVICE = {
+    UNAUTHORIZED: "Placement, or keystone, doesn't accept {}: check it.",
+    FORBIDDEN: "Placement knows {}, but refuses the request.",
+}
+ROLE = (
+    "The user of the agent needs the role service (admin is enough where nothing is reshaped): "
+    'see "Access to placement" in doc/agent.rst.'
+)
+
+
+class Refusal(Exception):
+    """An answer of placement that made a request fail.
+
+    It is the cause of the exception that is raised for it, because nova's exceptions have no place
+    for the status. `text` is the body of the answer.
+    """
+
+    def __init__(self, response: Response) -> None:
+        self.status = int(response.status_code)
+        self.text = response.text
+        told = _without_braces_of(self.text)
+        super().__init__(told if told.startswith(f"{self.status} ") else f"{self.status} {told}")
+
+
+def refused_access(error: BaseException) -> int | None:
+    """Return 401 or 403 if an exception comes from such an answer of placement or keystone."""
+    for one in _chain(error):
+        if isinstance(one, Refusal) and one.status in ADVICE:
+            return one.status
+        if isinstance(one, ksa_exceptions.Unauthorized):
+            return UNAUTHORIZED
+        if isinstance(one, ksa_exceptions.Forbidden):
+            return FORBIDDEN
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exception and its causes."""
+    under: BaseException | None = error
+    while under is not None:
+        yield under
+        under = under.__cause__
+
+
+def explained(error: BaseException, user: str) -> str:
+    """Return why a request failed, and for missing access also which role is needed.
+
+    :param user: whom placement sees, as `compute.config.placement.described_user` says
+    """
+    status = refused_access(error)
+    if status is None:
+        return why(error)
+    return f"{why(error).rstrip('.')}. {ADVICE[status].format(user)} {ROLE}"
+
+
+def why(error: BaseException) -> str:
+    """Return the message of an exception; for a lost connection the URL and the first cause.
+
+    keystoneauth1 repeats the message of requests, which repeats that of urllib3. Of an answer of
+    placement in the message, status, title and detail are kept.
+    """
+    if isinstance(error, ResourceProviderSyncFailed) and error.__cause__ is not None:
+        # The exception itself has no details; its cause does.
+        return f"{str(error).rstrip('.')}: {why(error.__cause__)}"
+    if isinstance(error.__cause__, Refusal) and error.__cause__.text not in str(error):
+        return f"{str(error).rstrip('.')}: {error.__cause__}"
+    if not isinstance(error, ksa_exceptions.ConnectionError):
+        return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
+    cause: BaseException = error
+    # The context may be an exception that was handled when the connection was lost.
+    while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
+        cause = under
+    reason = (isinstance(cause, OSError) and cause.strerror) or cause
+    return f"{str(error).partition(': ')[0]}: {reason}"
+
+
+def _without_braces(found: re.Match[str]) -> str:
+    return _without_braces_of(found[0])
+
+
+def _without_braces_of(text: str) -> str:
+    """Return `409 Conflict: ...` if the text begins with an answer of placement."""
+    try:
+        answer, end = json.JSONDecoder().raw_decode(text)
+        (first, *_) = answer["errors"]
+        told = f"{first['status']} {first['title']}: {first['detail']}"
+    except (ValueError, LookupError, TypeError):
+        return text
+    return " ".join(told.split()) + text[end:]

@@ -1,0 +1,109 @@
+"""`berth-compute` as a process of its own, and the placement service that it reports to."""
+
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+from uuid import uuid4
+
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from placement import config
+from placement.app import create_app
+
+REPOSITORY = pathlib.Path(__file__).parents[4]
+
+
+class Quiet(WSGIRequestHandler):
+    def log(self, *args):
+        """Nothing: pytest shows what matters."""
+
+
+class Service:
+    """Placement on a port of its own.
+
+    `before`, if set, is called with method and path ahead of each request; if it returns True, the
+    connection is cut instead of answered.
+    """
+
+    def __init__(self, database):
+        overrides = {
+            ("placement_database", "connection"): f"sqlite:///{database}",
+            ("placement_database", "sync_on_startup"): True,
+            ("api", "auth_strategy"): "noauth2",
+            ("berth", "noauth2_admin_roles"): ["admin", "service"],
+        }
+        self.app = create_app(config.load(files=[], environ={}, overrides=overrides))
+        self.before = None
+        self.server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Quiet)
+        self.url = f"http://127.0.0.1:{self.server.port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def __call__(self, environ, start_response):
+        if self.before and self.before(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            raise ConnectionAbortedError
+        return self.app(environ, start_response)
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class Agent:
+    """The agent of one host, to be run as often as need be."""
+
+    def __init__(self, folder, url):
+        self.host = f"host-{uuid4()}"
+        self.state = folder / "state"
+        self.options = {
+            "OS_DEFAULT__HOST": self.host,
+            "OS_DEFAULT__STATE_PATH": str(self.state),
+            "OS_DEFAULT__COMPUTE_DRIVER": "fake.MediumFakeDriver",
+            "OS_PLACEMENT__AUTH_TYPE": "admin_token",
+            "OS_PLACEMENT__ENDPOINT": url,
+            "OS_PLACEMENT__TOKEN": "admin",
+        }
+        self.running = []
+        self.watchdogs = []
+
+    @property
+    def uuid(self):
+        return (self.state / "compute_id").read_text()
+
+    def launch(self, *arguments, **options):
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        given = {f"OS_{name.upper()}": value for name, value in options.items()}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "compute.cli.agent", *arguments],
+            env={**inherited, **self.options, **given},
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE if "--once" in arguments else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        # A test that waits for what never comes ends all the same.
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
+        self.watchdogs.append(watchdog)
+        return process
+
+    def once(self, **options):
+        """One update; answers exit code and what was said on stderr."""
+        process = self.launch("--once", **options)
+        return process, process.communicate(timeout=60)[1]
+
+
+def lines_until(process, wanted):
+    """Return the lines of stderr up to the first that contains `wanted`."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if wanted in line:
+            return lines
+    raise AssertionError(f"{wanted!r} was never said, but: {''.join(lines)}")

@@ -1,0 +1,167 @@
+"""What `berth-compute` says to an operator, as a process of its own (doc/agent.rst)."""
+
+import re
+import signal
+
+import pytest
+
+from tests.functional.compute.agent.process import lines_until
+from tests.functional.placement.keystone_stub import Keystone
+
+ROLE = (
+    'needs the role service (admin is enough where nothing is reshaped): see "Access to placement"'
+)
+PASSWORD = {
+    "placement__auth_type": "password",
+    "placement__username": "nova",
+    "placement__password": "hunter2",
+    "placement__project_name": "service",
+    "placement__user_domain_name": "Default",
+    "placement__project_domain_name": "Default",
+}
+
+
+def report_of(process):
+    """Return what a process with `--once` said on stdout and on stderr."""
+    return process.communicate(timeout=90)
+
+
+def test_once_says_what_it_reported_and_whether_that_was_new(agent):
+    first, _ = report_of(agent.launch("--once"))
+    second, _ = report_of(agent.launch("--once"))
+    what = r"1 provider, 3 inventories \(DISK_GB 1028, MEMORY_MB 8192, VCPU 10\), \d+ traits, "
+    line = rf"node {agent.host} \({agent.uuid}\): {what}no aggregates; "
+    assert re.fullmatch(line + "changed\n", first)
+    assert re.fullmatch(line + "unchanged\n", second)
+
+
+def test_once_counts_the_providers_below_the_root(agent):
+    agent.once()
+    said, _ = report_of(
+        agent.launch("--once", default__compute_driver="fake.FakeNUMAReshapeDriver")
+    )
+    assert "3 providers, 5 inventories (DISK_GB 1028, MEMORY_MB 8192, VCPU 10)" in said
+
+
+def test_once_says_changed_when_somebody_else_changed_the_provider_meanwhile(agent, outsider):
+    agent.once()
+    outsider.set_traits(agent.uuid, {"CUSTOM_ONLY_THIS"})
+    said, _ = report_of(agent.launch("--once"))
+    assert said.endswith("; changed\n")
+
+
+def test_a_token_without_the_role_is_one_sentence_that_names_the_role(agent):
+    ended, told = agent.once(placement__token="wrong")
+    (line,) = [line for line in told.splitlines() if "No compute node record" not in line]
+    assert ended.returncode == 3
+    assert "403 Forbidden" in line
+    assert "the token of group [placement]" in line
+    assert ROLE in line
+    assert "wrong" not in line
+
+
+def test_a_password_that_keystone_refuses_is_one_sentence_that_names_user_and_role(agent):
+    with Keystone() as keystone:
+        ended, told = agent.once(**PASSWORD, placement__auth_url=f"{keystone.url}/v3")
+    (line,) = [line for line in told.splitlines() if "No compute node record" not in line]
+    assert ended.returncode == 3
+    assert "doesn't accept user 'nova' of group [placement]" in line
+    assert ROLE in line
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "others"),
+    [
+        ("endpoint", "nonsense", {}),
+        ("endpoint", "http://[::1", {}),
+        ("endpoint", "http://127.0.0.1:99999", {}),
+        ("endpoint_override", "127.0.0.1:8778", {}),
+        ("auth_url", "keystone:5000", PASSWORD),
+        ("auth_url", "ftp://me:hunter2@keystone/v3", PASSWORD),
+    ],
+)
+def test_a_url_that_is_none_exits_2_and_names_the_option(agent, option, value, others):
+    ended, told = agent.once(**others, **{f"placement__{option}": value})
+    assert ended.returncode == 2
+    assert told.count("\n") == 1
+    assert f"[placement]{option} is not a URL" in told
+    assert "hunter2" not in told
+    assert not (agent.state / "compute_id").exists()
+
+
+def test_an_unknown_driver_proposes_the_real_ones(agent):
+    _, told = agent.once(default__compute_driver="hots")
+    assert "neither one of host, ironic, libvirt, nor a class" in told
+    assert "fake." not in told
+
+
+def test_without_any_configuration_it_says_where_it_looked(agent, tmp_path):
+    kept = {"OS_DEFAULT__STATE_PATH": agent.options["OS_DEFAULT__STATE_PATH"]}
+    agent.options = {**kept, "HOME": str(tmp_path)}
+    ended, told = agent.once()
+    assert ended.returncode == 2
+    assert "is in ~/.berth, ~, /etc/berth or /etc" in told
+
+
+def test_debug_shows_each_request_and_no_secret(agent):
+    with Keystone() as keystone:
+        _, told = report_of(
+            agent.launch("--once", "--debug", **PASSWORD, placement__auth_url=f"{keystone.url}/v3")
+        )
+    assert "hunter2" not in told
+    _, told = report_of(agent.launch("--once", "--debug", placement__token="admin-7f3a"))
+    assert re.search(r"GET /resource_providers\?in_tree=\S+: 403 in \d+\.\d{3} s", told)
+    assert "admin-7f3a" not in told
+    _, told = report_of(agent.launch("--once", "--debug"))
+    assert re.search(r"POST /resource_providers: 20[01] in \d+\.\d{3} s", told)
+    assert re.search(r"PUT /resource_providers/\S+/inventories: 200 in \d+\.\d{3} s", told)
+
+
+@pytest.mark.parametrize("broken", ["refused", "cut"])
+def test_the_service_logs_each_failed_update_once(agent, service, broken):
+    """Also where the look for leftover allocations meets the same failure."""
+    options = {"default__update_resources_interval": "1"}
+    if broken == "refused":
+        options["placement__token"] = "wrong"
+    else:
+        service.before = lambda method, path: True
+    process = agent.launch(**options)
+    lines_until(process, "Error updating resources")
+    told = lines_until(process, "Error updating resources")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    failures = [line for line in told if " ERROR " in line or " WARNING " in line]
+    assert len(failures) == 1, told
+    assert failures[0].count("/resource_providers?in_tree=") <= 1
+
+
+def test_a_reshape_that_fails_is_told_once_by_the_service(agent):
+    agent.once()
+    process = agent.launch(default__compute_driver="fake.FakeReshapeFailDriver")
+    told = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 1
+    assert len([line for line in told if "the fake hypervisor can't tell" in line]) == 1
+
+
+def test_an_unusable_driver_is_told_once_by_the_service(agent):
+    process = agent.launch(default__compute_driver="hots")
+    told = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 4
+    assert len([line for line in told if "hots" in line]) == 1
+
+
+def test_a_look_for_leftovers_that_fails_alone_says_what_follows(agent, service):
+    """The update of an idle node asks nothing, so it doesn't meet the failure."""
+
+    def cut(method, path):
+        return method == "GET" and path.endswith("/allocations")
+
+    agent.once()
+    service.before = cut
+    process = agent.launch(default__update_resources_interval="1")
+    line = lines_until(process, "Skipping removal of allocations")[-1]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert "Nothing was removed; the next update tries again." in line
+    assert line.count("/allocations") == 1

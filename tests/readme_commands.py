@@ -1,0 +1,54 @@
+"""The README's first requests, word for word, against a service of the test's own."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.functional.placement.serving.programs import Server, free_port
+
+README = Path(__file__).parents[1] / "README.rst"
+#: where the README's service is
+URL = "http://127.0.0.1:8778"
+
+
+def commands_beginning(start: str) -> str:
+    """Return the one block of commands whose first line begins with `start`."""
+    blocks = re.findall(r"::\n\n((?: {4}.*\n|\n)+)", README.read_text(encoding="utf-8"))
+    (found,) = [block for block in blocks if block.strip().startswith(start)]
+    return textwrap.dedent(found).strip() + "\n"
+
+
+@contextlib.contextmanager
+def service_in(folder: Path) -> Iterator[str]:
+    """Run the README's service on a free port; give its URL."""
+    port = free_port()
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    server = Server(command, folder, environ | {"HOME": str(folder)}, f"http://127.0.0.1:{port}")
+    try:
+        yield server.wait_until(None).url
+    finally:
+        server.stop()
+
+
+def run(commands: str, url: str) -> str:
+    """Run commands of the README in bash, with `url` in place of its own; return their output.
+
+    Raise AssertionError, with what was printed, if one fails.
+    """
+    assert URL in commands
+    ended = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands.replace(URL, url)],
+        env={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stderr == ""
+    return ended.stdout
