@@ -18,11 +18,10 @@ from compute.cli.console import SAID, say, set_up_logging
 from compute.cli.help_text import fitted
 from compute.cli.installation import UnusableInstallation, check_installation
 from compute.cli.report_lines import told
-from compute.config.placement import described_user
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.failures import explained, refused_access, why
+from compute.report.failures import described_user, explained, refused_access, why
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
@@ -45,8 +44,7 @@ exit codes:
   0  done; as a service: stopped by SIGTERM or SIGINT
   1  a reshape failed, or is needed where it is not possible
   2  bad usage or configuration
-  3  placement can't be reached, or refuses the user (--once only: the service logs it and tries
-     again)
+  3  placement can't be reached, or refuses the user (--once only: the service tries again)
   4  the driver can't be loaded, can't work on this host, or (--once only) isn't ready
   5  another failure at start-up; with --once, also when a node could not be updated
 """

@@ -16,8 +16,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from compute import config
 from compute.cli.command_line import InvalidInput
-from compute.config.placement import build_adapter, described_user
-from compute.report.failures import Refusal, explained, why
+from compute.config.placement import build_adapter
+from compute.report.failures import Refusal, described_user, explained, why
 from placement.direct import PlacementDirect
 
 HTTP, DATABASE = "http", "database"

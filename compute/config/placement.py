@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from keystoneauth1 import loading
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import OptionError
 from oslo_config import cfg
-
-from compute.exceptions import InvalidConfiguration
 
 GROUP = "placement"
 #: seconds to wait for an answer unless `[placement]timeout` says otherwise
@@ -45,7 +44,7 @@ def build_adapter(conf: cfg.ConfigOpts) -> Adapter:
     """Build the adapter that group [placement] of `conf` describes. It sends nothing yet.
 
     Raise keystoneauth1's exceptions if the plugin is unknown or lacks an option it must have, and
-    InvalidConfiguration for a URL that is none.
+    OptionError, which is one of them, for a URL that is none.
     """
     auth = loading.load_auth_from_conf_options(conf, GROUP)
     check_urls(conf, GROUP)
@@ -56,7 +55,7 @@ def build_adapter(conf: cfg.ConfigOpts) -> Adapter:
 
 
 def check_urls(conf: cfg.ConfigOpts, group: str) -> None:
-    """Raise InvalidConfiguration if an option of the group should be a URL, and isn't one.
+    """Raise keystoneauth1's OptionError if an option of the group should be a URL, and isn't one.
 
     Call it when the options of the group's authentication plugin are registered.
     """
@@ -65,8 +64,8 @@ def check_urls(conf: cfg.ConfigOpts, group: str) -> None:
         if value and not _is_url(value):
             # a password before the host must not be shown
             shown = value.rpartition("@")[2]
-            raise InvalidConfiguration(
-                f"[{group}]{name} is not a URL: {shown!r}. Write it as http://host:port or "
+            raise OptionError(
+                f"{name} is not a URL: {shown!r}. Write it as http://host:port or "
                 "https://host/path."
             )
 
@@ -77,15 +76,3 @@ def _is_url(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def described_user(conf: cfg.ConfigOpts) -> str:
-    """Say whose credentials the group has, without any secret: ``user 'nova' of [placement]``."""
-    for name in ("username", "user_id", "application_credential_id"):
-        value = getattr(conf[GROUP], name, None)
-        if value:
-            what = "application credential" if name.startswith("application") else "user"
-            return f"{what} {value!r} of group [{GROUP}]"
-    if conf[GROUP].auth_type == "admin_token":
-        return f"the token of group [{GROUP}]"
-    return f"the user of group [{GROUP}]"

@@ -9,8 +9,10 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 from keystoneauth1 import exceptions as ksa_exceptions
+from oslo_config import cfg
 from urllib3.exceptions import HTTPError
 
+from compute.config.placement import GROUP
 from compute.exceptions import ResourceProviderSyncFailed
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def explained(error: BaseException, user: str) -> str:
     """Return why a request failed, and for missing access also which role is needed.
 
-    :param user: whom placement sees, as `compute.config.placement.described_user` says
+    :param user: whom placement sees, as `described_user` says
     """
     status = refused_access(error)
     if status is None:
@@ -110,3 +112,15 @@ def _without_braces_of(text: str) -> str:
     except (ValueError, LookupError, TypeError):
         return text
     return " ".join(told.split()) + text[end:]
+
+
+def described_user(conf: cfg.ConfigOpts) -> str:
+    """Say whose credentials the group has, without any secret: ``user 'nova' of [placement]``."""
+    for name in ("username", "user_id", "application_credential_id"):
+        value = getattr(conf[GROUP], name, None)
+        if value:
+            what = "application credential" if name.startswith("application") else "user"
+            return f"{what} {value!r} of group [{GROUP}]"
+    if conf[GROUP].auth_type == "admin_token":
+        return f"the token of group [{GROUP}]"
+    return f"the user of group [{GROUP}]"

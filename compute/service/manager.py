@@ -16,7 +16,6 @@ from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
 
 from compute import exceptions
-from compute.config.placement import described_user
 from compute.provider_tree.names import LONGEST
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
@@ -24,7 +23,7 @@ from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
-from compute.report.failures import explained
+from compute.report.failures import described_user, explained
 from compute.resource_tracker import ResourceTracker
 from compute.service.start_checks import StartChecks
 from compute.service.virtapi import ComputeVirtAPI

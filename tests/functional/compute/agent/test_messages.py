@@ -85,7 +85,7 @@ def test_a_url_that_is_none_exits_2_and_names_the_option(agent, option, value, o
     ended, told = agent.once(**others, **{f"placement__{option}": value})
     assert ended.returncode == 2
     assert told.count("\n") == 1
-    assert f"[placement]{option} is not a URL" in told
+    assert f"Group [placement]: {option} is not a URL" in told
     assert "hunter2" not in told
     assert not (agent.state / "compute_id").exists()
 
