@@ -227,5 +227,5 @@ def test_a_hidden_reference_is_a_warning_beside_the_other_checks(synced, check, 
     monkeypatch.setattr(installation, "hidden_reference", Hidden)
     code, found = check()
     assert code == 1
-    assert list(found) == ["Installation", ROOTS, CONSUMERS, POLICY]
+    assert list(found) == ["Installation", ROOTS, CONSUMERS, POLICY, SCHEMA]
     assert "Berth hides OpenStack Placement 16.0.0 in /there" in found["Installation"]
