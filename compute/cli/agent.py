@@ -6,16 +6,14 @@ for it – and then keeps them up to date.
 
 import argparse
 import logging
-import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from keystoneauth1 import exceptions as ksa_exceptions
 from oslo_config import cfg
 
 from compute import config, exceptions
-from compute.cli.common_options import add_common_options, config_arguments
+from compute.cli.common_options import config_arguments
 from compute.cli.console import SAID, say, set_up_logging
-from compute.cli.help_text import fitted
 from compute.cli.installation import UnusableInstallation, check_installation
 from compute.cli.report_lines import told
 from compute.records.cell_database import sqlite
@@ -38,16 +36,6 @@ PLACEMENT_UNREACHABLE = 3
 DRIVER_UNUSABLE = 4
 FAILED = 5
 INTERRUPTED = 130
-
-EXIT_CODES = """\
-exit codes:
-  0  done; as a service: stopped by SIGTERM or SIGINT
-  1  a reshape failed, or is needed where it is not possible
-  2  bad usage or configuration
-  3  placement can't be reached, or refuses the user (--once only: the service tries again)
-  4  the driver can't be loaded, can't work on this host, or (--once only) isn't ready
-  5  another failure at start-up; with --once, also when a node could not be updated
-"""
 
 # What keystoneauth1 raises when placement or keystone gives no answer, or refuses the credentials.
 UNREACHABLE = (
@@ -72,9 +60,8 @@ class Failure(Exception):
         self.is_logged = is_logged
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the agent. Returns the exit code (see EXIT_CODES); bad usage raises SystemExit(2)."""
-    arguments = _parser().parse_args(argv)
+def run(arguments: argparse.Namespace) -> int:
+    """Run the agent with the options of its command line; return the exit code."""
     try:
         _check_installation()
         conf = _load_configuration(arguments)
@@ -94,23 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(PROGRAM, "interrupted")
         return INTERRUPTED
     return OK
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description=fitted(
-            "Report this host's resources to placement: once at start-up, when inventory and "
-            "allocations may be reshaped, and then every update_resources_interval seconds. "
-            "SIGHUP makes it read mutable options and placement anew."
-        ),
-        epilog=fitted(EXIT_CODES),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--once", action="store_true", help="end after the update at start-up")
-    add_common_options(parser, debug="log everything, with tracebacks")
-    return parser
 
 
 def _check_installation() -> None:
@@ -197,7 +167,3 @@ def _exit_code(failures: Collection[Exception]) -> int:
         if all(isinstance(failure, kinds) for failure in failures):
             return code
     return FAILED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

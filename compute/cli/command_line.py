@@ -4,13 +4,15 @@ import argparse
 import inspect
 import logging
 from collections.abc import Sequence
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from oslo_config import cfg
-
-from compute import config
 from compute.cli.console import set_up_logging
 from compute.cli.help_text import fitted
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from compute import config
 
 PROGRAM = "nova-manage"
 
@@ -72,13 +74,18 @@ def parser(command: str, description: str, exit_codes: str, of_several: str = ""
 
 
 def load_configuration(
-    config_arguments: Sequence[str], overrides: config.Overrides | None = None
-) -> cfg.ConfigOpts:
+    config_arguments: Sequence[str], overrides: "config.Overrides | None" = None
+) -> "cfg.ConfigOpts":
     """Read the configuration and set up logging: to the log file, or with --debug to stderr.
 
     Without a log file and without --debug nothing is logged: the command prints its own messages.
     Raises InvalidInput.
     """
+    # imported here because --help and --version read no configuration
+    from oslo_config import cfg
+
+    from compute import config
+
     try:
         conf = config.load(config_arguments, overrides=overrides)
     except UnicodeDecodeError as error:

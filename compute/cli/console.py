@@ -8,18 +8,10 @@ import copy
 import io
 import logging
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from oslo_config import cfg
-from oslo_log import log as oslo_log
-from rich.console import Console
-
-
-class Terminal(Console):
-    """rich's console. It raises BrokenPipeError when the reader is gone, instead of exiting."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 
 class WithoutTraceback(logging.Formatter):
@@ -53,13 +45,15 @@ class WithoutSaid(logging.Filter):
         return not hasattr(record, "said")
 
 
-def set_up_logging(conf: cfg.ConfigOpts, program: str, brief: bool) -> None:
+def set_up_logging(conf: "cfg.ConfigOpts", program: str, brief: bool) -> None:
     """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file.
 
     `brief` is for a command that runs once: stderr gets warnings, and the command itself prints
     why it failed. Without `brief`, stderr gets what a log file would get, without tracebacks.
     --debug turns both reductions off.
     """
+    from oslo_log import log as oslo_log
+
     conf.set_default("use_stderr", not (conf.log_file or conf.log_dir or conf.use_journal))
     oslo_log.setup(conf, program)
     # The hook of oslo.log would print the traceback of the exception that ends the process.

@@ -6,11 +6,11 @@ shell.
 
 import argparse
 import os
+import pkgutil
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 
-from compute.cli.audit import audit
 from compute.cli.command_line import (
     INTERRUPTED,
     INVALID,
@@ -24,31 +24,31 @@ from compute.cli.command_line import (
 )
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
-from compute.cli.consumers import consumers
-from compute.cli.heal_allocations import heal_allocations
 from compute.cli.help_text import fitted
 from compute.cli.installation import UnusableInstallation, check_installation
-from compute.cli.migrate_compute_inventory import migrate_compute_inventory
-from compute.cli.sync_aggregates import sync_aggregates
-from compute.cli.tree import tree
 from compute.exceptions import InvalidConfiguration
 from compute.service.signals import termination_interrupts
 
-CATEGORIES: Mapping[str, Mapping[str, Command]] = {
+#: category → name → command, or where the command is. Its module is imported when it is needed:
+#: --help and --version need none
+Categories = Mapping[str, Mapping[str, Command | str]]
+CATEGORIES: Categories = {
     "placement": {
-        "audit": audit,
-        "consumers": consumers,
-        "heal_allocations": heal_allocations,
-        "migrate_compute_inventory": migrate_compute_inventory,
-        "sync_aggregates": sync_aggregates,
-        "tree": tree,
+        "audit": "compute.cli.audit:audit",
+        "consumers": "compute.cli.consumers:consumers",
+        "heal_allocations": "compute.cli.heal_allocations:heal_allocations",
+        "migrate_compute_inventory": (
+            "compute.cli.migrate_compute_inventory:migrate_compute_inventory"
+        ),
+        "sync_aggregates": "compute.cli.sync_aggregates:sync_aggregates",
+        "tree": "compute.cli.tree:tree",
     }
 }
 
 
 def main(
     argv: Sequence[str] | None = None,
-    categories: Mapping[str, Mapping[str, Command]] = CATEGORIES,
+    categories: Categories = CATEGORIES,
 ) -> int:
     """Run one command and return its exit code, or 127 for an unknown command.
 
@@ -80,7 +80,14 @@ def main(
             f"{_listed(commands)}",
         )
         return INVALID
-    return _run(commands[arguments.command], arguments)
+    return _run(_found(commands[arguments.command]), arguments)
+
+
+def _found(command: Command | str) -> Command:
+    if not isinstance(command, str):
+        return command
+    found: Command = pkgutil.resolve_name(command)
+    return found
 
 
 def _run(command: Command, arguments: argparse.Namespace) -> int:
@@ -104,7 +111,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         return UNCAUGHT
 
 
-def _parser(categories: Mapping[str, Mapping[str, Command]]) -> argparse.ArgumentParser:
+def _parser(categories: Categories) -> argparse.ArgumentParser:
     parser = Parser(
         prog=PROGRAM,
         description="Commands for operators. Without a command, a category lists its own.",
@@ -121,11 +128,11 @@ def _listed(names: Mapping[str, object]) -> str:
     return f"there is {', '.join(sorted(names))}" if names else "this version has none"
 
 
-def _listing(category: str, commands: Mapping[str, Command]) -> str:
+def _listing(category: str, commands: Mapping[str, Command | str]) -> str:
     if not commands:
         return f"{PROGRAM} {category}: this version has no commands in this category"
     lines = [
-        f"  {name:<27} {(command.__doc__ or '').partition(chr(10))[0]}"
+        f"  {name:<27} {(_found(command).__doc__ or '').partition(chr(10))[0]}"
         for name, command in sorted(commands.items())
     ]
     return fitted("\n".join([f"{PROGRAM} {category}:", *lines]))

@@ -6,7 +6,7 @@ from typing import Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from compute.cli.console import Terminal
+from compute.cli.terminal import Terminal
 
 
 class Bar:

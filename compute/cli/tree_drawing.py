@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from compute.cli.console import Terminal
+from compute.cli.terminal import Terminal
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import DEFAULTS, capacity, completed

@@ -103,7 +103,11 @@ def machine(sample: str | None = None) -> Machine:
 def run_agent(config_file: pathlib.Path) -> str:
     """Start `berth-compute` once and return what it logged. Raises DemoFailed if it fails."""
     return _run(
-        "compute.cli.agent", "--once", "--config-file", str(config_file), called="berth-compute"
+        "compute.cli.berth_compute",
+        "--once",
+        "--config-file",
+        str(config_file),
+        called="berth-compute",
     )
 
 

@@ -5,13 +5,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 from oslo_config import cfg
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from placement.config import logs
 from placement.errors import PlacementError
 from placement.installation import UnusableInstallation
-from placement.storage.dialects import DatabaseUnusable
-from placement.storage.schema_upgrade import SchemaDiffers
 
 #: exit code of a command that can't do its work
 FAILED = 1
@@ -29,14 +26,9 @@ def told(
     """
     try:
         yield
-    except (
-        cfg.Error,
-        SQLAlchemyError,
-        DatabaseUnusable,
-        SchemaDiffers,
-        PlacementError,
-        UnusableInstallation,
-    ) as error:
+    except Exception as error:
+        if not _is_told(error):
+            raise
         say(command, line_of(error), wants_json())
         sys.exit(code)
 
@@ -46,8 +38,28 @@ def say(command: str, text: str, as_json: bool) -> None:
     print(logs.json_line(command, text) if as_json else f"{command}: {text}", file=sys.stderr)
 
 
+def _is_told(error: Exception) -> bool:
+    # imported here because a command that succeeds may need no database
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from placement.storage.dialects import DatabaseUnusable
+    from placement.storage.schema_upgrade import SchemaDiffers
+
+    told = (
+        cfg.Error,
+        SQLAlchemyError,
+        DatabaseUnusable,
+        SchemaDiffers,
+        PlacementError,
+        UnusableInstallation,
+    )
+    return isinstance(error, told)
+
+
 def line_of(error: Exception) -> str:
     """Return the error's message; for errors of the database, without the SQL statement."""
+    from sqlalchemy.exc import DBAPIError
+
     if isinstance(error, PlacementError) and isinstance(error.__cause__, DBAPIError):
         error = error.__cause__
     if isinstance(error, DBAPIError):

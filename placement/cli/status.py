@@ -1,10 +1,8 @@
 """`placement-status upgrade check`: check database and policy files (rest-api.md 7.4)."""
 
-import datetime
 import sys
 from collections.abc import Sequence
 
-import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
@@ -12,17 +10,8 @@ from placement import config, installation
 from placement.cli.failure import told
 from placement.cli.version import VERSION
 from placement.config import sources
-from placement.storage import generation_look, schema_upgrade
-from placement.storage.engine import Database, DatabaseSettings
-from placement.storage.tables import allocations, consumers, resource_providers, utcnow
 
 PROGRAM = "placement-status"
-#: the earliest version whose workers can serve, and be started, on the schema of this version
-EARLIEST = "0.1.0"
-_NO_TABLES = "The database has OpenStack Placement's tables, and not yet Berth's."
-_SYNC = 'Run the "placement-manage db sync" command before you start this version.'
-_EARLIER = f"Berth {EARLIEST} and later can serve before and after that, beside this version."
-_REFERENCE = "OpenStack Placement can serve before and after that, too."
 _ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
 
 
@@ -40,17 +29,12 @@ class Checks(upgradecheck.UpgradeCommands):
             checks = ((title, lambda _: found), *others)
             self._upgrade_checks = checks
 
-    def _count(self, question: sa.Select) -> int:
-        database = Database(DatabaseSettings.of(self.conf.placement_database))
-        try:
-            return database.read(lambda connection: connection.execute(question).scalar_one())
-        finally:
-            database.close()
-
     def check_root_provider_ids(self) -> upgradecheck.Result:
         """Check that every provider has a root."""
-        orphans = sa.select(sa.func.count()).where(resource_providers.c.root_provider_id.is_(None))
-        if not self._count(orphans.select_from(resource_providers)):
+        # imported here, and below, because --help and --version need no database
+        from placement.cli import old_rows
+
+        if not old_rows.count_providers_without_root(self.conf):
             return upgradecheck.Result(upgradecheck.Code.SUCCESS)
         return upgradecheck.Result(
             upgradecheck.Code.FAILURE,
@@ -60,14 +44,9 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def check_incomplete_consumers(self) -> upgradecheck.Result:
         """Check that every consumer with allocations has a row."""
-        incomplete = (
-            sa.select(sa.func.count(allocations.c.consumer_id.distinct()))
-            .select_from(
-                allocations.outerjoin(consumers, allocations.c.consumer_id == consumers.c.uuid)
-            )
-            .where(consumers.c.id.is_(None))
-        )
-        count = self._count(incomplete)
+        from placement.cli import old_rows
+
+        count = old_rows.count_consumers_without_row(self.conf)
         if not count:
             return upgradecheck.Result(upgradecheck.Code.SUCCESS)
         return upgradecheck.Result(
@@ -82,11 +61,9 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def check_berth_schema(self) -> upgradecheck.Result:
         """Check what the schema needs for this version, and which other versions can use it."""
-        database = Database(DatabaseSettings.of(self.conf.placement_database))
-        try:
-            code, found = _fitness(database)
-        finally:
-            database.close()
+        from placement.cli import schema_fitness
+
+        code, found = schema_fitness.fitness(self.conf)
         return upgradecheck.Result(code, found)
 
     _upgrade_checks = (
@@ -119,39 +96,6 @@ def _installation() -> upgradecheck.Result | None:
             "a virtual environment.",
         )
     return None
-
-
-def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
-    """Return whether the schema fits this version, and what the operator should know or do."""
-    found = schema_upgrade.version(database)
-    if found is None:
-        wrong = database.read(schema_upgrade.differences)
-        if wrong:
-            text = "Berth can't take this database over: " + "; ".join(wrong) + "."
-            return upgradecheck.Code.FAILURE, text
-        return upgradecheck.Code.SUCCESS, f"{_NO_TABLES} {_SYNC} {_REFERENCE}"
-    if schema_upgrade.is_behind(database):
-        text = f"The schema is that of an earlier Berth (revision {found}). {_SYNC} {_EARLIER}"
-        return upgradecheck.Code.WARNING, text
-    return upgradecheck.Code.SUCCESS, " ".join(
-        [
-            f"Berth {VERSION} works with the schema (revision {found}).",
-            f"Berth {EARLIEST} and later can serve on it, beside this version or instead of it.",
-            "OpenStack Placement can, too.",
-            *_writers(database),
-        ]
-    )
-
-
-def _writers(database: Database) -> list[str]:
-    """Return what is known of those who wrote in the last hour besides this version."""
-    since = utcnow() - datetime.timedelta(hours=1)
-    if not database.read(lambda c: generation_look.was_written_by_others(c, since)):
-        return []
-    return [
-        "In the last hour another service, such as OpenStack Placement, wrote to the database: "
-        "don't set [berth]beside_reference to never."
-    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

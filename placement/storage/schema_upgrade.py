@@ -8,13 +8,9 @@ import logging
 import pathlib
 import random
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DBAPIError
 
@@ -30,10 +26,18 @@ from placement.storage.tables import (
     reference_version,
 )
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
 LOG = logging.getLogger(__name__)
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
 #: the table with the current revision of Berth's own schema history
 VERSION_TABLE = "berth_schema_version"
+#: Berth's own schema history, the earliest first. It is written down because alembic, which reads
+#: the folder of migrations, is imported for a change of the schema only: most starts need none
+REVISIONS = ("0001", "0002")
 #: the table of revision 0001. It keeps that revision: workers of that version refuse a database at
 #: any other revision, and may be started again in the middle of an upgrade
 FIRST_VERSION_TABLE = "berth_alembic_version"
@@ -54,8 +58,10 @@ class SchemaDiffers(Exception):
         super().__init__(f"The database can't be taken over, its schema differs:{lines}")
 
 
-def alembic_config(connection: Connection | None = None) -> Config:
+def alembic_config(connection: Connection | None = None) -> "Config":
     """Return Alembic's configuration for our migrations, to run on an open connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
@@ -110,15 +116,19 @@ def _sync(database: Database) -> Upgrade:
     with database.transaction() as connection, schema_lock(connection):
         # before alembic creates its table: MySQL would keep that table in a refused database
         current = _version(connection)
-        tables = set(sa.inspect(connection).get_table_names())
         if current is None and (found := differences(connection)):
             raise SchemaDiffers(found)
-        if current is not None and current not in _revisions():
+        if current is not None and current not in REVISIONS:
             LOG.info("The schema is one of a later version (%s), and stays as it is.", current)
             return Upgrade(current, current)
-        context = _context(connection, VERSION_TABLE)
-        if current is not None and context.get_current_revision() is None:
-            context.stamp(_history(), current)
+        recorded = _recorded(connection, VERSION_TABLE)
+        if recorded == REVISIONS[-1]:
+            return Upgrade(current, current)
+        from alembic import command
+
+        tables = set(sa.inspect(connection).get_table_names())
+        if current is not None and recorded is None:
+            _context(connection, VERSION_TABLE).stamp(_history(), current)
         command.upgrade(alembic_config(connection), "head")
         added = sorted(set(sa.inspect(connection).get_table_names()) - tables)
         return Upgrade(current, _version(connection), tuple(added))
@@ -132,38 +142,45 @@ def version(database: Database) -> str | None:
 
 def is_behind(database: Database) -> bool:
     """Return whether the schema is that of an earlier version of this service."""
-    return version(database) in _revisions() - {_history().get_current_head()}
+    return version(database) in REVISIONS[:-1]
 
 
 def _version(connection: Connection) -> str | None:
     tables = (VERSION_TABLE, FIRST_VERSION_TABLE)
-    found = (_context(connection, table).get_current_revision() for table in tables)
+    found = (_recorded(connection, table) for table in tables)
     return next((revision for revision in found if revision is not None), None)
 
 
-def _context(connection: Connection, table: str) -> MigrationContext:
+def _recorded(connection: Connection, table: str) -> str | None:
+    """Return the revision in one of alembic's tables; None without the table or without a row."""
+    if not sa.inspect(connection).has_table(table):
+        return None
+    number = sa.column("version_num", sa.String)
+    return connection.execute(sa.select(number).select_from(sa.table(table))).scalars().first()
+
+
+def _context(connection: Connection, table: str) -> "MigrationContext":
+    from alembic.runtime.migration import MigrationContext
+
     return MigrationContext.configure(connection, opts={"version_table": table})
 
 
-def _history() -> ScriptDirectory:
+def _history() -> "ScriptDirectory":
+    from alembic.script import ScriptDirectory
+
     return ScriptDirectory.from_config(alembic_config())
-
-
-def _revisions() -> set[str]:
-    """Return the revisions that this version of the service knows."""
-    return {script.revision for script in _history().walk_revisions()}
 
 
 def keep_first_version(connection: Connection) -> None:
     """Store revision 0001 in the table where workers of that version look for it."""
-    if _context(connection, FIRST_VERSION_TABLE).get_current_revision() is None:
+    if _recorded(connection, FIRST_VERSION_TABLE) is None:
         _context(connection, FIRST_VERSION_TABLE).stamp(_history(), "0001")
 
 
 def reference_revision(database: Database) -> str | None:
     """Return the revision in OpenStack Placement's history; None for an empty database."""
     with database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        return _recorded(connection, reference_version.name)
 
 
 def stamp(database: Database, revision: str) -> None:
@@ -205,7 +222,7 @@ def differences(connection: Connection) -> list[str]:
     """
     inspector = sa.inspect(connection)
     there = set(inspector.get_table_names())
-    revision = MigrationContext.configure(connection).get_current_revision()
+    revision = _recorded(connection, reference_version.name)
     found = [] if revision is None else _revision_differences(revision)
     for table in REFERENCE_TABLES:
         if table.name in there:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 
 from oslo_config import cfg
-from werkzeug.middleware.profiler import ProfilerMiddleware
 
 from placement import config
 from placement.app import create_app
@@ -43,6 +42,8 @@ def load(
     folder = environ.get("OS_WSGI_PROFILER")
     if not folder:
         return application
+    from werkzeug.middleware.profiler import ProfilerMiddleware
+
     os.makedirs(folder, exist_ok=True)
     return ProfilerMiddleware(application, stream=None, profile_dir=folder)
 

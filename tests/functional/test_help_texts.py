@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compute.cli import agent, nova_manage
+from compute.cli import berth_compute, nova_manage
 from placement.cli import manage, serve, status
 from placement.cli.version import VERSION
 
@@ -19,7 +19,7 @@ MAINS = {
     "placement-api": serve.main,
     "placement-manage": manage.main,
     "placement-status": status.main,
-    "berth-compute": agent.main,
+    "berth-compute": berth_compute.main,
     "nova-manage": nova_manage.main,
 }
 VERSIONS = {

@@ -79,7 +79,7 @@ class Agent:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
         given = {f"OS_{name.upper()}": value for name, value in options.items()}
         process = subprocess.Popen(
-            [sys.executable, "-m", "compute.cli.agent", *arguments],
+            [sys.executable, "-m", "compute.cli.berth_compute", *arguments],
             env={**inherited, **self.options, **given},
             cwd=REPOSITORY,
             stdout=subprocess.PIPE if "--once" in arguments else subprocess.DEVNULL,

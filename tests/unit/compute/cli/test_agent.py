@@ -9,7 +9,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
-from compute.cli import agent
+from compute.cli import agent, berth_compute
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver
 
@@ -91,7 +91,7 @@ def configured(tmp_path, closed_port):
 @pytest.fixture
 def once(configured):
     def run(group="DEFAULT", **options):
-        return agent.main(["--once", "--config-file", configured(group, **options)])
+        return berth_compute.main(["--once", "--config-file", configured(group, **options)])
 
     return run
 
@@ -142,7 +142,7 @@ def test_no_driver_at_all_is_4(once, capsys):
 def test_an_unreadable_sysfs_is_4_and_names_the_file(configured, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("OS_DEFAULT__COMPUTE_DRIVER", "host")
     path = configured("berth", sysfs_root=str(tmp_path / "no-sysfs"))
-    assert agent.main(["--once", "--config-file", path]) == 4
+    assert berth_compute.main(["--once", "--config-file", path]) == 4
     (line,) = said(capsys)
     assert str(tmp_path / "no-sysfs") in line
 
@@ -181,14 +181,14 @@ def test_bad_configuration_is_2_and_names_the_option(once, capsys, group, option
 
 
 def test_a_configuration_file_that_is_not_there_is_2(capsys):
-    assert agent.main(["--once", "--config-file", "/nowhere.conf"]) == 2
+    assert berth_compute.main(["--once", "--config-file", "/nowhere.conf"]) == 2
     assert "/nowhere.conf" in said(capsys)[0]
 
 
 def test_a_configuration_file_that_can_not_be_parsed_is_2(tmp_path, capsys):
     path = tmp_path / "bad.conf"
     path.write_text("no configuration\n")
-    assert agent.main(["--once", "--config-file", str(path)]) == 2
+    assert berth_compute.main(["--once", "--config-file", str(path)]) == 2
     assert str(path) in said(capsys)[0]
 
 
@@ -245,26 +245,26 @@ def test_an_interrupt_is_130(once, client, capsys, monkeypatch):
 def test_tracebacks_go_to_the_log_file(configured, client, capsys, tmp_path):
     client.failures = [exceptions.ResourceProviderSyncFailed()]
     log = tmp_path / "agent.log"
-    agent.main(["--once", "--config-file", configured(log_file=str(log))])
+    berth_compute.main(["--once", "--config-file", configured(log_file=str(log))])
     assert "Traceback" in log.read_text()
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_tracebacks_are_shown_to_those_who_ask(configured, client, capsys):
     client.failures = [exceptions.ResourceProviderSyncFailed()]
-    agent.main(["--once", "--debug", "--config-file", configured()])
+    berth_compute.main(["--once", "--debug", "--config-file", configured()])
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_bad_usage_is_2(capsys):
     with pytest.raises(SystemExit) as ended:
-        agent.main(["--twice"])
+        berth_compute.main(["--twice"])
     assert ended.value.code == 2
     assert "--twice" in capsys.readouterr().err
 
 
 def test_the_help_tells_the_exit_codes(capsys):
     with pytest.raises(SystemExit):
-        agent.main(["--help"])
+        berth_compute.main(["--help"])
     shown = capsys.readouterr().out
     assert all(f"\n  {code}  " in shown for code in range(6))

@@ -1,0 +1,112 @@
+"""What is wrong with a value that a JSON schema rejects, in jsonschema's words.
+
+Only those errors are collected that jsonschema might choose to report.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import best_match
+
+from placement.domain.uuids import is_uuid_like
+from placement.schemas.native_checks import Json, quick_check_down_to
+
+_LENIENT = jsonschema.FormatChecker(formats=())
+_LENIENT.checks("uuid")(is_uuid_like)
+#: in query strings, uuids must have dashes
+_STRICT = jsonschema.FormatChecker(formats=("uuid",))
+
+
+def _unique_items(
+    validator: Any, unique: bool, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check `uniqueItems` as jsonschema does, but without comparing every pair of items."""
+    if not unique or not isinstance(instance, list):
+        return
+    if len({_hashable(item) for item in instance}) < len(instance):
+        yield jsonschema.ValidationError(f"{instance!r} has non-unique elements")
+
+
+def _hashable(value: Any) -> Hashable:
+    """Return a key that is equal for values that JSON Schema treats as equal.
+
+    1 and 1.0 are equal, 1 and true are not.
+    """
+    if isinstance(value, dict):
+        return ("{", frozenset((key, _hashable(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ("[", tuple(_hashable(item) for item in value))
+    return ("?", value) if isinstance(value, bool) else value
+
+
+def _items(
+    validator: Any, items: Json, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check `items`; yield jsonschema's errors except those that can't be the reported one."""
+    if isinstance(instance, list):
+        places = ((place, instance[place]) for place in reversed(range(len(instance))))
+        yield from _told(validator, items, places)
+
+
+def _pattern_properties(
+    validator: Any, patterns: Json, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check `patternProperties`; yield errors except those that can't be the reported one."""
+    if isinstance(instance, dict):
+        names = sorted(instance, reverse=True)
+        for pattern, wanted in patterns.items():
+            places = ((name, instance[name]) for name in names if re.search(pattern, name))
+            yield from _told(validator, wanted, places, schema_path=pattern)
+
+
+def _told(
+    validator: Any, wanted: Json, places: Iterable[tuple[str | int, Any]], **position: str
+) -> Iterator[jsonschema.ValidationError]:
+    """Yield the errors of the values, except those that can't be the reported one.
+
+    jsonschema reports the error nearest to the root of the document, and of several at the same
+    depth the one at the last place (`jsonschema.exceptions.relevance`). So after an error, only
+    errors at a smaller depth matter, and none after an error in a value itself.
+
+    :param places: (index or key, value), in descending order of the index or key
+    """
+    has_none_nearer: Callable[[Any], bool] | None = None
+    nearest = 0
+    for place, value in places:
+        if has_none_nearer is not None and has_none_nearer(value):
+            continue
+        errors = list(validator.descend(value, wanted, path=place, **position))
+        # computed before the errors are yielded, because the caller extends their paths
+        nearest = min((len(error.path) for error in errors), default=nearest)
+        yield from errors
+        if nearest == 1:
+            return
+        if errors:
+            strict = validator.format_checker is _STRICT
+            has_none_nearer = quick_check_down_to(wanted, nearest - 2, strict)
+
+
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    {
+        "uniqueItems": _unique_items,
+        "items": _items,
+        "patternProperties": _pattern_properties,
+    },
+)
+
+
+def why_not(source: Json, strict_uuids: bool, value: Any) -> str | None:
+    """Return jsonschema's message if the value is invalid, else None.
+
+    :param source: the schema
+    :param strict_uuids: whether uuids must have their dashes
+    """
+    validator = _Validator(source, format_checker=_STRICT if strict_uuids else _LENIENT)
+    try:
+        error = best_match(validator.iter_errors(value))
+        return None if error is None else str(error)
+    except RecursionError:
+        return "nested too deeply"

@@ -1,0 +1,70 @@
+"""Programs import only what they need: what `--version`, `--help` and the service leave out."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional.placement.serving.conftest import configuration
+
+#: packages that take long to import
+HEAVY = {
+    *("alembic", "flask", "gunicorn", "jsonschema", "jsonschema_rs", "keystoneauth1", "numpy"),
+    *("prettytable", "requests", "rich", "sqlalchemy"),
+}
+RUN = """
+import json, runpy, sys
+module, *sys.argv[1:] = sys.argv[1:]
+try:
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def imported(tmp_path, *command, code=RUN):
+    """Return the names of the packages that a program has imported at its end."""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        env=configuration(tmp_path) | {"PYTHONPATH": os.getcwd()},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return set(json.loads(ran.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize(
+    ("module", "needed"),
+    [
+        ("placement.cli.serve", set()),
+        # oslo.config needs requests
+        ("placement.cli.manage", {"requests"}),
+        # oslo.upgradecheck needs prettytable
+        ("placement.cli.status", {"requests", "prettytable"}),
+        ("compute.cli.berth_compute", set()),
+        ("compute.cli.nova_manage", set()),
+    ],
+)
+def test_version_and_help_import_little(tmp_path, module, needed, option):
+    assert (imported(tmp_path, module, option) & HEAVY) - needed == set()
+
+
+def test_the_list_of_heavy_packages_is_that_of_installed_ones(tmp_path):
+    found = imported(tmp_path, code=f"import {', '.join(sorted(HEAVY))}\n{SHOWN}")
+    assert found >= HEAVY
+
+
+SHOWN = "import json, sys\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)\n"
+SERVICE = f"from placement.wsgi import init_application\ninit_application()\n{SHOWN}"
+
+
+def test_a_service_on_a_current_schema_needs_neither_alembic_nor_jsonschema(tmp_path):
+    assert imported(tmp_path, code=SERVICE) >= {"alembic"}
+    again = imported(tmp_path, code=SERVICE)
+    assert again & {"alembic", "jsonschema", "mako", "rich", "prettytable"} == set()
