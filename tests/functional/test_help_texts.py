@@ -73,7 +73,7 @@ def test_help_fits_into_80_columns(command, columns, monkeypatch):
 def test_a_narrow_terminal_keeps_the_columns_of_exit_codes(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     text = printed("berth-compute", "--help")
-    assert "  3  placement can't be reached (--once only: the service\n     logs it" in text
+    assert "  5  another failure at start-up; with --once, also when a\n     node could" in text
     assert max(map(len, text.splitlines())) <= 60
 
 

@@ -6,7 +6,8 @@ import sqlite3
 import pytest
 
 from placement import installation
-from placement.cli import schema_fitness, status
+from placement.cli import status
+from placement.cli.schema_fitness import EARLIEST
 from placement.cli.version import VERSION
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
@@ -68,7 +69,7 @@ def test_a_good_database_passes_every_check_in_order(synced, check):
     assert (code, list(found.items())) == (0, [(ROOTS, GOOD), (CONSUMERS, GOOD), (POLICY, GOOD)])
     assert fits == (
         f"Result: Success Details: Berth {VERSION} works with the schema (revision 0002). Berth "
-        f"{schema_fitness.EARLIEST} and later can serve on it, beside this version or instead of it. "
+        f"{EARLIEST} and later can serve on it, beside this version or instead of it. "
         "OpenStack Placement can, too."
     )
 
@@ -104,7 +105,7 @@ def test_the_schema_of_an_earlier_version_is_a_warning(synced, check):
         1,
         "Result: Warning Details: The schema is that of an earlier Berth (revision 0001). Run the "
         '"placement-manage db sync" command before you start this version. Berth '
-        f"{schema_fitness.EARLIEST} and later can serve before and after that, beside this version.",
+        f"{EARLIEST} and later can serve before and after that, beside this version.",
     )
 
 
@@ -120,7 +121,7 @@ def test_it_says_that_another_service_wrote_lately(synced, check):
 
 
 def test_the_version_before_is_one_that_works_with_the_schema():
-    assert release_before().version == schema_fitness.EARLIEST
+    assert release_before().version == EARLIEST
 
 
 def test_a_provider_without_a_root_is_a_failure(synced, check):
