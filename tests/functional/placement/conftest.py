@@ -34,11 +34,23 @@ def filled(service):
 def own_logging():
     """Restore logging, which commands set up for their whole process."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers = root.handlers[:]
+    levels = _levels()
     yield
     root.handlers[:] = handlers
-    # Setting the attribute would leave the loggers' cached answers as they are.
-    root.setLevel(level)
+    for name in _levels().keys() | levels.keys():
+        # Setting the attribute would leave the loggers' cached answers as they are.
+        logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
+
+
+def _levels():
+    """Return the level of each logger, by name; the root logger's name is None."""
+    found = {
+        name: logger.level
+        for name, logger in logging.root.manager.loggerDict.items()
+        if isinstance(logger, logging.Logger)
+    }
+    return {**found, None: logging.root.level}
 
 
 @pytest.fixture

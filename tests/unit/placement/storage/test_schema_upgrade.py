@@ -2,6 +2,7 @@
 
 import pytest
 import sqlalchemy as sa
+from alembic.script import ScriptDirectory
 
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
@@ -332,3 +333,8 @@ def test_standard_classes_have_their_index_as_id(database):
             "SELECT id, name FROM resource_classes WHERE id IN (0, 10) ORDER BY id"
         ).all()
     assert found == [(0, "VCPU"), (10, "VGPU")]
+
+
+def test_the_written_revisions_are_alembic_s_history():
+    history = ScriptDirectory.from_config(schema_upgrade.alembic_config()).walk_revisions()
+    assert tuple(revision.revision for revision in history)[::-1] == schema_upgrade.REVISIONS
