@@ -5,6 +5,7 @@ run only if BERTH_KEYSTONE is set; the tox environment `keystone` sets it. They 
 package memcached.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.keystone.environment import keystone_programs
 from tests.keystone.identity import Identity
 from tests.keystone.people import People
 from tests.keystone.server import Keystone, Site
-from tests.reference.environment import reference_python
+from tests.reference.environment import complete_in, reference_python
 
 __all__ = ["start", "start_for_module"]
 
@@ -37,19 +38,48 @@ def reference_interpreter() -> str:
 
 
 @pytest.fixture(scope="session")
-def keystone(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keystone]:
-    """Yield a keystone that runs for all tests, bootstrapped, with the service's user.
+def bootstrapped(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Return a keystone that has its administrator only, to copy; all processes share it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    site = Site(programs, shared / "bootstrapped-keystone")
 
-    A test that stops it starts it again.
-    """
-    site = Site(programs, tmp_path_factory.mktemp("keystone") / "site")
+    def bootstrap(folder: Path) -> None:
+        folder.mkdir()
+        site.initialise("http://keystone.test/v3")
+
+    complete_in(site.folder, bootstrap)
+    return site
+
+
+@contextlib.contextmanager
+def serving(site: Site) -> Iterator[Keystone]:
+    """Serve a copy of a bootstrapped keystone until the end of the block."""
     server = Keystone(site, "keystone")
-    site.initialise(server.url)
     server.start()
     try:
+        Identity(server.url).settle()
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def keystone(bootstrapped: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keystone]:
+    """Yield a keystone that runs for all tests.
+
+    A test that stops it starts it again.
+    """
+    with serving(bootstrapped.copied(tmp_path_factory.mktemp("keystone") / "site")) as server:
+        yield server
+
+
+@pytest.fixture
+def empty_keystone(bootstrapped: Site, tmp_path: Path) -> Iterator[Keystone]:
+    """Yield a keystone of this test alone, with its administrator only."""
+    with serving(bootstrapped.copied(tmp_path / "keystone")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ class Identity:
         return self._create("user", name, domain_id=domain, password=password)
 
     def change(self, kind: str, id_: str, **fields: Any) -> None:
-        """Change fields of a user or project."""
+        """Change fields of a user, project or endpoint."""
         self.do("PATCH", f"/{kind}s/{id_}", {kind: fields})
 
     def grant(self, role: str, user: str, project: str) -> None:
@@ -71,6 +71,11 @@ class Identity:
         """Add an endpoint of a service."""
         fields = {"service_id": service, "url": url, "interface": interface, "region_id": region}
         self.do("POST", "/endpoints", {"endpoint": fields})
+
+    def settle(self) -> None:
+        """Give the endpoints in the catalogue, which are all keystone's, this URL."""
+        for endpoint in self.do("GET", "/endpoints")["endpoints"]:
+            self.change("endpoint", endpoint["id"], url=self.url)
 
     def service(self, type_: str) -> str:
         """Create a service of a type; return its id."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -25,7 +26,9 @@ expiration = {expiration}
 SERVER = """\
 wsgi_app = "keystone.wsgi.api:application"
 bind = "127.0.0.1:{port}"
-threads = 4
+# one request at a time: SQLite refuses a transaction that has read and now wants to write while
+# another one does the same
+threads = 1
 # keystone is imported before it listens
 preload_app = True
 control_socket_disable = True
@@ -65,9 +68,13 @@ class Site:
         """Return the arguments of `keystone-manage` that say whose the keys are."""
         return "--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())
 
+    def copied(self, folder: Path) -> "Site":
+        """Copy the database and the keys to a new folder."""
+        shutil.copytree(self.folder, folder)
+        return dataclasses.replace(self, folder=folder)
+
     def initialise(self, url: str) -> None:
-        """Create the database and the keys, and bootstrap keystone for an address."""
-        self.folder.mkdir()
+        """Create the database and the keys in the folder, and bootstrap keystone for an address."""
         self.manage("db_sync")
         for keys in ("fernet_setup", "credential_setup"):
             self.manage(keys, *self.owner())

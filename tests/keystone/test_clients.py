@@ -15,7 +15,7 @@ from tests.functional.placement.serving.programs import (
     wait_until,
 )
 from tests.keystone.cloud import options, start_ours
-from tests.keystone.identity import PASSWORD
+from tests.keystone.identity import PASSWORD, Identity
 from tests.keystone.server import Keystone
 
 AGENT = """\
@@ -115,6 +115,17 @@ def test_agent_and_nova_manage_work_in_their_region(
     assert code == 0, said
 
 
+def test_an_agent_without_a_region_may_report_to_another(configured, regions, people, tmp_path):
+    """It takes the first endpoint in the catalogue; only the east has an internal one."""
+    path = configured(region="west", interfaces="internal")
+    path.write_text(path.read_text().replace("region_name = west\n", ""))
+    code, said = run("berth-compute", path, "--once")
+    assert code == 0, said
+    host = tmp_path.name[:40]
+    assert host in names(regions["east"], people)
+    assert host not in names(regions["west"], people)
+
+
 def test_an_interface_that_a_region_lacks_is_named(configured):
     code, said = run("berth-compute", configured(region="west", interfaces="internal"), "--once")
     assert code == 3
@@ -171,7 +182,7 @@ def brief(keystone):
     server.stop()
 
 
-def test_a_running_agent_gets_new_tokens(configured, regions, brief, identity, people, tmp_path):
+def test_a_running_agent_gets_new_tokens(configured, regions, brief, people, tmp_path):
     """Its tokens expire, and are revoked: the agent logs no error."""
     path = configured(keystone=brief.url)
     log = regions["east"].server.log
@@ -188,8 +199,10 @@ def test_a_running_agent_gets_new_tokens(configured, regions, brief, identity, p
         time.sleep(BRIEF)
         expired = len(log.read_text())
         wait_until(lambda: answered(expired).count("200") > 1, agent.said)
-        identity.change("user", people.users["service"], password="another")
-        identity.change("user", people.users["service"], password=PASSWORD)
+        token = people.token("service")
+        # a new password ends all tokens of a user, also if it is the old one
+        Identity(brief.url).change("user", people.users["service"], password=PASSWORD)
+        assert regions["east"].status(token) == 401
         revoked = len(log.read_text())
         wait_until(lambda: answered(revoked).count("200") > 1, agent.said)
         assert [line for line in agent.said().splitlines() if " ERROR " in line] == []

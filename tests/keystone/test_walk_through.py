@@ -4,27 +4,13 @@ import os
 import subprocess
 import sysconfig
 
-import pytest
-
 from tests.functional.placement.serving.page import file_shown
 from tests.functional.placement.serving.programs import PATIENCE, free_port, needed
-from tests.keystone.server import Keystone, Site
 from tests.page_code import files_of
 
 PAGE = "keystone.rst"
 COMMANDS = files_of(PAGE, "sh")
 AGENT = "/etc/berth/berth-compute.conf"
-
-
-@pytest.fixture
-def empty_keystone(programs, tmp_path):
-    """Yield a keystone with its administrator only."""
-    site = Site(programs, tmp_path / "keystone")
-    server = Keystone(site, "keystone")
-    site.initialise(server.url)
-    server.start()
-    yield server
-    server.stop()
 
 
 class Page:
