@@ -144,7 +144,8 @@ def _check_cache(options: Any) -> None:
     keystonemiddleware imports them during the first request only, and would fail then.
     """
     encrypted = options.memcache_security_strategy.lower() != "none"
-    binary = options.memcache_sasl_enabled or options.memcache_tls_enabled
+    # keystonemiddleware 10.9 has no memcache_tls_enabled
+    binary = options.memcache_sasl_enabled or getattr(options, "memcache_tls_enabled", False)
     needed = [
         (options.memcached_servers and not binary, "memcache", "python-memcached"),
         (options.memcached_servers and binary, "bmemcached", "python-binary-memcached"),

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 
+import fasteners
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -18,13 +19,21 @@ collect_ignore_glob = [] if os.environ.get("BERTH_INSTALLATION") else ["test_*.p
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """Build the source distribution, and from it the wheel; return their directory."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    """Build the source distribution, and from it the wheel; return their directory.
+
+    setuptools writes into the repository meanwhile. So pytest's processes build once for all.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "distributions"
+    with fasteners.InterProcessLock(folder.with_suffix(".lock")):
+        if not list(folder.glob("*.whl")):
+            subprocess.run(
+                [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
     return folder
 
 
