@@ -193,9 +193,18 @@ def _compared(conf: cfg.ConfigOpts, other: Service, this: Service) -> int:
     compared = report.Compared(this.name, other.name, len(requests), tally, skipped)
     code = report.exit_code(compared, tally.ended == INTERRUPTED)
     if arguments.format == "json":
-        print(report.as_json(compared, arguments.show, code))
-    else:
-        print(report.text(compared, arguments.show))
+        return _shown(report.as_json(compared, arguments.show, code), code)
+    return _shown(report.text(compared, arguments.show), code)
+
+
+def _shown(result: str, code: int) -> int:
+    """Print the result, and return the exit code: a result that nobody sees proves nothing."""
+    try:
+        print(result, flush=True)
+    except OSError as error:
+        # what is buffered would be written again at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed(f"the result can't be written: {error.strerror}")
     return code
 
 
@@ -222,7 +231,7 @@ class _Cloud:
         try:
             answer = self._other.ask(Request(f"/resource_providers?required={SHARING}", "1.18"))
             return bool(json.loads(answer.body)["resource_providers"])
-        except (Unanswered, ValueError, LookupError, TypeError):
+        except (Unanswered, ValueError, LookupError, TypeError, RecursionError):
             return True
 
 
@@ -235,7 +244,7 @@ def _newest(service: Service, option: str) -> int:
     try:
         versions = json.loads(answer.body)["versions"]
         major, minor = (int(part) for part in versions[0]["max_version"].split("."))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         major, minor = 0, 0
     if answer.status != 200 or major != 1:
         raise Unfit(

@@ -25,7 +25,9 @@ _GZIP = b"\x1f\x8b"
 _METHODS = "GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT"
 #: placement's own: `192.0.2.7 "GET /placement/traits" status: 200 len: 10841 microversion: 1.39`
 _OWN = re.compile(
-    rf'"(?P<method>{_METHODS}) (?P<path>.*)" status: \d+ len: \S+ microversion: (?P<version>\S+)'
+    # a path has no other beginning of a request: else the time grows with the square of the line
+    rf'"(?P<method>{_METHODS}) (?P<path>(?:(?!"(?:{_METHODS}) ).)*)"'
+    r" status: \d+ len: \S+ microversion: (?P<version>\S+)"
 )
 #: as servers quote a request line
 _QUOTED = re.compile(rf'"(?P<method>{_METHODS}) (?P<path>(?:[^" \\]|\\.)*) HTTP/\d(?:\.\d)?"')

@@ -73,7 +73,7 @@ class HTTPService:
     """A service at a URL.
 
     :param url: http or https, with the path below which the service is mounted
-    :param timeout: seconds for the connection, and for each silence in an answer
+    :param timeout: seconds for the connection, for each silence in an answer, and for a whole body
     :param cacert: file with the certificates of authorities; None: those of the system
     :param insecure: whether the server's certificate is not checked
     """
@@ -89,6 +89,7 @@ class HTTPService:
     ) -> None:
         self.name, self.mount = checked_url(url)
         self._token = token
+        self._timeout = timeout
         options: dict[str, Any] = {
             "timeout": urllib3.Timeout(connect=timeout, read=timeout),
             "maxsize": connections,
@@ -114,7 +115,7 @@ class HTTPService:
 
     def _ask(self, request: Request) -> Answer:
         token = self._token.value()
-        headers = {"Accept": "application/json"} | request.all_headers()
+        headers = request.headers_beside({"Accept": "application/json"})
         if token is not None:
             headers["X-Auth-Token"] = token
         try:
@@ -139,8 +140,11 @@ class HTTPService:
             decode_content=False,
         )
         pieces, size = [], 0
+        ended = time.monotonic() + self._timeout
+        # returns what has come, so that a slow answer is noticed; urllib3 1 doesn't have it
+        read = getattr(response, "read1", response.read)
         try:
-            while piece := response.read(_PIECE):
+            while piece := read(_PIECE):
                 pieces.append(piece)
                 size += len(piece)
                 if size > LONGEST_ANSWER:
@@ -148,6 +152,9 @@ class HTTPService:
                     raise Unanswered(
                         f"the answer is longer than {LONGEST_ANSWER // _PIECE} MiB", True
                     )
+                if time.monotonic() > ended:
+                    response.close()
+                    raise Unanswered("no answer in time", True)
         finally:
             response.release_conn()
         return Answer(response.status, joined(response.headers.items()), b"".join(pieces))
@@ -250,7 +257,7 @@ class WSGIService:
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
         }
-        headers = {"Accept": "application/json", **self._headers, **request.all_headers()}
+        headers = request.headers_beside({"Accept": "application/json", **self._headers})
         for name, value in headers.items():
             key = name.upper().replace("-", "_")
             environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value

@@ -58,6 +58,7 @@ def _is_of_the_answer(answer: Answer) -> bool:
     try:
         modified = parsedate_to_datetime(answer.headers.get("last-modified", ""))
         date = parsedate_to_datetime(answer.headers.get("date", ""))
-    except ValueError:
+        return abs((date - modified).total_seconds()) <= _AT_ONCE
+    except (ValueError, TypeError, OverflowError):
+        # no dates, or one of them without a time zone
         return False
-    return abs((date - modified).total_seconds()) <= _AT_ONCE

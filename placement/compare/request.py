@@ -39,6 +39,12 @@ class Request:
         found = {} if self.version is None else {VERSION_HEADER: f"placement {self.version}"}
         return found | dict(self.headers)
 
+    def headers_beside(self, others: Mapping[str, str]) -> dict[str, str]:
+        """Return all headers, and those of the others that have other names, in any case."""
+        found = self.all_headers()
+        own = {name.lower() for name in found}
+        return {name: value for name, value in others.items() if name.lower() not in own} | found
+
     def __str__(self) -> str:
         return f"{METHOD} {self.path} {self.version or NO_VERSION}"
 

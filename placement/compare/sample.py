@@ -63,14 +63,22 @@ class Node:
 def make(ask: Asker, newest: int, count: int, seed: int) -> list[Request]:
     """Return requests about `count` providers of the cloud, and about the cloud as a whole.
 
-    Raises NoSample, and what `ask` raises.
+    Raises NoSample, also for answers in another form than placement's, and what `ask` raises.
 
     :param ask: asks the other service
     :param newest: the newest microversion that both services have, 1.`newest`
     :param seed: the same one makes the same requests in the same cloud
     """
-    draw = random.Random(seed)
-    cloud = _Cloud(ask, newest)
+    try:
+        return _made(_Cloud(ask, newest), newest, count, random.Random(seed))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise NoSample(
+            "The answers about the cloud don't have the form of placement's "
+            f"({type(error).__name__}: {error!s:.100})."
+        ) from error
+
+
+def _made(cloud: "_Cloud", newest: int, count: int, draw: random.Random) -> list[Request]:
     providers = cloud.get("/resource_providers")["resource_providers"]
     chosen = _drawn_trees(draw, providers, count)
     nodes = [node for one in chosen if (node := cloud.node(one)) is not None]
@@ -131,7 +139,7 @@ class _Cloud:
 def _json(answer: Answer, path: str) -> Any:
     try:
         return json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NoSample(f"The answer to GET {path} is no JSON.") from None
 
 

@@ -3,11 +3,13 @@
 No message shows a token or a password.
 """
 
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 TOKEN_VARIABLE = "OS_TOKEN"  # noqa: S105 - its name
+_TOKEN = re.compile(r"[\x21-\x7e]*")
 #: with any of these, keystone is asked for tokens
 _PASSWORD = ("OS_AUTH_URL", "OS_AUTH_TYPE")
 
@@ -17,9 +19,14 @@ class NoToken(Exception):
 
 
 class GivenToken:
-    """A token that was given; None: requests have no token."""
+    """A token that was given; None: requests have no token.
+
+    Raises NoToken if it has characters that no token has, such as the end of a line.
+    """
 
     def __init__(self, token: str | None) -> None:
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise NoToken("The token has characters that no token has, such as a space or newline.")
         self._token = token
 
     def value(self) -> str | None:

@@ -109,6 +109,12 @@ def test_paths_are_sent_percent_encoded(logged, sent):
     assert only(COMMON.format(f"GET {logged}")).path == sent
 
 
+def test_a_line_is_read_from_the_last_beginning_of_a_request():
+    """Each beginning would otherwise be tried to the line's end: 20 seconds for 64 KiB."""
+    assert only(OWN.format('GET "GET ' * 10 + '"GET /traits')).path == "/traits"
+    assert only('"GET ' * (access_log.LONGEST_LINE // 5)) == access_log.NO_REQUEST
+
+
 def test_the_reference_logs_a_path_decoded():
     assert only(OWN.format("GET /resource_providers?name=a b")).path == (
         "/resource_providers?name=a%20b"
