@@ -53,7 +53,13 @@ def complete_in(
 
 
 def _make(folder: Path) -> None:
+    begun = folder / "made-by-berth-tests"
+    ours = begun.is_file() or (folder / "complete").is_file()
+    if folder.exists() and any(folder.iterdir()) and not ours:
+        # all of it would be removed
+        raise FileExistsError(f"{FOLDER}: delete {folder}, or name another folder.")
     venv.create(folder, clear=True, with_pip=True)
+    begun.touch()
     install = [str(_interpreter(folder)), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
     subprocess.run(install, check=True, stdout=sys.stderr)
 

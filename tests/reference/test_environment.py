@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.reference.environment import complete_in
+from tests.reference.environment import FOLDER, INTERPRETER, complete_in, reference_python
 
 #: seconds in which a second process would begin if it weren't locked out
 LONG_ENOUGH = 1
@@ -44,3 +44,14 @@ def test_an_incomplete_environment_is_created_again(tmp_path):
         complete_in(tmp_path / "environment", fail)
     complete_in(tmp_path / "environment", lambda where: (made.append(where), where.mkdir()))
     assert len(made) == 2
+
+
+def test_a_folder_with_files_of_others_is_left_as_it_is(tmp_path, monkeypatch):
+    mine = tmp_path / "environment" / "mine"
+    mine.parent.mkdir()
+    mine.touch()
+    monkeypatch.delenv(INTERPRETER, raising=False)
+    monkeypatch.setenv(FOLDER, str(mine.parent))
+    with pytest.raises(FileExistsError, match="name another folder"):
+        reference_python()
+    assert mine.exists()
