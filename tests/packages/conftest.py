@@ -2,7 +2,8 @@
 
 To build takes minutes. So these tests run only if BERTH_DEB is set; the tox environment `deb` sets
 it. They need root, and Debian's packages debhelper, dh-virtualenv, python3-docutils, python3-venv,
-lintian and debootstrap.
+lintian and debootstrap. With BERTH_DEB_KEEP=DIRECTORY packages and systems are made in that
+directory, stay there, and are used by the next run: for work on the tests.
 """
 
 import os
@@ -16,91 +17,142 @@ import pytest
 
 from tests.functional.placement.serving.programs import needed
 from tests.packages.system import System, make_base
+from tests.packages.workspace import CONTAINED, workspace
 
 collect_ignore_glob = [] if os.environ.get("BERTH_DEB") else ["test_built_*.py"]
 
 ROOT = Path(__file__).parents[2]
-#: what the build reads, and nothing of this machine
-FILES = "LICENSE README.rst setup.cfg pyproject.toml alembic.ini"
-FOLDERS = "placement compute virt etc doc contrib"
 NEWER = "5:0.2.9"
 
 
-@pytest.fixture(scope="session")
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a folder that is removed at the end: systems and packages are large."""
-    folder = tmp_path_factory.mktemp("packages")
-    # the users of the systems must get through
-    for parent in (folder, folder.parent):
-        parent.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+#: in python3-berth
+MIGRATIONS = "usr/lib/berth/lib/python3*/site-packages/placement/storage/migrations/versions"
+#: a change of the schema
+MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = {latest!r}
+
+
+def upgrade() -> None:
+    op.create_table("of_a_later_version", sa.Column("id", sa.Integer, primary_key=True))
+"""
 
 
 @pytest.fixture(scope="session")
-def packages(scratch: Path) -> Path:
+def scratch() -> Iterator[Path]:
+    """Yield a folder that is removed at the end."""
+    with workspace() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def keep(scratch: Path) -> Path:
+    """Return the folder of packages, and of the systems that tests copy."""
+    folder = Path(os.environ.get("BERTH_DEB_KEEP") or scratch / "made").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def packages(keep: Path, scratch: Path) -> Path:
     """Return the folder with the packages of this version."""
-    return _built(ROOT, scratch / "packages")
+    return _once(keep / "packages", lambda folder: _build(ROOT, folder, scratch))
 
 
 @pytest.fixture(scope="session")
-def newer_packages(scratch: Path) -> Path:
-    """Return the folder with the packages of version NEWER, which rotates logs every week."""
-    sources = scratch / "sources"
-    sources.mkdir()
-    for name in FILES.split():
-        shutil.copy2(ROOT / name, sources)
-    for name in FOLDERS.split():
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, sources / name, ignore=ignored)
-    changelog = sources / "contrib/debian/changelog"
-    text = changelog.read_text()
-    first = re.sub(r"\(.*?\)", f"({NEWER})", text, count=1)
-    changelog.write_text(f"{first}\n{text}")
-    rotation = sources / "contrib/logrotate/placement-api"
-    rotation.write_text(re.sub(r"\bdaily\b", "weekly", rotation.read_text()))
-    return _built(sources, scratch / "newer")
+def newer_packages(packages: Path, keep: Path, scratch: Path) -> Path:
+    """Return the folder with the packages of version NEWER: it changes the schema, and rotates
+    logs every week.
+
+    They are the built ones, changed: a second build would take minutes.
+    """
+
+    def change(folder: Path) -> None:
+        for package in packages.glob("*.deb"):
+            _make_newer(package, scratch / f"newer-{package.stem}", folder)
+
+    return _once(keep / "newer", change)
 
 
-def _built(sources: Path, into: Path) -> Path:
+def _make_newer(package: Path, unpacked: Path, into: Path) -> None:
+    _dpkg_deb("--raw-extract", package, unpacked)
+    control = unpacked / "DEBIAN/control"
+    text = control.read_text()
+    (version,) = re.findall("^Version: (.*)$", text, re.M)
+    control.write_text(text.replace(version, NEWER))
+    for rotation in unpacked.glob("etc/logrotate.d/*"):
+        rotation.write_text(re.sub(r"\bdaily\b", "weekly", rotation.read_text()))
+    for migrations in unpacked.glob(MIGRATIONS):
+        latest = max(path.name.split("_")[0] for path in migrations.glob("[0-9]*.py"))
+        (migrations / "9999_of_a_later_version.py").write_text(MIGRATION.format(latest=latest))
+    # of the files before
+    (unpacked / "DEBIAN/md5sums").unlink()
+    _dpkg_deb("-z1", "--root-owner-group", "--build", unpacked, into)
+    shutil.rmtree(unpacked)
+
+
+def _dpkg_deb(*arguments: str | Path) -> None:
+    subprocess.run([needed("dpkg-deb", "dpkg"), *arguments], check=True, capture_output=True)
+
+
+def _once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Make a folder, if it isn't there; one that a killed run began is made anew."""
+    if not folder.exists():
+        begun = folder.with_suffix(".begun")
+        if begun.exists():
+            shutil.rmtree(begun)
+        begun.mkdir()
+        make(begun)
+        begun.rename(folder)
+    return folder
+
+
+def _build(sources: Path, into: Path, scratch: Path) -> None:
     for program, package in {
         "dpkg-buildpackage": "dpkg-dev",
         "dh": "debhelper",
         "dh_virtualenv": "dh-virtualenv",
     }.items():
         needed(program, package)
-    into.mkdir()
     log = into / "build.log"
     with log.open("wb") as output:
-        command = [sources / "contrib/debian/build", into]
-        built = subprocess.run(command, stdout=output, stderr=output, check=False)
+        command = [*CONTAINED, sources / "contrib/debian/build", into]
+        environment = {**os.environ, "TMPDIR": str(scratch)}
+        built = subprocess.run(command, env=environment, stdout=output, stderr=output, check=False)
     assert built.returncode == 0, log.read_text()[-5000:]
-    return into
 
 
 @pytest.fixture(scope="session")
-def base(scratch: Path) -> Path:
+def base(keep: Path) -> Path:
     """Return the folder of a fresh Debian, for copies."""
     if os.geteuid() != 0:
         pytest.fail("To make systems to install packages on, these tests must run as root.")
-    return make_base(scratch / "base", needed("debootstrap", "debootstrap"))
+    debootstrap = needed("debootstrap", "debootstrap")
+    return _once(keep / "base", lambda root: make_base(root, debootstrap))
 
 
 @pytest.fixture(scope="session")
-def base_with_packages(base: Path, packages: Path, scratch: Path) -> Path:
+def base_with_packages(base: Path, packages: Path, keep: Path) -> Path:
     """Return the folder of a Debian with our packages, for copies."""
-    with System.copied(base, scratch / "base-with-packages") as system:
-        system.install(packages, "placement-api", "berth-compute")
-    return system.root
+
+    def install(root: Path) -> None:
+        root.rmdir()
+        System.copied(base, root).install(packages, "placement-api", "berth-compute")
+
+    return _once(keep / "base-with-packages", install)
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Iterator[Callable[[Path], System]]:
+def copied(scratch: Path) -> Iterator[Callable[[Path], System]]:
     """Yield a function that returns a system of its own: a copy of a folder."""
     systems: list[System] = []
 
     def copy(original: Path) -> System:
-        systems.append(System.copied(original, tmp_path / f"system-{len(systems)}"))
+        root = scratch / f"system-{len(systems)}"
+        systems.append(System.copied(original, root))
         return systems[-1]
 
     yield copy

@@ -16,7 +16,8 @@ from typing import Self
 
 import requests
 
-from tests.functional.placement.serving.programs import free_port, wait_until
+from tests.functional.placement.serving.programs import PATIENCE, free_port, wait_until
+from tests.packages.workspace import CONTAINED
 
 #: enters a folder in namespaces of its own: $1 is the folder, the rest is the command
 ENTER = """
@@ -32,12 +33,13 @@ echo "$@" >>/systemctl.log
 """
 
 
-def make_base(root: Path, debootstrap: str) -> Path:
+def make_base(root: Path, debootstrap: str) -> None:
     """Make a small Debian in the folder, from the archives in this machine's settings of apt."""
     sources = _sources()
     release = _os_release()["VERSION_CODENAME"]
     archive = next(uri for uri, suite, _ in sources if suite == release)
-    _run([debootstrap, "--variant=minbase", "--include=ca-certificates", release, root, archive])
+    options = ["--variant=minbase", "--include=ca-certificates"]
+    _run([*CONTAINED, debootstrap, *options, release, root, archive])
     lines = [f"deb {uri} {suite} {component}\n" for uri, suite, component in sources]
     (root / "etc/apt/sources.list").write_text("".join(lines))
     proxies = [line for line in _run(["apt-config", "dump"]).splitlines() if "Proxy" in line]
@@ -48,7 +50,6 @@ def make_base(root: Path, debootstrap: str) -> Path:
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
     System(root).run("apt-get", "update", "-qq")
-    return root
 
 
 class System:
@@ -103,9 +104,8 @@ class System:
         return done.stdout
 
     def _entered(self, command: tuple[str, ...], user: str | None = None) -> list[str]:
-        namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-        person = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user else []
-        return [*namespaces, "sh", "-ec", ENTER, "sh", str(self.root), *person, *command]
+        person = _person(user, user) if user else []
+        return [*CONTAINED, "sh", "-ec", ENTER, "sh", str(self.root), *person, *command]
 
     def install(self, packages: Path, *names: str, simulate: bool = False, beside: str = "") -> str:
         """Install our packages `names`, with python3-berth, and Debian's packages `beside`.
@@ -179,13 +179,19 @@ class System:
         """Start the unit's command as its user; yield the URL at which it answers."""
         unit = self.unit(name)
         port = free_port()
-        command = [*shlex.split(unit["ExecStart"]), "--port", str(port)]
-        person = [f"--reuid={unit['User']}", f"--regid={unit['Group']}", "--init-groups"]
+        person = _person(unit["User"], unit["Group"])
         place = ["env", f"--chdir={unit['WorkingDirectory']}", *shlex.split(unit["Environment"])]
-        log = self.root.parent / f"{self.root.name}-{name}.log"
+        command = [*shlex.split(unit["ExecStart"]), "--port", str(port)]
+        with self.started(*person, *place, *command, port=port) as url:
+            yield url
+
+    @contextlib.contextmanager
+    def started(self, *command: str, port: int, user: str | None = None) -> Iterator[str]:
+        """Start a server as root or `user`; yield the URL at which it answers."""
+        log = self.path("/server.log")
         with log.open("wb") as output:
             service = subprocess.Popen(
-                self._entered(("setpriv", *person, *place, *command)),
+                self._entered(command, user),
                 env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -193,15 +199,22 @@ class System:
             )
         self._services.append(service)
         url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: _answers(url, service), log.read_text)
+        wait_until(lambda: _answers(url, service, log), log.read_text)
         yield url
         self.close()
 
 
-def _answers(url: str, service: subprocess.Popen[bytes]) -> bool:
-    assert service.poll() is None
+def _person(user: str, group: str) -> list[str]:
+    """Return what runs a command as `user`; the change of the user would take away the signal."""
+    identity = [f"--reuid={user}", f"--regid={group}", "--init-groups"]
+    return ["setpriv", *identity, "--pdeathsig", "KILL"]
+
+
+def _answers(url: str, service: subprocess.Popen[bytes], log: Path) -> bool:
+    assert service.poll() is None, log.read_text()
     try:
-        return requests.get(url, timeout=10).ok
+        # the first answer of a server that loads the service late takes long
+        return requests.get(url, timeout=PATIENCE).ok
     except requests.ConnectionError:
         return False
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.functional.placement.serving.programs import ADMIN, needed
-from tests.packages.conftest import NEWER
+from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+from tests.packages.conftest import NEWER, ROOT
 from tests.packages.system import System
+from tests.unit.virt.libvirt.hosts import node_xml
 
 CONFIGURATION = """\
 [placement_database]
@@ -26,7 +27,7 @@ compute_driver = {driver}
 state_path = /var/lib/berth
 
 [libvirt]
-connection_uri = test:///default
+connection_uri = test:////etc/berth/hypervisor.xml
 
 [placement]
 auth_type = admin_token
@@ -34,6 +35,8 @@ endpoint = {url}
 token = admin
 """
 UNITS = ["placement-api", "berth-compute"]
+#: paths in the files of contrib/, and those of the packages
+PATHS = {"/opt/berth/bin": "/usr/bin", "/opt/berth": "/usr/lib/berth"}
 
 
 def test_lintian_finds_nothing_that_has_no_reason(packages: Path) -> None:
@@ -107,10 +110,14 @@ def agent(system: System, url: str, driver: str = "host") -> str:
     return system.run("berth-compute", "--once", "--config-file", path, user="berth")
 
 
-def providers(url: str) -> list[str]:
+def listed(url: str) -> list[dict[str, str]]:
     answer = requests.get(f"{url}/resource_providers", headers=ADMIN, timeout=60)
     assert answer.status_code == 200, answer.text
-    return [provider["name"] for provider in answer.json()["resource_providers"]]
+    return list(answer.json()["resource_providers"])
+
+
+def providers(url: str) -> list[str]:
+    return [provider["name"] for provider in listed(url)]
 
 
 def test_the_service_serves_and_the_agent_reports(installed: System) -> None:
@@ -125,12 +132,53 @@ def test_the_service_serves_and_the_agent_reports(installed: System) -> None:
     assert installed.stat("/etc/placement/placement.conf") == "root placement 640"
 
 
+def contrib(name: str, port: int) -> str:
+    text = (ROOT / "contrib" / name).read_text()
+    for theirs, ours in {**PATHS, "127.0.0.1:8778": f"127.0.0.1:{port}"}.items():
+        text = text.replace(theirs, ours)
+    return text
+
+
+def test_apache_loads_the_command_as_a_wsgi_file(installed: System) -> None:
+    installed.run("apt-get", "install", "-qq", "--no-install-recommends",
+                  "apache2", "libapache2-mod-wsgi-py3")  # fmt: skip
+    configured(installed)
+    port = free_port()
+    site = installed.path("/etc/apache2/sites-available/placement-api.conf")
+    site.write_text(contrib("apache/placement-api.conf", port))
+    installed.path("/etc/apache2/ports.conf").write_text("")
+    installed.run("a2dissite", "000-default")
+    installed.run("a2ensite", "placement-api")
+    start = "cd /; . /etc/apache2/envvars; mkdir -p $APACHE_RUN_DIR; exec apache2 -DFOREGROUND"
+    with installed.started("sh", "-ec", start, port=port) as url:
+        agent(installed, url)
+        assert len(providers(url)) == 1
+
+
+def test_debians_uwsgi_loads_the_command_as_a_wsgi_file(installed: System) -> None:
+    installed.run("apt-get", "install", "-qq", "--no-install-recommends",
+                  "uwsgi-core", "uwsgi-plugin-python3")  # fmt: skip
+    configured(installed)
+    port = free_port()
+    ini = "/etc/placement/placement-api-uwsgi.ini"
+    installed.path(ini).write_text(contrib("uwsgi/placement-api-uwsgi.ini", port))
+    command = f"uwsgi --plugin python3 --virtualenv /usr/lib/berth --ini {ini}"
+    with installed.started(*command.split(), port=port, user="placement") as url:
+        agent(installed, url)
+        assert len(providers(url)) == 1
+
+
 def test_the_agent_uses_debians_bindings_of_libvirt(installed: System) -> None:
     installed.run("apt-get", "install", "-qq", "--no-install-recommends", "python3-libvirt")
     configured(installed)
+    # the default test hypervisor has an instance, with which the agent starts on no new host
+    installed.path("/etc/berth/hypervisor.xml").write_text(node_xml(cpus=3))
     with installed.serving("placement-api") as url:
         agent(installed, url, "libvirt")
-        assert len(providers(url)) >= 1
+        (provider,) = listed(url)
+        inventories = f"{url}/resource_providers/{provider['uuid']}/inventories"
+        answer = requests.get(inventories, headers=ADMIN, timeout=60)
+        assert answer.json()["inventories"]["VCPU"]["total"] == 3
 
 
 def test_every_driver_of_a_database_and_the_middleware_are_there(installed: System) -> None:
@@ -162,10 +210,18 @@ def test_an_upgrade_keeps_what_the_operator_changed(
     assert rotation.read_text() == changed
     assert "weekly" in rotation.with_name("placement-api.dpkg-dist").read_text()
     assert not installed.path("/etc/berth/berth-compute.conf").exists()
+    assert list(installed.path("/usr/lib/berth/lib").rglob("*9999_of_a_later_version*.pyc"))
     calls = installed.systemctl_calls()
     for unit in UNITS:
         assert any("try-restart" in call and unit in call for call in calls), calls
     assert [call for call in calls if call.startswith(("start", "stop"))] == []
+
+    # the new version changes the schema
+    for command in ("placement-api", "placement-status upgrade check"):
+        said = installed.run("env", "OS_PLACEMENT_CONFIG_DIR=/etc/placement", *command.split(),
+                             user="placement", succeeds=False)  # fmt: skip
+        assert "placement-manage db sync" in " ".join(said.split())
+    configured(installed)
     with installed.serving("placement-api") as url:
         assert providers(url) == before
 
