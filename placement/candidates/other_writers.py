@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.snapshot import UNKNOWN, Snapshot
+from placement.candidates.snapshot import UNKNOWN, Names, Snapshot
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
 from placement.storage.generation_look import (
@@ -87,11 +87,12 @@ def notice(connection: Connection, snapshot: Snapshot, seen: Look) -> Noticed:
     The snapshot has all changes that the feed names in this transaction. So what is left was
     written by others.
     """
-    known = look_of(snapshot)
+    table = _table(snapshot)
+    known = _look_of(snapshot.names, table)
     theirs: dict[int, Kind] = {}
     unsure: dict[int, Kind] = {}
     if seen.providers != known.providers:
-        there, here = _differing(connection, snapshot)
+        there, here = _differing(connection, table)
         for key in there.keys() | here.keys():
             ours, now = here.get(key), there.get(key)
             if ours == now:
@@ -107,21 +108,20 @@ def notice(connection: Connection, snapshot: Snapshot, seen: Look) -> Noticed:
 
 
 def _differing(
-    connection: Connection, snapshot: Snapshot
+    connection: Connection, table: npt.NDArray[np.int64]
 ) -> tuple[dict[int, Place], dict[int, Place]]:
     """Return the providers of groups that differ by id: as they are, and as in the snapshot."""
-    theirs, ours = groups(connection), _groups_of(snapshot)
+    theirs, ours = groups(connection), _groups_of(table)
     numbers = [
         number for number in theirs.keys() | ours.keys() if theirs.get(number) != ours.get(number)
     ]
-    return places(connection, numbers), _places_of(snapshot, numbers)
+    return places(connection, numbers), _places_of(table, numbers)
 
 
-def look_of(snapshot: Snapshot) -> Look:
+def _look_of(names: Names, table: npt.NDArray[np.int64]) -> Look:
     """Return what a look would show if the tables were as the snapshot is."""
-    names = snapshot.names
     return Look(
-        _sums(_table(snapshot)),
+        _sums(table),
         (len(names.traits), sum(names.traits)),
         (len(names.classes), sum(names.classes)),
     )
@@ -147,13 +147,14 @@ def _sums(table: npt.NDArray[np.int64]) -> Sums:
     return (len(table), *(int(total) for total in table.sum(axis=0)))
 
 
-def _groups_of(snapshot: Snapshot) -> Mapping[int, Sums]:
-    table = _table(snapshot)
-    numbers = table[:, 0] >> GROUP_BITS
-    return {int(number): _sums(table[numbers == number]) for number in np.unique(numbers)}
+def _groups_of(table: npt.NDArray[np.int64]) -> Mapping[int, Sums]:
+    numbers, group = np.unique(table[:, 0] >> GROUP_BITS, return_inverse=True)
+    sums = np.zeros((len(numbers), 1 + table.shape[1]), np.int64)
+    np.add.at(sums[:, 0], group, 1)
+    np.add.at(sums[:, 1:], group, table)
+    return dict(zip(numbers.tolist(), map(tuple, sums.tolist()), strict=True))
 
 
-def _places_of(snapshot: Snapshot, numbers: list[int]) -> dict[int, Place]:
-    table = _table(snapshot)
+def _places_of(table: npt.NDArray[np.int64], numbers: list[int]) -> dict[int, Place]:
     some = table[np.isin(table[:, 0] >> GROUP_BITS, numbers)].tolist()
     return {key: Place(generation, parent or None, root) for key, generation, parent, root in some}

@@ -112,7 +112,11 @@ def groups(connection: Connection) -> dict[int, Sums]:
 
 def places(connection: Connection, numbers: Collection[int]) -> dict[int, Place]:
     """Return the providers of some groups by id."""
-    some = _PLACES.where(_GROUP.in_(sorted(numbers)))
+    if not numbers:
+        return {}
+    first, last = min(numbers) << GROUP_BITS, (max(numbers) + 1 << GROUP_BITS) - 1
+    # with the range, the database needn't read all providers when few groups differ
+    some = _PLACES.where(_RP.id.between(first, last), _GROUP.in_(sorted(numbers)))
     return {row[0]: Place(*row[1:]) for row in connection.execute(some)}
 
 
