@@ -48,6 +48,9 @@ class Working(threading.Thread):
     :param turn: held during each request and its bookkeeping; for databases with one writer
     """
 
+    #: seconds between two steps
+    pause = 0.0
+
     def __init__(self, services: Services, turn: AbstractContextManager[Any] | None) -> None:
         super().__init__(daemon=True)
         self.services = services
@@ -63,6 +66,7 @@ class Working(threading.Thread):
                 with self.turn:
                     self.step()
                 self.count += 1
+                self.ended.wait(self.pause)
         except BaseException as failure:
             self.failure = failure
 

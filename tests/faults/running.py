@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-#: seconds to wait for a start, a response, or a state
+#: seconds to wait for a response or a state
 PATIENCE = 60
+#: seconds to wait for a start, which takes long while other tests run
+PATIENCE_AT_START = 120
 
 
 class Answer(NamedTuple):
@@ -160,7 +162,7 @@ class RunningService(Client):
 
     def wait_until_served(self) -> None:
         """Wait until all workers have loaded the application."""
-        eventually(self._is_served, self.said)
+        eventually(self._is_served, self.said, PATIENCE_AT_START)
 
     def _is_served(self) -> bool:
         assert self.process.poll() is None, self.said()
@@ -197,9 +199,11 @@ def _accepts(pid: int) -> bool:
     return False
 
 
-def eventually(holds: Callable[[], bool], why_not: Callable[[], object] = str) -> None:
+def eventually(
+    holds: Callable[[], bool], why_not: Callable[[], object] = str, patience: float = PATIENCE
+) -> None:
     """Wait until `holds()` is true; on timeout, fail with what `why_not` returns."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < end, why_not()
         time.sleep(0.01)
