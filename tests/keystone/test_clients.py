@@ -39,6 +39,8 @@ valid_interfaces = {interfaces}
 """
 #: seconds that a brief token is valid
 BRIEF = 10
+#: seconds in which a running agent must report: it logs in often while tokens are brief
+REPORT = 5 * PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -195,16 +197,16 @@ def test_a_running_agent_gets_new_tokens(configured, regions, brief, people, tmp
     command = [needed("berth-compute", "berth"), "--config-file", str(path)]
     agent = Server(command, tmp_path, environ(), "")
     try:
-        wait_until(lambda: "200" in answered(0), agent.said)
+        wait_until(lambda: "200" in answered(0), agent.said, REPORT)
         time.sleep(BRIEF)
         expired = len(log.read_text())
-        wait_until(lambda: answered(expired).count("200") > 1, agent.said)
+        wait_until(lambda: answered(expired).count("200") > 1, agent.said, REPORT)
         token = people.token("service")
         # a new password ends all tokens of a user, also if it is the old one
         Identity(brief.url).change("user", people.users["service"], password=PASSWORD)
         assert regions["east"].status(token) == 401
         revoked = len(log.read_text())
-        wait_until(lambda: answered(revoked).count("200") > 1, agent.said)
+        wait_until(lambda: answered(revoked).count("200") > 1, agent.said, REPORT)
         assert [line for line in agent.said().splitlines() if " ERROR " in line] == []
     finally:
         assert agent.stop(signal.SIGTERM) == 0
@@ -216,15 +218,15 @@ def test_an_agent_outlives_a_keystone_that_is_down(configured, regions, keystone
     agent = Server(command, tmp_path, environ(), "")
     try:
         before = len(log.read_text())
-        wait_until(lambda: "status: 200" in log.read_text()[before:], agent.said)
+        wait_until(lambda: "status: 200" in log.read_text()[before:], agent.said, REPORT)
         keystone.stop()
         try:
             down = len(log.read_text())
-            wait_until(lambda: "status: 503" in log.read_text()[down:], agent.said)
+            wait_until(lambda: "status: 503" in log.read_text()[down:], agent.said, REPORT)
         finally:
             keystone.start()
         back = len(log.read_text())
-        wait_until(lambda: "status: 200" in log.read_text()[back:], agent.said)
+        wait_until(lambda: "status: 200" in log.read_text()[back:], agent.said, REPORT)
     finally:
         assert agent.stop(signal.SIGTERM) == 0
 
