@@ -91,8 +91,12 @@ def _check_installation() -> None:
 
 
 def _is_shown(failure: Failure, conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> bool:
-    """Return whether the log has shown the failure on stderr already."""
-    return failure.is_logged and conf.use_stderr and not arguments.once
+    """Return whether the log has shown the failure on stderr already.
+
+    With --once, stderr gets no message of the log that carries an exception.
+    """
+    is_left_out = arguments.once and failure.__cause__ is not None
+    return failure.is_logged and conf.use_stderr and not is_left_out
 
 
 def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
@@ -151,7 +155,7 @@ def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
 def _check(outcome: UpdateOutcome, user: str) -> None:
     """Raise Failure if the update left anything undone."""
     if not outcome.driver_ready:
-        raise Failure(DRIVER_UNUSABLE, exceptions.VirtDriverNotReady())
+        raise Failure(DRIVER_UNUSABLE, exceptions.VirtDriverNotReady(), is_logged=True)
     if outcome.failures:
         described = "; ".join(
             f"node {name}: {explained(error, user)}" for name, error in outcome.failures.items()

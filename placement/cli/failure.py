@@ -13,6 +13,13 @@ from placement.installation import UnusableInstallation
 #: exit code of a command that can't do its work
 FAILED = 1
 
+#: ends of SQLite's messages about a file or folder that this user can't write
+_SQLITE_FILE = ("unable to open database file", "attempt to write a readonly database")
+_SQLITE_HINT = (
+    "The file is named in [placement_database]connection; without configuration it is placement.db "
+    "in the working directory. This user needs to be able to write to the file and its directory."
+)
+
 
 @contextlib.contextmanager
 def told(
@@ -63,5 +70,6 @@ def line_of(error: Exception) -> str:
     if isinstance(error, PlacementError) and isinstance(error.__cause__, DBAPIError):
         error = error.__cause__
     if isinstance(error, DBAPIError):
-        return f"The database can't be used: {' '.join(str(error.orig).split())}"
+        text = f"The database can't be used: {' '.join(str(error.orig).split())}"
+        return f"{text}. {_SQLITE_HINT}" if text.endswith(_SQLITE_FILE) else text
     return str(error)

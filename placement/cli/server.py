@@ -18,6 +18,7 @@ from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ, WSGIApplication
 from placement.installation import refuse_other_gunicorn, refuse_shared_environment
+from placement.serving.address import why_unusable
 from placement.wsgi import load
 
 PROGRAM = "placement-api"
@@ -44,6 +45,8 @@ def serve(arguments: argparse.Namespace) -> int:
         refuse_other_gunicorn()
         conf, alone = load_config(arguments)
         refusal = why_not_serve(arguments, conf)
+        if refusal is None and not arguments.unix_socket:
+            refusal = why_unusable(arguments.host, arguments.port)
         if refusal is not None:
             say(PROGRAM, refusal, wants_json())
             return FAILED

@@ -165,3 +165,12 @@ def test_a_look_for_leftovers_that_fails_alone_says_what_follows(agent, service)
     process.communicate(timeout=60)
     assert "Nothing was removed; the next update tries again." in line
     assert line.count("/allocations") == 1
+
+
+def test_a_driver_that_is_not_ready_is_told_once(agent):
+    ended, told = agent.once(
+        default__compute_driver="tests.functional.compute.maintenance.drivers.UnreadyHost"
+    )
+    assert ended.returncode == 4
+    (line,) = told.splitlines()
+    assert "The compute driver is not ready; nothing is updated" in line

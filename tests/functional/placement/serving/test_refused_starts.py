@@ -1,0 +1,79 @@
+"""What placement-api says when it can't start: one sentence, exit code 1."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional.placement.serving.conftest import configuration
+from tests.functional.placement.serving.programs import free_port
+
+COMMAND = [sys.executable, "-m", "placement.cli.serve"]
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Return a function that runs placement-api and returns the one line that it said."""
+
+    def refused(*arguments, **variables):
+        environ = configuration(tmp_path) | variables
+        ran = subprocess.run(
+            [*COMMAND, *arguments],
+            env={name: value for name, value in environ.items() if value is not None},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        (line,) = [line for line in ran.stderr.splitlines() if "Tables added" not in line]
+        assert (ran.returncode, ran.stdout) == (1, "")
+        assert line.startswith("placement-api: ")
+        return line
+
+    return refused
+
+
+@pytest.fixture
+def taken():
+    """Return a port that this process listens on."""
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_a_port_in_use(refused, taken, tmp_path):
+    line = refused("--port", str(taken))
+    assert f"can't serve on 127.0.0.1 port {taken}: Address already in use." in line
+    assert not (tmp_path / "placement.db").exists()
+
+
+def test_an_address_of_another_machine(refused):
+    line = refused("--host", "192.0.2.1", "--port", str(free_port()), "--allow-noauth2-anywhere")
+    assert "can't serve on 192.0.2.1 port" in line
+
+
+@pytest.mark.parametrize(
+    ("connection", "reason"),
+    [
+        ("nonsense", "[placement_database]connection is not a database URL"),
+        ("nothing://me:hunter2@host/name", "names no kind of database known here"),
+        ("sqlite:////nowhere/placement.db", "needs to be able to write to the file and its"),
+    ],
+)
+def test_a_database_that_can_not_be_used(refused, connection, reason):
+    line = refused("--port", str(free_port()), OS_PLACEMENT_DATABASE__CONNECTION=connection)
+    assert reason in line
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_a_file_that_does_not_parse_in_a_poor_locale(refused, tmp_path, locale):
+    (tmp_path / "é.conf").write_bytes(b"garbage here\n[x\n")
+    line = refused("--config-file", os.fsencode(tmp_path / "é.conf"), LC_ALL=locale)
+    assert "Failed to parse" in line
+
+
+def test_files_that_are_not_there(refused):
+    assert "/nowhere.conf" in refused("--config-file", "/nowhere.conf")
+    assert "/nowhere/placement.conf" in refused(OS_PLACEMENT_CONFIG_DIR="/nowhere")
