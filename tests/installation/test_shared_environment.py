@@ -107,12 +107,11 @@ def test_the_agent_sees_an_openstack_placement_that_came_later(environment, whee
 
 def test_a_new_installation_repairs_what_openstack_placement_took_along(shared, wheel):
     shared.pip("uninstall", "--yes", "openstack-placement")
-    # the script went, too, and modules that this command imports
-    script = "from placement.cli.status import main; raise SystemExit(main(['upgrade', 'check']))"
-    ran = shared.run("python", "-c", script)
-    assert ran.returncode == 1
-    assert "ModuleNotFoundError: No module named 'placement." in ran.stderr
+    # the tests' own Berth is behind this environment, so an import would still find it
+    gone = [shared.folder / "bin" / "placement-status", shared.site / "placement" / "__init__.py"]
+    assert [path for path in gone if path.exists()] == []
     shared.install("--force-reinstall", str(wheel))
+    assert [path for path in gone if not path.exists()] == []
     assert shared.run("placement-manage", "db", "sync").returncode == 0
     assert shared.run("placement-status", "upgrade", "check").returncode == 0
 
@@ -169,7 +168,9 @@ def test_without_extras_every_command_starts_or_names_the_extra(alone, tmp_path)
         said = run(command, "--version")
         assert setup["metadata"]["version"] in said.stdout + said.stderr, command
     url = f"sqlite:///{tmp_path}/placement.db"
-    assert run("placement-manage", "db", "sync", OS_PLACEMENT_DATABASE__CONNECTION=url).stderr == ""
+    ran = run("placement-manage", "db", "sync", OS_PLACEMENT_DATABASE__CONNECTION=url)
+    assert (ran.returncode, ran.stderr.count("\n")) == (0, 1), ran.stderr
+    assert "The schema was at no revision" in ran.stderr
     for url, extra in (("postgresql://h/n", "postgresql"), ("mysql://h/n", "mysql")):
         ran = run("placement-manage", "db", "sync", OS_PLACEMENT_DATABASE__CONNECTION=url)
         assert (ran.returncode, f"openstack-berth[{extra}]" in ran.stderr) == (1, True), ran.stderr
