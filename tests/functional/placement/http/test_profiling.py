@@ -57,7 +57,12 @@ def signed(key):
 
     profiler.init(key)
     try:
-        return HEADERS | web.get_trace_id_headers()
+        # osprofiler 4.2 has bytes here, which HTTP clients send as they are
+        texts = {
+            name: value.decode() if isinstance(value, bytes) else value
+            for name, value in web.get_trace_id_headers().items()
+        }
+        return HEADERS | texts
     finally:
         profiler.clean()
 
