@@ -71,6 +71,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "errors",
             "http",
             "installation",
+            "serving.address",
             "serving.server",
             "storage",
             "wsgi",
