@@ -122,7 +122,8 @@ def _terms() -> list[str]:
 
 def test_each_term_of_the_glossary_is_used() -> None:
     files = [path for top in PACKAGES for path in (ROOT / top).rglob("*.py")]
-    files += [page for page in DOC.rglob("*.*") if page.name != "glossary.rst"]
+    pages = [*DOC.rglob("*.rst"), *DOC.rglob("*.md")]
+    files += [page for page in pages if page.name != "glossary.rst"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
     unused = []
     for term in _terms():
