@@ -12,7 +12,7 @@ import pytest
 
 from tests.contrib.files import adapted
 from tests.contrib.load import Load
-from tests.contrib.users import as_user, folder_of
+from tests.contrib.users import as_user, folder_of, need_open_environment
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed, wait_until
 
 SITE = "apache/placement-api.conf"
@@ -51,6 +51,7 @@ def home(folder):
     theirs = subprocess.run([python, "-c", which], capture_output=True, text=True, check=True)
     if theirs.stdout.split() != [str(part) for part in sys.version_info[:2]]:
         pytest.skip(f"the packages of this environment aren't for Debian's Python {theirs.stdout}")
+    need_open_environment()
     home = folder / "home"
     subprocess.run([python, "-m", "venv", "--without-pip", str(home)], check=True)
     (packages,) = home.glob("lib/python*/site-packages")

@@ -11,7 +11,7 @@ import pytest
 
 from compute.cli import agent
 from tests.contrib.files import text_of
-from tests.contrib.users import PLACEMENT, as_user, folder_of
+from tests.contrib.users import PLACEMENT, as_user, folder_of, need_open_environment
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.serving.page import file_shown
 from tests.functional.placement.serving.programs import free_port, needed
@@ -101,6 +101,7 @@ def bounded(unit, state, command):
 def may_mount():
     if os.geteuid() != 0:
         pytest.skip("only root can make file systems read-only")
+    need_open_environment()
     trial = ["unshare", "--mount", "--propagation=private", "mount", "-o", "remount,ro,bind", "/"]
     ran = subprocess.run(trial, capture_output=True, text=True)
     if ran.returncode != 0:

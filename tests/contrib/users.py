@@ -2,9 +2,13 @@
 
 import contextlib
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import pytest
 
 #: uid and gid of the user `placement` in container images
 PLACEMENT = 42482
@@ -21,6 +25,19 @@ def as_user(uid: int, command: Sequence[str]) -> list[str]:
     may_read = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"]
     ids = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--bounding-set=+all"]
     return ["setpriv", *ids, *may_read, *command]
+
+
+def need_open_environment() -> None:
+    """Skip the test if other users can't enter the folders of the environment that runs the tests.
+
+    The capability that `as_user` gives isn't enough: programs that ask with access(2) whether a
+    file is there are told that it isn't.
+    """
+    here = Path(__file__).resolve()
+    for path in (Path(sys.prefix), Path(sys.base_prefix).resolve(), here):
+        for folder in path.parents:
+            if os.geteuid() == 0 and not folder.stat().st_mode & stat.S_IXOTH:
+                pytest.skip(f"NOT TESTED AS ANOTHER USER: only its owner may enter {folder}")
 
 
 @contextlib.contextmanager
