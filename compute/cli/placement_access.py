@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import http.client
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -150,6 +151,9 @@ def why_unusable(adapter: Adapter) -> str | None:
     This distinguishes the failure of one request from one that every request meets.
     """
     failure = _first_failure(adapter)
+    if isinstance(failure, Refusal):
+        # the request that failed before has told the rest of the answer
+        return f"{failure.status} {http.client.responses.get(failure.status, '')}".rstrip()
     return None if failure is None else why(failure)
 
 

@@ -13,10 +13,10 @@ from jsonschema.exceptions import best_match
 from placement.domain.uuids import is_uuid_like
 from placement.schemas.native_checks import Json, quick_check_down_to
 
-_LENIENT = jsonschema.FormatChecker(formats=())
-_LENIENT.checks("uuid")(is_uuid_like)
+LENIENT_FORMATS = jsonschema.FormatChecker(formats=())
+LENIENT_FORMATS.checks("uuid")(is_uuid_like)
 #: in query strings, uuids must have dashes
-_STRICT = jsonschema.FormatChecker(formats=("uuid",))
+STRICT_FORMATS = jsonschema.FormatChecker(formats=("uuid",))
 
 
 def _unique_items(
@@ -84,7 +84,7 @@ def _told(
         if nearest == 1:
             return
         if errors:
-            strict = validator.format_checker is _STRICT
+            strict = validator.format_checker is STRICT_FORMATS
             has_none_nearer = quick_check_down_to(wanted, nearest - 2, strict)
 
 
@@ -104,7 +104,9 @@ def why_not(source: Json, strict_uuids: bool, value: Any) -> str | None:
     :param source: the schema
     :param strict_uuids: whether uuids must have their dashes
     """
-    validator = _Validator(source, format_checker=_STRICT if strict_uuids else _LENIENT)
+    validator = _Validator(
+        source, format_checker=STRICT_FORMATS if strict_uuids else LENIENT_FORMATS
+    )
     try:
         error = best_match(validator.iter_errors(value))
         return None if error is None else str(error)

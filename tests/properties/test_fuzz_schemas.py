@@ -9,6 +9,7 @@ from jsonschema.exceptions import best_match
 from placement.errors import MalformedJSON
 from placement.http.json_body import loads
 from placement.schemas.requests import BODIES
+from placement.schemas.schema_messages import LENIENT_FORMATS, STRICT_FORMATS
 from tests.properties.fuzz_json import fitting, spoiled, written
 from tests.properties.test_fuzz import FUZZING
 
@@ -31,9 +32,8 @@ def test_what_is_told_is_what_jsonschema_says(name, data):
         body = loads(written(value).encode())
     except MalformedJSON:
         return
-    thorough = jsonschema.Draft202012Validator(
-        schema.source, format_checker=schema._validator.format_checker
-    )
+    formats = STRICT_FORMATS if schema.strict_uuids else LENIENT_FORMATS
+    thorough = jsonschema.Draft202012Validator(schema.source, format_checker=formats)
     try:
         error = best_match(thorough.iter_errors(body))
     except RecursionError:

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "Proxy headers are honoured": "only answers to POST have addresses of the outside",
     "Waiting for keystone is bounded": "configuration",
     "A request has one line in the log": "the log",
+    "A check more": "commands",
     "Commands end with one line": "commands",
     "Lost races are not shown": "needs concurrent writes",
     "One consumer in two spellings": "needs MariaDB and writes; tests/databases",

@@ -13,6 +13,8 @@ FILE = re.compile(r"^``([\w.-]+)``::$")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 JOURNAL = re.compile(r"removed-allocations-\d{8}T\d{6}Z-\d+")
 AGO = re.compile(r"\d+ \w+ ago")
+#: how a line of the log begins
+LOGGED = re.compile(r"\d{4}-\d{2}-\d{2} [0-9:.]+ \d+ [A-Z]+ ")
 
 
 def files(manual):
@@ -51,14 +53,18 @@ class Session:
         self._code = 0
 
     def run(self, command):
-        """Return what a command prints on both streams; `echo $?` prints the last exit code."""
+        """Return what a command prints on both streams; `echo $?` prints the last exit code.
+
+        Lines of the log are left out.
+        """
         if command == "echo $?":
             return str(self._code)
         program, *arguments = shlex.split(command)
         self._capture()
         self._code = PROGRAMS[program](arguments)
         out, err = self._capture()
-        return "\n".join(line.rstrip() for line in (out + err).splitlines()).strip()
+        lines = [line.rstrip() for line in (out + err).splitlines() if not LOGGED.match(line)]
+        return "\n".join(lines).strip()
 
 
 def without_chance(text, names):
