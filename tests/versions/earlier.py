@@ -34,6 +34,14 @@ def release_before() -> Release:
     return Release(**read["before"])
 
 
+def is_shallow() -> bool:
+    """Say whether this is a clone without its whole history: then no commit can be expected."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, check=False
+    )
+    return asked.stdout.strip() == b"true"
+
+
 def code_of(release: Release, folder: Path) -> Path:
     """Put the packages of a release into the folder, and return it. Raises NoHistory.
 
