@@ -10,6 +10,7 @@ import urllib3
 from placement.compare.asking import HTTPService, TokenRefused, Unanswered
 from placement.compare.request import Request
 from placement.compare.tokens import GivenToken, NoToken, token_from
+from tests.extras import needed_library
 from tests.functional.placement.served import Recorded, served
 from tests.functional.placement.serving.programs import needed
 
@@ -113,7 +114,7 @@ def test_a_given_token_is_used_before_those_of_the_environment(environ):
 
 
 def test_an_unknown_cloud_is_said(monkeypatch, tmp_path):
-    pytest.importorskip("openstack", reason="the extra ironic is not installed")
+    needed_library("openstack", "ironic")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(NoToken, match="The cloud 'nowhere' can't be used"):
