@@ -18,7 +18,7 @@ from placement.http.fault import FaultWrapper
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
 from placement.policies.enforcement import Policy
-from placement.routes import ROUTES
+from placement.routes import ROUTES, offers, routes
 from placement.storage import readiness
 from placement.storage.engine import Database, DatabaseSettings
 
@@ -60,7 +60,8 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     snapshot = LiveSnapshot(
         database, conf.berth.snapshot_audit_interval, OtherWriters(conf.berth.beside_reference)
     )
-    application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
+    services = Services(conf, database, policy, snapshot, offers())
+    application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database, snapshot)
 

@@ -1,4 +1,7 @@
-"""Every endpoint on one page: path, methods, handler, first microversion (rest-api.md 1.3, 8)."""
+"""Every endpoint on one page: path, methods, handler, first microversion (rest-api.md 1.3, 8).
+
+`ROUTES` are OpenStack Placement's, `EXTENSIONS` those that Berth adds (extensions.md 1).
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,6 +11,7 @@ from placement.handlers import (
     aggregates,
     allocation_candidates,
     allocations,
+    discovery,
     inventories,
     provider_traits,
     reshaper,
@@ -17,6 +21,7 @@ from placement.handlers import (
     traits,
     usages,
 )
+from placement.http.extensions import PREFIX
 from placement.microversions import Version
 
 
@@ -31,6 +36,7 @@ class Endpoint:
     :param answers: whether the response is JSON, which the client must accept
     :param content_first: whether the content type is checked before the microversion
     :param before: status of the response to versions older than `since`
+    :param offer: how the discovery of extensions names the endpoint; None: it doesn't
     """
 
     method: str
@@ -40,6 +46,7 @@ class Endpoint:
     answers: bool = False
     content_first: bool = False
     before: int = 404
+    offer: str | None = None
 
 
 def get(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
@@ -47,9 +54,9 @@ def get(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> E
     return Endpoint("GET", handler, since, answers=True, **rules)
 
 
-def post(handler: Callable[..., Any], since: Version = (1, 0)) -> Endpoint:
+def post(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
     """Declare POST, with a JSON body in the request."""
-    return Endpoint("POST", handler, since, reads=True)
+    return Endpoint("POST", handler, since, reads=True, **rules)
 
 
 def put(handler: Callable[..., Any], since: Version = (1, 0), **rules: Any) -> Endpoint:
@@ -124,3 +131,19 @@ ROUTES: dict[str, tuple[Endpoint, ...]] = {
     "/usages": (get(usages.of_project, (1, 9)),),
     "/reshaper": (post(reshaper.reshape, (1, 30)),),
 }
+
+#: endpoints of `/berth/v1`, which exist at every microversion
+EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
+    PREFIX: (get(discovery.discover),),
+}
+
+
+def routes(extensions: bool) -> dict[str, tuple[Endpoint, ...]]:
+    """Return the endpoints of a service that offers the extensions, or doesn't."""
+    return ROUTES | EXTENSIONS if extensions else ROUTES
+
+
+def offers() -> tuple[str, ...]:
+    """Return the names of the extensions, in the order of the routes."""
+    named = (endpoint.offer for endpoints in EXTENSIONS.values() for endpoint in endpoints)
+    return tuple(dict.fromkeys(offer for offer in named if offer is not None))

@@ -12,10 +12,13 @@ from typing import Any
 
 from webob import acceptparse
 
+from placement.http.extensions import is_below_prefix
 from placement.microversions import HISTORY, Version, name, pick
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import (
+    EXTENSION_REFUSALS,
+    EXTENSION_UNNEGOTIATED,
     REFUSALS,
     TITLES,
     UNAUTHORIZED,
@@ -89,7 +92,7 @@ def complaints(exchange: Exchange) -> list[str]:
 
 
 #: errors of requests that were rejected before the endpoint was determined
-ANYWHERE = {413: REFUSALS[413]}
+ANYWHERE = (413,)
 
 
 def _of_request_id(exchange: Exchange) -> list[str]:
@@ -105,17 +108,30 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
         return _of_absence(exchange)
     if status == 401 and "www-authenticate" in exchange.headers:
         return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE)
-    schema = {401: UNAUTHORIZED, 503: UNAVAILABLE, **UNNEGOTIATED}.get(status)
+    unnegotiated = UNNEGOTIATED
+    if is_below_prefix(exchange.path) and not _has_no_extensions(exchange, UNNEGOTIATED):
+        unnegotiated = EXTENSION_UNNEGOTIATED
+    schema = {401: UNAUTHORIZED, 503: UNAVAILABLE, **unnegotiated}.get(status)
     if schema is None:
         return ["this status needs a microversion"]
     return _of_refusal(exchange, schema)
+
+
+def _has_no_extensions(exchange: Exchange, refused: Mapping[int, Schema]) -> bool:
+    """Return whether a path below /berth/v1 was refused as by a service without extensions."""
+    schema = refused.get(exchange.status)
+    return schema is not None and not _of_refusal(exchange, schema)
 
 
 def _of_versioned(exchange: Exchange) -> list[str]:
     text = exchange.headers["openstack-api-version"]
     if text not in VERSIONS:
         return [f"openstack-api-version {text!r}"]
-    table = ANYWHERE.get(exchange.status) or _table(exchange)
+    if is_below_prefix(exchange.path) and _has_no_extensions(
+        exchange, {404: pick(REFUSALS[404], exchange.version)}
+    ):
+        return []
+    table = _table(exchange)
     if table is None or min(table) > exchange.version:
         return ["this status is never given here"]
     schema = pick(table, exchange.version)
@@ -130,11 +146,14 @@ def _of_versioned(exchange: Exchange) -> list[str]:
 def _table(exchange: Exchange) -> Any:
     """Return the table for the response's body, or None if the status isn't allowed."""
     endpoints = RESPONSES.get(exchange.route) if exchange.route else None
+    refusals = EXTENSION_REFUSALS if is_below_prefix(exchange.path) else REFUSALS
+    if exchange.status in ANYWHERE:
+        return refusals[exchange.status]
     if endpoints is None:
-        return REFUSALS[exchange.status] if exchange.status in (400, 404) else None
+        return refusals[exchange.status] if exchange.status in (400, 404) else None
     answers = endpoints.get(exchange.method)
     if answers is None:
-        return REFUSALS[exchange.status] if exchange.status in (400, 405) else None
+        return refusals[exchange.status] if exchange.status in (400, 405) else None
     return answers.get(exchange.status)
 
 

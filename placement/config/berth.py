@@ -57,6 +57,12 @@ OPTIONS = [
         "`placement.requestcost` for each request, with its duration in milliseconds and its "
         "number of SQL statements. JSON logs always have these values.",
     ),
+    cfg.BoolOpt(
+        "extensions",
+        default=True,
+        help="Whether to offer what Berth has beyond OpenStack Placement, below /berth/v1. If "
+        "not, the answer to any request there is 404, as OpenStack Placement's is.",
+    ),
     cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,

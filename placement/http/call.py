@@ -46,12 +46,16 @@ class Snapshots(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """The objects that handlers share; `placement.app.start` makes them once."""
+    """The objects that handlers share; `placement.app.start` makes them once.
+
+    :param offers: the names of the extensions that the service offers
+    """
 
     conf: cfg.ConfigOpts
     database: Database
     policy: Policy
     snapshot: Snapshots
+    offers: tuple[str, ...] = ()
 
 
 class Answer(flask.Response):
@@ -81,6 +85,7 @@ class Call:
         self.conf = services.conf
         self.database = services.database
         self.snapshot = services.snapshot
+        self.offers = services.offers
         self._policy = services.policy
 
     def at_least(self, minor: int) -> bool:

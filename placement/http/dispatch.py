@@ -19,7 +19,8 @@ from placement.errors import (
 )
 from placement.http import content_headers, error_body
 from placement.http.call import Call, Services
-from placement.http.environ import CONTEXT, VERSION, Environ
+from placement.http.environ import CONTEXT, EXTENSION, VERSION, Environ
+from placement.http.extensions import is_below_prefix
 from placement.microversions import Version
 
 VERSION_HEADER = "openstack-api-version"
@@ -38,10 +39,11 @@ class Placement(flask.Flask):
         self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size + 1
         # the view chooses by method, because werkzeug would add HEAD and OPTIONS
         self.url_map = Map(strict_slashes=True, merge_slashes=False)
+        self._has_extensions = any(map(is_below_prefix, routes))
         for path, endpoints in routes.items():
             self.url_map.add(Rule(path, endpoint=path))
             self.view_functions[path] = self._view(endpoints)
-        self.before_request(_look_at_request)
+        self.before_request(self._look_at_request)
         self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
         self.register_error_handler(ClientDisconnected, _answer_cut_off)
@@ -76,6 +78,21 @@ class Placement(flask.Flask):
 
         return view
 
+    def _look_at_request(self) -> None:
+        environ = flask.request.environ
+        path = environ.get("PATH_INFO", "")
+        extension = environ[EXTENSION] = self._has_extensions and is_below_prefix(path)
+        header = environ.get("HTTP_OPENSTACK_API_VERSION")
+        environ[VERSION] = (
+            microversions.NEWEST
+            if header is None and extension
+            else microversions.negotiate(header)
+        )
+        content_headers.check_length(environ)
+        if path.startswith("//"):
+            # werkzeug would treat several leading slashes as one
+            raise NoSuchRoute("")
+
     def _answer_too_long(self, error: RequestEntityTooLarge) -> flask.Response:
         return _answer_error(BodyTooLong(longest=self.services.conf.berth.max_body_size))
 
@@ -109,15 +126,6 @@ def _check(endpoint: Any, environ: Environ, version: Version) -> None:
 def _check_version(endpoint: Any, version: Version) -> None:
     if version < endpoint.since:
         raise MethodNotAllowed("") if endpoint.before == 405 else NotFound("")
-
-
-def _look_at_request() -> None:
-    environ = flask.request.environ
-    environ[VERSION] = microversions.negotiate(environ.get("HTTP_OPENSTACK_API_VERSION"))
-    content_headers.check_length(environ)
-    if environ.get("PATH_INFO", "").startswith("//"):
-        # werkzeug would treat several leading slashes as one
-        raise NoSuchRoute("")
 
 
 def _answer_no_route(error: WerkzeugNotFound) -> flask.Response:

@@ -11,6 +11,8 @@ WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 CONTEXT = "placement.context"
 #: the negotiated version, once it is known
 VERSION = "placement.version"
+#: whether the request is for an extension (see `placement.http.extensions`)
+EXTENSION = "placement.extension"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
 

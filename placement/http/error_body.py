@@ -10,9 +10,10 @@ from webob.exc import br_re, comment_re, no_escape, tag_re
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
 from placement.http.environ import CONTEXT, VERSION, Environ
+from placement.http.extensions import asks_extension
 from placement.microversions import UnacceptableVersion, Version
 
-#: first version whose errors have a code
+#: first version whose errors have a code; those of extensions always have one
 SINCE_CODES: Version = (1, 23)
 
 
@@ -57,7 +58,7 @@ def _without(tags: re.Pattern[str], text: str, instead: str) -> str:
 def _describe(error: PlacementError, detail: str, environ: Environ) -> dict[str, Any]:
     described: dict[str, Any] = {"status": error.status, "title": error.title, "detail": detail}
     version = environ.get(VERSION)
-    if version is not None and version >= SINCE_CODES:
+    if asks_extension(environ) or (version is not None and version >= SINCE_CODES):
         described["code"] = error.code
     described["request_id"] = environ[CONTEXT].request_id
     if isinstance(error, UnacceptableVersion):

@@ -54,16 +54,21 @@ RULES = [
 
 
 def operation(
-    name: str, default: str, description: str, *places: tuple[str, str]
+    name: str,
+    default: str,
+    description: str,
+    *places: tuple[str, str],
+    family: str = "placement",
 ) -> policy.DocumentedRuleDefault:
     """Return the rule of an operation.
 
-    :param name: name of the rule, without the prefix `placement:`
+    :param name: name of the rule, without what stands before the first colon
     :param default: oslo.policy check string
     :param places: the endpoints of the operation: (method, path)
+    :param family: what stands before the first colon; `berth` for extensions
     """
     return policy.DocumentedRuleDefault(
-        name=f"placement:{name}",
+        name=f"{family}:{name}",
         check_str=default,
         description=description,
         operations=[{"method": method, "path": path} for method, path in places],

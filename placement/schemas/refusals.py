@@ -52,6 +52,7 @@ CODES = {
     503: [UNDEFINED, "berth.search_unfinished", "berth.search_abandoned"],
 }
 _VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
+_SERVED: Json = {"max_version": _VERSION, "min_version": _VERSION}
 
 
 def _body(status: int, more: Json | None = None) -> Schema:
@@ -65,18 +66,28 @@ def _body(status: int, more: Json | None = None) -> Schema:
     return Schema(exactly({"errors": errors}))
 
 
-def _of(status: int) -> AnswerTable:
-    codes = {"code": {"enum": CODES.get(status, [UNDEFINED])}}
-    return {(1, 0): _body(status), (1, 23): _body(status, codes)}
+def _with_code(status: int, more: Json | None = None) -> Schema:
+    return _body(status, {"code": {"enum": CODES.get(status, [UNDEFINED])}} | (more or {}))
 
 
 #: errors of requests whose microversion is served, by status
-REFUSALS: dict[int, AnswerTable] = {status: _of(status) for status in EXPLANATIONS}
+REFUSALS: dict[int, AnswerTable] = {
+    status: {(1, 0): _body(status), (1, 23): _with_code(status)} for status in EXPLANATIONS
+}
+#: the same below /berth/v1
+EXTENSION_REFUSALS: dict[int, AnswerTable] = {
+    status: {(1, 0): _with_code(status)} for status in EXPLANATIONS
+}
 
 #: errors of requests whose microversion can't be read or isn't served, by status
 UNNEGOTIATED: dict[int, Schema] = {
     400: _body(400),
-    406: _body(406, {"max_version": _VERSION, "min_version": _VERSION}),
+    406: _body(406, _SERVED),
+}
+#: the same below /berth/v1
+EXTENSION_UNNEGOTIATED: dict[int, Schema] = {
+    400: _with_code(400),
+    406: _with_code(406, _SERVED),
 }
 
 

@@ -12,6 +12,7 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
+    discovery,
     inventories,
     resource_classes,
     resource_providers,
@@ -20,7 +21,7 @@ from placement.schemas import (
     usages,
 )
 from placement.schemas.answer_shapes import NO_BODY, AnswerTable
-from placement.schemas.refusals import REFUSALS
+from placement.schemas.refusals import EXTENSION_REFUSALS, REFUSALS
 
 Responses = Mapping[int, AnswerTable]
 
@@ -36,6 +37,11 @@ def _answers(given: Responses, *refused: int) -> Responses:
     400 is always among the errors, because an invalid header alone can cause it.
     """
     return dict(given) | {status: REFUSALS[status] for status in (400, *refused)}
+
+
+def _extension(given: Responses, *refused: int) -> Responses:
+    """Do the same for an extension, whose errors have a code at every microversion."""
+    return dict(given) | {status: EXTENSION_REFUSALS[status] for status in (400, *refused)}
 
 
 _PROVIDER = "/resource_providers/{uuid}"
@@ -122,5 +128,8 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/reshaper": {
         "POST": _answers({204: _done(30)}, 403, 404, 409, 415),
+    },
+    "/berth/v1": {
+        "GET": _extension({200: discovery.DISCOVERED}, 406),
     },
 }

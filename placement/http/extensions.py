@@ -1,0 +1,19 @@
+"""The prefix of what Berth offers beyond OpenStack Placement (extensions.md 1).
+
+Requests below it differ in two ways: without a version header they mean the newest microversion,
+and their errors have a code at every microversion.
+"""
+
+from placement.http.environ import EXTENSION, Environ
+
+PREFIX = "/berth/v1"
+
+
+def is_below_prefix(path: str) -> bool:
+    """Return whether the path is that of an extension."""
+    return path == PREFIX or path.startswith(f"{PREFIX}/")
+
+
+def asks_extension(environ: Environ) -> bool:
+    """Return whether the request is for an extension, and extensions are offered."""
+    return environ.get(EXTENSION, False)
