@@ -14,13 +14,14 @@
     │   ├── BadQueryValue
     │   ├── DuplicateKey            a parameter that may be given only once
     │   ├── MissingValue            a parameter that must be given
-    │   ├── ObjectRefused           a provider with an invalid name or parent
+    │   ├── ObjectRefused           a provider with an invalid parent
+    │   │   └── CreationRefused         a new one, with an invalid name or parent
     │   ├── InvalidCapacity         an inventory without capacity
     │   ├── StandardNameFixed       a change of a standard class or trait
     │   ├── UnknownTraits
     │   ├── InventoryMissing        an update of an inventory that doesn't exist
     │   └── UnknownProviderNamed    a body names a provider that doesn't exist
-    │       └── ReshapedProviderUnknown
+    │       └── NamedProviderUnknown
     ├── Forbidden                   403
     ├── NotFound                    404
     │   ├── ProviderNotFound
@@ -71,7 +72,7 @@ class PlacementError(Exception):
     """An error with an HTTP status.
 
     :param message: the text for the client; None: `text`, formatted with `facts`
-    :param facts: values for the fields of `text`
+    :param facts: values for the fields of `text`, and for the words of a handler
     """
 
     status: ClassVar[int] = 500
@@ -82,6 +83,7 @@ class PlacementError(Exception):
     vary: ClassVar[bool] = True
 
     def __init__(self, message: str | None = None, **facts: Any) -> None:
+        self.facts = facts
         self.message = self.text.format(**facts) if message is None else message
         super().__init__(self.message)
 
@@ -138,6 +140,10 @@ class ObjectRefused(BadRequest):
     text = "Object action {action} failed because: {reason}"
 
 
+class CreationRefused(ObjectRefused):
+    text = "Object action create failed because: {reason}"
+
+
 class InvalidCapacity(BadRequest):
     text = (
         "Invalid inventory for '{resource_class}' on resource provider '{uuid}'. "
@@ -161,11 +167,10 @@ class UnknownProviderNamed(BadRequest):
     text = "Allocation for resource provider '{uuid}' that does not exist."
 
 
-class ReshapedProviderUnknown(UnknownProviderNamed):
+class NamedProviderUnknown(UnknownProviderNamed):
     code = "placement.resource_provider.not_found"
     text = (
-        "Resource provider {uuid} in inventories not found: "
-        "No resource provider with uuid {uuid} found"
+        "Resource provider {uuid} in {place} not found: No resource provider with uuid {uuid} found"
     )
 
 
@@ -370,7 +375,7 @@ def worded(*wordings: Wording) -> Callable:
 
     :param wordings: `(raised, answered, text)`: an error of class `raised` becomes an error of
         class `answered` with `text`; the first match applies. `text` may contain `{error}` (the
-        raised error's own text) and the parameters of the route
+        raised error's own text), the facts of the error and the parameters of the route
     """
 
     def decorate(handler: Callable) -> Callable:
@@ -381,7 +386,7 @@ def worded(*wordings: Wording) -> Callable:
             except PlacementError as error:
                 for raised, answered, text in wordings:
                     if isinstance(error, raised):
-                        message = text.format(error=error.message, **place)
+                        message = text.format(**(error.facts | place), error=error.message)
                         raise answered(message) from error
                 raise
 

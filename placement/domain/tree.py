@@ -1,6 +1,7 @@
 """The rules for moving a provider within and between trees (rest-api.md 5)."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from placement.domain.provider import Node
 
@@ -12,6 +13,8 @@ OWN_PARENT = (
 LOOP = "creating loop in the provider tree is not allowed."
 NO_REPARENTING = "re-parenting a provider is not currently allowed."
 NO_UNPARENTING = "un-parenting a provider is not currently allowed."
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def subtree(tree: Iterable[Node], top: int) -> list[int]:
@@ -26,20 +29,36 @@ def subtree(tree: Iterable[Node], top: int) -> list[int]:
     return found
 
 
-def why_not_move(
-    node: Node, new_parent: Node | None, below: Iterable[int], may_reparent: bool
-) -> str | None:
-    """Return the reason why `node` can't be put under `new_parent`; None if it can.
+def tops(parents: Mapping[Key, Key | None]) -> dict[Key, Key | None]:
+    """Return the top of the way up from each provider; None if that way is a circle.
 
-    :param new_parent: None: the node is to become a root
-    :param below: ids of the node and its descendants
+    :param parents: by provider, its parent, or None; a parent that isn't a key is a top, too
+    """
+    found: dict[Key, Key | None] = {}
+    for start in parents:
+        way: dict[Key, None] = {}
+        here = start
+        while here not in found and here not in way:
+            above = parents.get(here)
+            if above is None:
+                found[here] = here
+                break
+            way[here] = None
+            here = above
+        top = None if here in way else found[here]
+        found.update(dict.fromkeys(way, top))
+    return found
+
+
+def why_not_move(
+    parent: Key | None, new_parent: Key | None, in_circle: bool, may_reparent: bool
+) -> str | None:
+    """Return the reason why a provider can't get a new parent; None if it can.
+
+    :param new_parent: None: the provider is to become a root
+    :param in_circle: whether its way up would be a circle
     :param may_reparent: whether a provider that has a parent may change it (microversion 1.37)
     """
-    has_parent = node.parent_id is not None
-    if new_parent is None:
-        return NO_UNPARENTING if has_parent and not may_reparent else None
-    if has_parent and new_parent.id != node.parent_id and not may_reparent:
-        return NO_REPARENTING
-    if new_parent.id in below:
-        return LOOP
-    return None
+    if parent is not None and parent != new_parent and not may_reparent:
+        return NO_UNPARENTING if new_parent is None else NO_REPARENTING
+    return LOOP if in_circle else None

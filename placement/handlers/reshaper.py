@@ -2,7 +2,14 @@
 
 import flask
 
-from placement.errors import AllocationRefused, BadRequest, LostRace, ResourceClassNotFound, worded
+from placement.errors import (
+    AllocationRefused,
+    BadRequest,
+    InventoryInUse,
+    LostRace,
+    ResourceClassNotFound,
+    worded,
+)
 from placement.handlers.consumer_requests import requests_from, tries
 from placement.handlers.inventories import stock_from
 from placement.http.call import Call
@@ -14,6 +21,7 @@ from placement.schemas import reshaper as schemas
 @worded(
     (ResourceClassNotFound, BadRequest, "malformed reshaper data: {error}"),
     (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}"),
+    (InventoryInUse, InventoryInUse, "update conflict: {error}"),
     (LostRace, LostRace, "update conflict: {error}"),
 )
 def reshape(call: Call) -> flask.Response:

@@ -7,7 +7,14 @@ import flask
 
 from placement.domain import uuids
 from placement.domain.provider import Provider
-from placement.errors import BadRequest, NotFound, ObjectRefused, ProviderNotFound, worded
+from placement.errors import (
+    BadRequest,
+    CreationRefused,
+    NotFound,
+    ObjectRefused,
+    ProviderNotFound,
+    worded,
+)
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call, newest
@@ -19,6 +26,13 @@ from placement.storage import provider_search, providers
 
 #: the links of a provider, each with the minor version that added it
 _LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
+
+CREATION_REFUSED = (
+    CreationRefused,
+    BadRequest,
+    'Unable to create resource provider "{name}", {uuid}: {error}',
+)
+CHANGE_REFUSED = (ObjectRefused, BadRequest, "Unable to save resource provider {uuid}: {error}")
 
 
 def writer(call: Call) -> Callable[[Provider], str]:
@@ -60,25 +74,19 @@ def list_all(call: Call) -> flask.Response:
     return call.reply(text=f'{{"resource_providers": [{listed}]}}', modified=modified)
 
 
+@worded(CREATION_REFUSED)
 def create(call: Call) -> flask.Response:
     """POST /resource_providers"""
     call.authorize("placement:resource_providers:create")
     wanted = call.read(schemas.CREATE)
     uuid = uuids.normalised(wanted["uuid"]) if "uuid" in wanted else uuids.new()
-    provider = _created(call, uuid, wanted["name"], wanted.get("parent_provider_uuid"))
+    provider = operations.create_provider(
+        call.database, uuid, wanted["name"], wanted.get("parent_provider_uuid")
+    )
     location = f"/resource_providers/{provider.uuid}"
     if not call.at_least(20):
         return call.reply(status=201, location=location)
     return call.reply(text=writer(call)(provider), modified=NOW, location=location)
-
-
-def _created(call: Call, uuid: str, name: str, parent: str | None) -> Provider:
-    try:
-        return operations.create_provider(call.database, uuid, name, parent)
-    except ObjectRefused as refused:
-        raise BadRequest(
-            f'Unable to create resource provider "{name}", {uuid}: {refused.message}'
-        ) from refused
 
 
 def show(call: Call, uuid: str) -> flask.Response:
@@ -88,7 +96,7 @@ def show(call: Call, uuid: str) -> flask.Response:
     return call.reply(text=writer(call)(provider), modified=provider.modified)
 
 
-@worded((ObjectRefused, BadRequest, "Unable to save resource provider {uuid}: {error}"))
+@worded(CHANGE_REFUSED)
 def update(call: Call, uuid: str) -> flask.Response:
     """PUT /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:update")

@@ -1,5 +1,7 @@
 """Put a provider into aggregates (rest-api.md 3.4)."""
 
+from collections.abc import Mapping, Sequence
+
 from placement.errors import GenerationConflict
 from placement.storage import aggregates, change_feed, providers
 from placement.storage.change_feed import Kind
@@ -24,8 +26,7 @@ def replace_aggregates(
                 "Resource provider's generation already changed. "
                 "Please update the generation and try again."
             )
-        ids = aggregates.ensure(connection, wanted)
-        aggregates.replace(connection, node.id, ids.values())
+        join(connection, {node.id: wanted})
         change_feed.record(connection, [node.id], Kind.AGGREGATES)
         if generation is None:
             return node.generation
@@ -33,3 +34,18 @@ def replace_aggregates(
         return node.generation + 1
 
     return database.write(replace)
+
+
+def join(connection: Connection, wanted: Mapping[int, Sequence[str]]) -> None:
+    """Make providers, given by id, members of exactly these aggregates.
+
+    Unknown aggregates are created. Neither are generations incremented, nor is the change feed
+    told.
+    """
+    if not wanted:
+        return
+    ids = aggregates.ensure(connection, [uuid for uuids in wanted.values() for uuid in uuids])
+    aggregates.replace(
+        connection,
+        {provider_id: [ids[uuid] for uuid in uuids] for provider_id, uuids in wanted.items()},
+    )

@@ -1,6 +1,6 @@
 """Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from placement.domain import allocation
 from placement.domain.consumer import ConsumerRequest
@@ -29,7 +29,8 @@ def write_allocations(
         locked.check_generations()
         refuse_unknown_providers(requests, nodes)
         class_ids = classes.ids_to_store(connection, locked.class_names())
-        entries = locked.entries(nodes, class_ids)
+        provider_ids = {uuid: node.id for uuid, node in nodes.items()}
+        entries = locked.entries(provider_ids, class_ids)
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
         if entries:
@@ -48,9 +49,7 @@ def write_allocations(
     database.write(write, tries)
 
 
-def refuse_unknown_providers(
-    requests: Sequence[ConsumerRequest], known: dict[str, providers.Node]
-) -> None:
+def refuse_unknown_providers(requests: Sequence[ConsumerRequest], known: Container[str]) -> None:
     """Raise UnknownProviderNamed for the first requested provider that isn't in `known`."""
     for request in requests:
         for uuid in request.allocations:

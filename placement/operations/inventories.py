@@ -1,7 +1,8 @@
 """Write the inventories of one provider (rest-api.md 3.3, 4.3)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory, offers_nothing, refuse_no_number
 from placement.domain.provider import Node
 from placement.errors import (
@@ -30,7 +31,7 @@ def create_inventory(
 
     def create(connection: Connection) -> int:
         node = providers.lock_one(connection, uuid)
-        _check_capacities(uuid, {resource_class: inventory}, may_be_full)
+        check_capacities({uuid: {resource_class: inventory}}, may_be_full)
         class_id = resource_classes.ids_to_store(connection, [resource_class])[resource_class]
         slot = (node.id, class_id)
         if inventories.exists(connection, slot):
@@ -62,10 +63,10 @@ def replace_inventories(
 
     def replace(connection: Connection) -> int:
         node = _lock_at(connection, uuid, generation)
-        _check_capacities(uuid, stock, may_be_full)
+        check_capacities({uuid: stock}, may_be_full)
         ids = resource_classes.ids_to_store(connection, stock)
         slots = {(node.id, ids[name]): inventory for name, inventory in stock.items()}
-        _refuse_in_use(inventories.in_use(connection, [node.id], keeping=slots), uuid)
+        refuse_in_use(connection, {uuid: node.id}, keeping=slots)
         resource_classes.keep(connection, ids.values())
         inventories.replace(connection, [node.id], slots)
         return _finish(connection, node)
@@ -90,7 +91,7 @@ def update_inventory(
 
     def update(connection: Connection) -> int:
         node = _lock_at(connection, uuid, generation)
-        _check_capacities(uuid, {resource_class: inventory}, may_be_full)
+        check_capacities({uuid: {resource_class: inventory}}, may_be_full)
         class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
         if not inventories.update(connection, (node.id, class_id), inventory):
             raise InventoryMissing(resource_class=resource_class)
@@ -122,7 +123,7 @@ def delete_inventories(database: Database, uuid: str) -> None:
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)
-        _refuse_in_use(inventories.in_use(connection, [node.id]), uuid)
+        refuse_in_use(connection, {uuid: node.id})
         inventories.replace(connection, [node.id], {})
         _finish(connection, node)
 
@@ -136,18 +137,34 @@ def _lock_at(connection: Connection, uuid: str, generation: int) -> Node:
     return node
 
 
-def _check_capacities(uuid: str, stock: Mapping[str, Inventory], may_be_full: bool) -> None:
-    refuse_no_number(stock.values())
-    for name, inventory in stock.items():
-        if offers_nothing(inventory, may_be_full):
-            bound = "total" if may_be_full else "or equal to total"
-            raise InvalidCapacity(resource_class=name, uuid=uuid, bound=bound)
+def check_capacities(stocks: Mapping[str, Mapping[str, Inventory]], may_be_full: bool) -> None:
+    """Raise BadRequest or InvalidCapacity for the first inventory that must not be stored.
+
+    :param stocks: inventories by provider uuid and class name
+    :param may_be_full: whether `reserved` may equal `total` (since microversion 1.26)
+    """
+    for uuid, stock in stocks.items():
+        refuse_no_number(stock.values())
+        for name, inventory in stock.items():
+            if offers_nothing(inventory, may_be_full):
+                bound = "total" if may_be_full else "or equal to total"
+                raise InvalidCapacity(resource_class=name, uuid=uuid, bound=bound)
 
 
-def _refuse_in_use(used: list[tuple[int, str]], uuid: str) -> None:
-    if used:
-        names = ", ".join(name for _, name in used)
-        raise InventoryInUse(resource_classes=names, uuid=uuid)
+def refuse_in_use(
+    connection: Connection, provider_ids: Mapping[str, int], keeping: Collection[Slot] = ()
+) -> None:
+    """Raise InventoryInUse for the first provider that has allocations of a class to be removed.
+
+    :param provider_ids: by uuid; all their inventories are to be removed, except `keeping`
+    """
+    used: dict[int, list[str]] = {}
+    for provider_id, name in inventories.in_use(connection, provider_ids.values(), keeping):
+        used.setdefault(provider_id, []).append(name)
+    for uuid, provider_id in provider_ids.items():
+        if provider_id in used:
+            names = ", ".join(used[provider_id])
+            raise InventoryInUse(resource_classes=names, uuid=uuid)
 
 
 def _finish(connection: Connection, node: Node) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
-from placement.domain.provider import Node
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
 from placement.storage.engine import Connection
@@ -89,12 +88,12 @@ class LockedConsumers:
         )
         return list(dict.fromkeys(names))
 
-    def entries(self, nodes: Mapping[str, Node], class_ids: Mapping[str, int]) -> list[Entry]:
+    def entries(self, provider_ids: Mapping[str, int], class_ids: Mapping[str, int]) -> list[Entry]:
         """Return the requested allocations.
 
         For a consumer with an empty request, return its stored allocations with amount 0.
 
-        :param nodes: providers by uuid
+        :param provider_ids: ids of providers by uuid
         :param class_ids: ids of resource classes by name
         """
         entries = []
@@ -107,7 +106,7 @@ class LockedConsumers:
                 ]
             for uuid, resources in request.allocations.items():
                 entries += [
-                    Entry(request.uuid, nodes[uuid].id, class_ids[name], amount)
+                    Entry(request.uuid, provider_ids[uuid], class_ids[name], amount)
                     for name, amount in resources.items()
                 ]
         return entries

@@ -2,11 +2,13 @@
 
 import dataclasses
 import enum
+from collections.abc import Mapping
 
 from placement.domain import tree
 from placement.domain.provider import Node, Provider
+from placement.domain.provider_names import refuse_taken
 from placement.errors import (
-    DuplicateName,
+    CreationRefused,
     LostRace,
     ObjectRefused,
     ProviderHasChildren,
@@ -25,6 +27,7 @@ from placement.storage import (
 from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
 from placement.storage.locking import Hold
+from placement.storage.providers import NewProvider
 from placement.storage.tables import utcnow
 
 
@@ -40,36 +43,37 @@ UNCHANGED = Unchanged.UNCHANGED
 def create_provider(database: Database, uuid: str, name: str, parent_uuid: str | None) -> Provider:
     """Store a new provider as a child of `parent_uuid`, or as a root if that is None.
 
-    Raises ObjectRefused (no name, or an invalid parent) or DuplicateName; LostRace if the parent
+    Raises CreationRefused (no name, or an invalid parent) or DuplicateName; LostRace if the parent
     was moved or deleted concurrently on every attempt.
     """
 
     def create(connection: Connection) -> Provider:
-        parent = _parent_of_new(connection, uuid, name, parent_uuid)
-        _refuse_taken(providers.taken(connection, uuid, name), uuid, name)
-        root_uuid = uuid
+        refuse_new(uuid, name, parent_uuid)
+        parent = None
+        if parent_uuid is not None:
+            parent = providers.place(connection, parent_uuid)
+            if parent is None or parent.uuid != parent_uuid:
+                raise CreationRefused(uuid=uuid, name=name, reason=tree.NO_SUCH_PARENT)
+        refuse_taken(providers.having(connection, [uuid], [name]), {uuid: name}, {})
+        new, root_uuid = NewProvider(uuid, name), uuid
         if parent is not None:
             # as late as possible, because other writers wait for the parent from here on
             root_uuid = _lock_parent(connection, parent)
             galera_locks.hold_trees(connection, [parent.root_id])
-        provider_id = providers.insert(connection, uuid, name, parent)
+            new = NewProvider(uuid, name, parent.id, parent.root_id)
+        provider_id = providers.insert(connection, [new])[uuid]
         change_feed.record(connection, [provider_id], Kind.ROW)
         return Provider(provider_id, uuid, name, 0, parent_uuid, root_uuid, utcnow(), None)
 
     return database.write(create)
 
 
-def _parent_of_new(
-    connection: Connection, uuid: str, name: str, parent_uuid: str | None
-) -> Node | None:
-    """Return the parent of a new provider, read without a lock; None for a root."""
+def refuse_new(uuid: str, name: str | None, parent_uuid: str | None) -> None:
+    """Raise CreationRefused if a new provider has no name, or itself as its parent."""
     if not name:
-        raise ObjectRefused(action="create", reason="name is required")
-    if parent_uuid is None:
-        return None
+        raise CreationRefused(uuid=uuid, name=name or "", reason="name is required")
     if parent_uuid == uuid:
-        raise ObjectRefused(action="create", reason=tree.OWN_PARENT)
-    return _existing_parent(connection, parent_uuid)
+        raise CreationRefused(uuid=uuid, name=name, reason=tree.OWN_PARENT)
 
 
 def _lock_parent(connection: Connection, parent: Node) -> str:
@@ -82,21 +86,6 @@ def _lock_parent(connection: Connection, parent: Node) -> str:
     if parent.id not in now or now[parent.id].root_id != parent.root_id:
         raise LostRace()
     return now[parent.root_id].uuid
-
-
-def _existing_parent(connection: Connection, uuid: str) -> Node:
-    parent = providers.place(connection, uuid)
-    if parent is None or parent.uuid != uuid:
-        raise ObjectRefused(action="create", reason=tree.NO_SUCH_PARENT)
-    return parent
-
-
-def _refuse_taken(taken: set[str], uuid: str, name: str) -> None:
-    # if both exist, the error names the first unique key of the table
-    if "uuid" in taken:
-        raise DuplicateName(f"Conflicting resource provider uuid: {uuid} already exists.")
-    if "name" in taken:
-        raise DuplicateName(f"Conflicting resource provider name: {name} already exists.")
 
 
 def update_provider(
@@ -129,18 +118,19 @@ def update_provider(
             node = move.node
         before = providers.get(connection, uuid)
         if move is not None:
-            reason = tree.why_not_move(node, move.parent, move.below, may_reparent)
+            new_parent_id = move.parent.id if move.parent else None
+            in_circle = new_parent_id in move.below
+            reason = tree.why_not_move(node.parent_id, new_parent_id, in_circle, may_reparent)
             if reason is not None:
-                raise ObjectRefused(action="update", reason=reason)
+                raise ObjectRefused(uuid=uuid, action="update", reason=reason)
         elif parent_uuid not in (UNCHANGED, before.parent_uuid):
             # another writer moved the provider before it was locked
             raise LostRace()
-        if name != before.name and "name" in providers.taken(connection, None, name):
-            raise DuplicateName(f"Conflicting resource provider {name} already exists.")
         if name != before.name:
-            providers.rename(connection, node.id, name)
+            refuse_taken(providers.having(connection, [], [name]), {}, {uuid: name})
+            providers.rename(connection, {node.id: name})
         if move is not None:
-            providers.move(connection, node, move.parent, move.below)
+            move.store(connection)
         change_feed.record(connection, move.below if move else [node.id], Kind.ROW)
         after = providers.get(connection, uuid) if move else before
         return Provider(
@@ -175,7 +165,12 @@ class _Move:
         node = providers.place(connection, uuid)
         if node is None:
             raise ProviderNotFound(uuid=uuid)
-        parent = None if parent_uuid is None else _existing_parent(connection, parent_uuid)
+        parent = None
+        if parent_uuid is not None:
+            parent = providers.place(connection, parent_uuid)
+            if parent is None or parent.uuid != parent_uuid:
+                # the reference's word for this action, too
+                raise ObjectRefused(uuid=uuid, action="create", reason=tree.NO_SUCH_PARENT)
         below = tree.subtree(providers.of_trees(connection, [node.root_id]), node.id)
         return cls(node, parent, below)
 
@@ -187,9 +182,20 @@ class _Move:
     @property
     def rows(self) -> set[int]:
         """Ids of the providers that the move writes, and of those that it depends on."""
-        target = self.node.id if self.parent is None else self.parent.root_id
         rows = self.roots | {self.node.id} | ({self.parent.id} if self.parent else set())
-        return rows if target == self.node.root_id else rows | set(self.below)
+        return rows if self._target == self.node.root_id else rows | set(self.below)
+
+    @property
+    def _target(self) -> int:
+        """Id of the root of the tree that the provider comes to."""
+        return self.node.id if self.parent is None else self.parent.root_id
+
+    def store(self, connection: Connection) -> None:
+        """Write the move."""
+        providers.put_below(connection, {self.node.id: self.parent.id if self.parent else None})
+        # within a tree, the rows below stay as they are: clients see the time of their last change
+        if self._target != self.node.root_id:
+            providers.put_into_tree(connection, self.below, self._target)
 
 
 def _lock_for_move(connection: Connection, uuid: str, parent_uuid: str | None) -> _Move:
@@ -215,14 +221,29 @@ def delete_provider(database: Database, uuid: str) -> None:
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid, Hold.PLACE)
-        if providers.has_children(connection, node.id):
-            raise ProviderHasChildren(uuid=uuid)
-        if allocations.any_of_provider(connection, node.id):
-            raise ProviderInUse(uuid=uuid)
-        inventories.replace(connection, [node.id], {})
-        traits.dissociate(connection, node.id)
-        aggregates.remove(connection, node.id)
-        providers.delete(connection, node.id)
+        remove(connection, {uuid: node.id})
         change_feed.record(connection, [node.id], Kind.DELETED)
 
     database.write(delete)
+
+
+def remove(connection: Connection, ids: Mapping[str, int]) -> None:
+    """Remove locked providers, given by uuid; the change feed isn't told.
+
+    Parents and children may be among them. Raises ProviderHasChildren or ProviderInUse for the
+    first one.
+    """
+    if not ids:
+        return
+    parents = providers.having_children(connection, ids.values())
+    for uuid, provider_id in ids.items():
+        if provider_id in parents:
+            raise ProviderHasChildren(uuid=uuid)
+    used = allocations.having_any(connection, ids.values())
+    for uuid, provider_id in ids.items():
+        if provider_id in used:
+            raise ProviderInUse(uuid=uuid)
+    inventories.replace(connection, ids.values(), {})
+    traits.dissociate(connection, ids.values())
+    aggregates.remove(connection, ids.values())
+    providers.delete(connection, ids.values())

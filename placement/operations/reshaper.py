@@ -8,8 +8,9 @@ from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import Node
-from placement.errors import GenerationConflict, InventoryInUse, ReshapedProviderUnknown
+from placement.errors import GenerationConflict, NamedProviderUnknown
 from placement.operations.allocations import refuse_unknown_providers
+from placement.operations.inventories import refuse_in_use
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, change_feed, inventories, providers
 from placement.storage import resource_classes as classes
@@ -29,7 +30,7 @@ def reshape(
     """Replace the inventories of providers and the allocations of consumers, in one transaction.
 
     The capacity of a new inventory isn't checked: it may be 0, or less than the usage. Raises
-    ReshapedProviderUnknown, GenerationConflict, ConcurrentUpdate (a consumer's generation),
+    NamedProviderUnknown, GenerationConflict, ConcurrentUpdate (a consumer's generation),
     UnknownProviderNamed, BadRequest (a ratio that is NaN or infinite), ResourceClassNotFound,
     InvalidInventory, ConstraintViolated, CapacityExceeded or InventoryInUse; LostRace if other
     writers interfered `tries` times.
@@ -41,52 +42,83 @@ def reshape(
         locked = LockedConsumers.lock(connection, requests)
         named = set(stocks) | {uuid for request in requests for uuid in request.allocations}
         nodes = providers.lock(connection, named, locked.provider_ids())
-        _check_generations(stocks, nodes)
+        check_generations({uuid: given for uuid, (given, _) in stocks.items()}, nodes)
         locked.check_generations()
         refuse_unknown_providers(requests, nodes)
         for _, stock in stocks.values():
             refuse_no_number(stock.values())
-
-        new_names = dict.fromkeys(name for _, stock in stocks.values() for name in stock)
-        class_ids = classes.ids_to_store(connection, [*new_names, *locked.class_names()])
-        new = {
-            (nodes[uuid].id, class_ids[name]): inventory
-            for uuid, (_, stock) in stocks.items()
-            for name, inventory in stock.items()
-        }
-        entries = locked.entries(nodes, class_ids)
-        if entries:
-            stocked = {entry.provider_id for entry in entries}
-            wanted = {entry.class_id for entry in entries}
-            old = inventories.slots(connection, stocked, wanted)
-            with locked.refusing(connection):
-                allocation.check(
-                    entries,
-                    old | _only(new, stocked, wanted),
-                    allocations.usages(connection, stocked, wanted, locked.uuids),
-                    classes.names_of(connection, wanted),
-                    {node.id: node.uuid for node in nodes.values()},
-                )
-        locked.save(connection, entries)
-        _refuse_in_use(connection, stocks, nodes, new)
-        classes.keep(connection, {class_id for _, class_id in new})
-        inventories.replace(connection, [nodes[uuid].id for uuid in stocks], new)
+        ids = {uuid: node.id for uuid, node in nodes.items()}
+        entries = replace(
+            connection, {uuid: stock for uuid, (_, stock) in stocks.items()}, locked, ids
+        )
         providers.bump_by(connection, _steps(stocks, nodes, entries))
         _record(connection, stocks, nodes, _touched(locked, entries))
 
     database.write(run, tries)
 
 
-def _check_generations(stocks: Mapping[str, Stock], nodes: Mapping[str, Node]) -> None:
-    for uuid, (given, _) in stocks.items():
+def check_generations(
+    given: Mapping[str, int], nodes: Mapping[str, Node], place: str = "inventories"
+) -> None:
+    """Raise NamedProviderUnknown or GenerationConflict for the first provider that isn't as given.
+
+    :param given: the generations that the caller expects, by uuid
+    :param nodes: the stored providers, by uuid
+    :param place: what the request calls the object that names the providers
+    """
+    for uuid, generation in given.items():
         node = nodes.get(uuid)
         if node is None:
-            raise ReshapedProviderUnknown(uuid=uuid)
-        if node.generation != given:
+            raise NamedProviderUnknown(uuid=uuid, place=place)
+        if node.generation != generation:
             raise GenerationConflict(
                 f"resource provider generation conflict for provider {uuid}: "
-                f"actual: {node.generation}, given: {given}"
+                f"actual: {node.generation}, given: {generation}"
             )
+
+
+def replace(
+    connection: Connection,
+    stocks: Mapping[str, Mapping[str, Inventory]],
+    locked: LockedConsumers,
+    provider_ids: Mapping[str, int],
+) -> list[allocation.Entry]:
+    """Replace inventories of providers and the allocations of consumers at once.
+
+    While the consumers move, a provider has its old and its new inventories. Return the entries
+    of the allocations. Neither are generations of providers incremented, nor is the change feed
+    told. Raises ResourceClassNotFound, InvalidInventory, ConstraintViolated, CapacityExceeded or
+    InventoryInUse.
+
+    :param stocks: the new inventories, by provider uuid and class name
+    :param provider_ids: of all these providers and those of the allocations, by uuid
+    """
+    new_names = dict.fromkeys(name for stock in stocks.values() for name in stock)
+    class_ids = classes.ids_to_store(connection, [*new_names, *locked.class_names()])
+    new = {
+        (provider_ids[uuid], class_ids[name]): inventory
+        for uuid, stock in stocks.items()
+        for name, inventory in stock.items()
+    }
+    entries = locked.entries(provider_ids, class_ids)
+    if entries:
+        stocked = {entry.provider_id for entry in entries}
+        wanted = {entry.class_id for entry in entries}
+        old = inventories.slots(connection, stocked, wanted)
+        with locked.refusing(connection):
+            allocation.check(
+                entries,
+                old | _only(new, stocked, wanted),
+                allocations.usages(connection, stocked, wanted, locked.uuids),
+                classes.names_of(connection, wanted),
+                {provider_id: uuid for uuid, provider_id in provider_ids.items()},
+            )
+    locked.save(connection, entries)
+    changed = {uuid: provider_ids[uuid] for uuid in stocks}
+    refuse_in_use(connection, changed, keeping=new)
+    classes.keep(connection, {class_id for _, class_id in new})
+    inventories.replace(connection, changed.values(), new)
+    return entries
 
 
 def _only(
@@ -98,25 +130,6 @@ def _only(
         for slot, inventory in stock.items()
         if slot[0] in provider_ids and slot[1] in class_ids
     }
-
-
-def _refuse_in_use(
-    connection: Connection,
-    stocks: Mapping[str, Stock],
-    nodes: Mapping[str, Node],
-    kept: Mapping[Slot, Inventory],
-) -> None:
-    used: dict[int, list[str]] = collections.defaultdict(list)
-    ids = [nodes[uuid].id for uuid in stocks]
-    for provider_id, class_name in inventories.in_use(connection, ids, keeping=kept):
-        used[provider_id].append(class_name)
-    for uuid in stocks:
-        names = used.get(nodes[uuid].id)
-        if names:
-            raise InventoryInUse(
-                f"update conflict: Inventory for '{', '.join(names)}' "
-                f"on resource provider '{uuid}' in use."
-            )
 
 
 def _steps(

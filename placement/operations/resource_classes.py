@@ -1,5 +1,7 @@
 """Create, rename and delete custom resource classes (rest-api.md 3.11)."""
 
+from collections.abc import Collection
+
 from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNameFixed
 from placement.storage import change_feed, resource_classes
 from placement.storage.engine import Connection, Database
@@ -15,13 +17,22 @@ def ensure_resource_class(database: Database, name: str) -> bool:
     """Create the class if it is missing; return whether it was missing."""
 
     def ensure(connection: Connection) -> bool:
-        if resource_classes.exists(connection, name):
-            return False
-        resource_classes.insert_custom(connection, name)
-        change_feed.record_names(connection)
-        return True
+        missing = create_missing(connection, [name])
+        if missing:
+            change_feed.record_names(connection)
+        return bool(missing)
 
     return database.write(ensure)
+
+
+def create_missing(connection: Connection, names: Collection[str]) -> set[str]:
+    """Create those of the custom classes that are missing, and return their names.
+
+    The change feed isn't told.
+    """
+    missing = set(names) - resource_classes.stored(connection, names)
+    resource_classes.insert_custom(connection, missing)
+    return missing
 
 
 def rename_resource_class(database: Database, name: str, new_name: str) -> None:

@@ -1,5 +1,7 @@
 """Create and delete traits, and set the traits of providers (rest-api.md 3.5, 3.12)."""
 
+from collections.abc import Collection, Container, Iterable, Mapping
+
 from placement.domain.names import is_custom
 from placement.errors import (
     GenerationConflict,
@@ -18,14 +20,27 @@ def ensure_trait(database: Database, name: str) -> tuple[Trait, bool]:
     """Create the trait if it is missing; return the trait, and whether it was missing."""
 
     def ensure(connection: Connection) -> tuple[Trait, bool]:
-        found = traits.named(connection, [name]).get(name)
-        if found is not None:
-            return found, False
-        traits.insert(connection, name)
-        change_feed.record_names(connection)
-        return traits.named(connection, [name])[name], True
+        found, missing = create_missing(connection, [name])
+        if missing:
+            change_feed.record_names(connection)
+        return found[name], bool(missing)
 
     return database.write(ensure)
+
+
+def create_missing(
+    connection: Connection, names: Collection[str]
+) -> tuple[dict[str, Trait], set[str]]:
+    """Create those of the traits that are missing; the change feed isn't told.
+
+    Return all of the traits, and the names of those that were missing.
+    """
+    found = traits.named(connection, names)
+    missing = set(names) - found.keys()
+    if missing:
+        traits.insert(connection, missing)
+        found = traits.named(connection, names)
+    return found, missing
 
 
 def delete_trait(database: Database, name: str) -> None:
@@ -62,21 +77,50 @@ def replace_traits(
                 "Please update the generation and try again."
             )
         found = traits.named(connection, wanted)
-        unknown = [name for name in dict.fromkeys(wanted) if name not in found]
-        if unknown:
-            raise UnknownTraits(names=", ".join(unknown))
-        before = {trait.id for trait in traits.of_provider(connection, node.id)}
-        after = {trait.id for trait in found.values()}
-        if before != after:
-            if before - after:
-                traits.dissociate(connection, node.id, before - after)
-            traits.associate(connection, node.id, sorted(after - before))
+        refuse_unknown(wanted, found)
+        changed = give(connection, {node.id: {trait.id for trait in found.values()}})
+        if changed:
             providers.bump(connection, [node.id])
             change_feed.record(connection, [node.id], Kind.TRAITS)
         listed = sorted(found.values(), key=lambda trait: trait.name)
-        return listed, node.generation + (before != after)
+        return listed, node.generation + bool(changed)
 
     return database.write(replace)
+
+
+def refuse_unknown(wanted: Iterable[str], known: Container[str]) -> None:
+    """Raise UnknownTraits for the wanted names that aren't known."""
+    unknown = [name for name in dict.fromkeys(wanted) if name not in known]
+    if unknown:
+        raise UnknownTraits(names=", ".join(unknown))
+
+
+def give(connection: Connection, wanted: Mapping[int, set[int]]) -> set[int]:
+    """Give providers exactly these traits, all by id; return the ids of those that change.
+
+    Neither are generations incremented, nor is the change feed told.
+    """
+    if not wanted:
+        return set()
+    held = traits.ids_of_providers(connection, wanted)
+    losing = {provider_id: held[provider_id] - after for provider_id, after in wanted.items()}
+    lost = set().union(*losing.values())
+    # one statement takes all these traits from all providers that lose any: some get one back
+    back = {
+        provider_id: held[provider_id] & lost if losing[provider_id] else set()
+        for provider_id in wanted
+    }
+    if lost:
+        traits.dissociate(connection, [p for p, traits_lost in losing.items() if traits_lost], lost)
+    traits.associate(
+        connection,
+        [
+            (provider_id, trait_id)
+            for provider_id, after in wanted.items()
+            for trait_id in sorted(after - (held[provider_id] - back[provider_id]))
+        ],
+    )
+    return {provider_id for provider_id, after in wanted.items() if held[provider_id] != after}
 
 
 def delete_traits(database: Database, uuid: str) -> None:
@@ -84,7 +128,7 @@ def delete_traits(database: Database, uuid: str) -> None:
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)
-        if traits.dissociate(connection, node.id):
+        if traits.dissociate(connection, [node.id]):
             providers.bump(connection, [node.id])
             change_feed.record(connection, [node.id], Kind.TRAITS)
 

@@ -1,12 +1,12 @@
 """Aggregates and their members. Their uuids are stored as the client spelled them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
 from placement.storage import stored_names
 from placement.storage.engine import Connection
-from placement.storage.list_parameters import parts
+from placement.storage.list_parameters import among, parts
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships
 
@@ -19,6 +19,8 @@ _OF_PROVIDER = (
 _BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
     aggregates.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 )
+
+_REMOVE = sa.delete(memberships).where(among(memberships.c.resource_provider_id, "providers"))
 
 
 def of_provider(connection: Connection, provider_id: int) -> list[str]:
@@ -51,19 +53,18 @@ def ensure(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
     return found
 
 
-def replace(connection: Connection, provider_id: int, aggregate_ids: Collection[int]) -> None:
-    """Make the provider a member of exactly these aggregates."""
-    remove(connection, provider_id)
-    if aggregate_ids:
-        rows = [
-            {"resource_provider_id": provider_id, "aggregate_id": aggregate}
-            for aggregate in dict.fromkeys(aggregate_ids)
-        ]
+def replace(connection: Connection, wanted: Mapping[int, Collection[int]]) -> None:
+    """Make each provider a member of exactly these aggregates; all are given by id."""
+    remove(connection, wanted)
+    rows = [
+        {"resource_provider_id": provider_id, "aggregate_id": aggregate}
+        for provider_id, aggregate_ids in wanted.items()
+        for aggregate in dict.fromkeys(aggregate_ids)
+    ]
+    if rows:
         connection.execute(sa.insert(memberships), rows)
 
 
-def remove(connection: Connection, provider_id: int) -> None:
-    """Remove the provider from all its aggregates."""
-    connection.execute(
-        sa.delete(memberships).where(memberships.c.resource_provider_id == provider_id)
-    )
+def remove(connection: Connection, provider_ids: Collection[int]) -> None:
+    """Remove the providers from all their aggregates."""
+    connection.execute(_REMOVE, {"providers": list(provider_ids)})

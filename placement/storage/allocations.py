@@ -92,6 +92,10 @@ _USAGE_OF_PROVIDER = (
     .group_by(inventories.c.resource_class_id, resource_classes.c.name)
     .order_by(inventories.c.resource_class_id)
 )
+_HAVING_ANY = sa.select(resource_providers.c.id).where(
+    among(resource_providers.c.id, "providers"),
+    sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id),
+)
 _DELETE = sa.delete(allocations).where(among(allocations.c.consumer_id, "consumers"))
 _INSERT = sa.insert(allocations)
 
@@ -166,10 +170,9 @@ def delete(connection: Connection, consumers: Collection[str]) -> None:
     connection.execute(_DELETE, {"consumers": list(consumers)})
 
 
-def any_of_provider(connection: Connection, provider_id: int) -> bool:
-    """Return whether the provider has any allocations."""
-    question = sa.select(sa.literal(1)).where(allocations.c.resource_provider_id == provider_id)
-    return connection.execute(question.limit(1)).first() is not None
+def having_any(connection: Connection, provider_ids: Collection[int]) -> set[int]:
+    """Return the ids of those providers that have any allocations."""
+    return set(connection.execute(_HAVING_ANY, {"providers": list(provider_ids)}).scalars())
 
 
 def any_of_slot(connection: Connection, slot: Slot) -> bool:

@@ -57,7 +57,8 @@ def replace(
     connection: Connection, provider_ids: Collection[int], stock: Mapping[Slot, Inventory]
 ) -> None:
     """Replace all inventories of the providers by `stock`."""
-    connection.execute(_DELETE_OF, {"providers": list(provider_ids)})
+    if provider_ids:
+        connection.execute(_DELETE_OF, {"providers": list(provider_ids)})
     insert(connection, stock)
 
 
@@ -88,6 +89,8 @@ def in_use(
     connection: Connection, provider_ids: Collection[int], keeping: Iterable[Slot] = ()
 ) -> list[tuple[int, str]]:
     """Return (provider id, class name) of slots with allocations, except the slots `keeping`."""
+    if not provider_ids:
+        return []
     rows = connection.execute(
         sa.select(
             allocations.c.resource_provider_id,

@@ -8,12 +8,14 @@ MariaDB and MySQL, `IN` has no such limit, because the driver writes the values 
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
+
+T = TypeVar("T")
 
 #: the maximum number of names in one statement; names may have any character
 NAMES_PER_STATEMENT = 10_000
@@ -66,8 +68,8 @@ def _in_json(element: among, compiler: Any, **options: Any) -> str:
     return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608
 
 
-def parts(names: Iterable[str], size: int = NAMES_PER_STATEMENT) -> Iterator[list[str]]:
-    """Split the names into lists that fit into one statement; yield nothing for no names."""
+def parts(names: Iterable[T], size: int = NAMES_PER_STATEMENT) -> Iterator[list[T]]:
+    """Split names or ids into lists that fit into one statement; yield nothing for none."""
     left = iter(names)
     while part := list(itertools.islice(left, size)):
         yield part

@@ -1,6 +1,9 @@
 """Rows of providers."""
 
-from collections.abc import Collection
+import dataclasses
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,7 +12,7 @@ from placement.errors import ProviderNotFound
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage.list_parameters import among, parts
 from placement.storage.locking import Hold, by_primary_key, locking
 from placement.storage.tables import resource_providers as providers
 
@@ -68,6 +71,55 @@ _BUMP_BY = (
     .where(among(providers.c.id, "ids"))
     .values(generation=providers.c.generation + sa.bindparam("step", type_=sa.Integer))
 )
+_HAVING = {
+    tuple(columns): sa.select(providers.c.uuid, providers.c.name).where(
+        sa.or_(
+            *(
+                column.in_(sa.bindparam(name, expanding=True))
+                for name, column in (("uuids", providers.c.uuid), ("names", providers.c.name))
+                if name in columns
+            )
+        )
+    )
+    for columns in (("uuids",), ("names",), ("uuids", "names"))
+}
+_IDS = sa.select(providers.c.uuid, providers.c.id).where(among(providers.c.uuid, "uuids"))
+_OWN_ROOT = (
+    sa.update(providers).where(among(providers.c.id, "ids")).values(root_provider_id=providers.c.id)
+)
+_SET_ROOT = (
+    sa.update(providers)
+    .where(among(providers.c.id, "ids"))
+    .values(root_provider_id=sa.bindparam("root", type_=sa.Integer))
+)
+_child = providers.alias("child")
+_HAVING_CHILDREN = sa.select(providers.c.id).where(
+    among(providers.c.id, "ids"),
+    sa.exists().where(
+        _child.c.parent_provider_id == providers.c.id, sa.not_(among(_child.c.id, "ids"))
+    ),
+)
+_ORPHAN = (
+    sa.update(providers)
+    .where(among(providers.c.id, "ids"))
+    .values(root_provider_id=None, parent_provider_id=None)
+)
+_DELETE = sa.delete(providers).where(among(providers.c.id, "ids"))
+#: how many rows one statement gives a value of their own
+_VALUES_AT_ONCE = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewProvider:
+    """A provider to store.
+
+    :param root_id: id of the root of its tree; None: the provider is a root itself
+    """
+
+    uuid: str
+    name: str
+    parent_id: int | None = None
+    root_id: int | None = None
 
 
 def find(connection: Connection, uuid: str) -> Provider | None:
@@ -153,33 +205,42 @@ def bump_by(connection: Connection, steps: dict[int, int]) -> None:
         connection.execute(_BUMP_BY, {"ids": ids, "step": step})
 
 
-def taken(connection: Connection, uuid: str | None, name: str) -> set[str]:
-    """Return which of uuid and name another provider has: a subset of {"uuid", "name"}."""
-    same = providers.c.name == name
-    if uuid is not None:
-        same = sa.or_(providers.c.uuid == uuid, same)
-    rows = connection.execute(sa.select(providers.c.uuid, providers.c.name).where(same)).all()
-    found = set()
-    if any(row.uuid == uuid for row in rows):
-        found.add("uuid")
-    if any(row.uuid != uuid or row.name == name for row in rows):
-        found.add("name")
+def having(
+    connection: Connection, uuids: Collection[str], names: Collection[str]
+) -> dict[str, str]:
+    """Return the names of all providers that have one of the uuids or one of the names, by uuid."""
+    found: dict[str, str] = {}
+    shares = itertools.zip_longest(parts(uuids), parts(names))
+    for share in shares:
+        wanted = {
+            column: part for column, part in zip(("uuids", "names"), share, strict=True) if part
+        }
+        found |= {uuid: name for uuid, name in connection.execute(_HAVING[tuple(wanted)], wanted)}
     return found
 
 
-def insert(connection: Connection, uuid: str, name: str, parent: Node | None) -> int:
-    """Store a new provider and return its id. A root gets its own id as root afterwards."""
-    values = {"uuid": uuid, "name": name, "generation": 0}
-    if parent is not None:
-        values |= {"parent_provider_id": parent.id, "root_provider_id": parent.root_id}
-    provider_id = inserted_id(connection.execute(sa.insert(providers).values(values)))
-    if parent is None:
-        connection.execute(
-            sa.update(providers)
-            .where(providers.c.id == provider_id)
-            .values(root_provider_id=provider_id)
-        )
-    return provider_id
+def insert(connection: Connection, new: Sequence[NewProvider]) -> dict[str, int]:
+    """Store new providers and return their ids by uuid. Roots get their own ids as roots."""
+    rows = [
+        {
+            "uuid": provider.uuid,
+            "name": provider.name,
+            "generation": 0,
+            "parent_provider_id": provider.parent_id,
+            "root_provider_id": provider.root_id,
+        }
+        for provider in new
+    ]
+    if len(rows) == 1:
+        ids = {new[0].uuid: inserted_id(connection.execute(sa.insert(providers).values(rows[0])))}
+    else:
+        connection.execute(sa.insert(providers), rows)
+        stored = connection.execute(_IDS, {"uuids": [row["uuid"] for row in rows]})
+        ids = {uuid: row_id for uuid, row_id in stored}
+    roots = [ids[provider.uuid] for provider in new if provider.root_id is None]
+    if roots:
+        connection.execute(_OWN_ROOT, {"ids": roots})
+    return ids
 
 
 def inserted_id(result: sa.CursorResult) -> int:
@@ -190,39 +251,47 @@ def inserted_id(result: sa.CursorResult) -> int:
     return key[0]
 
 
-def rename(connection: Connection, provider_id: int, name: str) -> None:
-    """Store a new name."""
-    connection.execute(sa.update(providers).where(providers.c.id == provider_id).values(name=name))
+def rename(connection: Connection, names: Mapping[int, str]) -> None:
+    """Store new names, given by id. No two providers may have the same name in between."""
+    _set_each(connection, "name", names)
 
 
-def move(connection: Connection, node: Node, parent: Node | None, below: Collection[int]) -> None:
-    """Move a provider and its subtree `below` under another parent (None: make it a root)."""
-    root_id = node.id if parent is None else parent.root_id
-    connection.execute(
-        sa.update(providers)
-        .where(providers.c.id == node.id)
-        .values(parent_provider_id=parent.id if parent else None)
-    )
-    if root_id == node.root_id:
-        # the rows below stay unchanged: clients see the time of their last change
-        return
+def put_below(connection: Connection, parents: Mapping[int, int | None]) -> None:
+    """Store new parents, given by id; None: no parent."""
+    _set_each(connection, "parent_provider_id", parents)
+
+
+def put_into_tree(connection: Connection, ids: Collection[int], root_id: int) -> None:
+    """Store another root for these providers."""
     # by id alone: with the root as a condition, MariaDB may use its index and wait for other rows
-    connection.execute(
-        sa.update(providers).where(among(providers.c.id, "ids")).values(root_provider_id=root_id),
-        {"ids": list(below)},
-    )
+    if ids:
+        connection.execute(_SET_ROOT, {"ids": list(ids), "root": root_id})
 
 
-def has_children(connection: Connection, provider_id: int) -> bool:
-    """Return whether some provider has this one as its parent."""
-    children = sa.select(sa.literal(1)).where(providers.c.parent_provider_id == provider_id)
-    return connection.execute(children.limit(1)).first() is not None
+def _set_each(connection: Connection, column: str, values: Mapping[int, Any]) -> None:
+    """Store a value for each provider, given by id."""
+    for ids in parts(sorted(values), _VALUES_AT_ONCE):
+        cases = [(providers.c.id == row_id, _literal(values[row_id])) for row_id in ids]
+        new = cases[0][1] if len(ids) == 1 else sa.case(*cases)
+        statement = sa.update(providers).where(providers.c.id.in_(ids))
+        connection.execute(statement.values({column: new}))
 
 
-def delete(connection: Connection, provider_id: int) -> None:
-    """Delete the provider's row; rows that refer to it must be deleted before."""
-    this = providers.c.id == provider_id
+def _literal(value: Any) -> sa.ColumnElement[Any]:
+    return sa.null() if value is None else sa.literal(value)
+
+
+def having_children(connection: Connection, ids: Collection[int]) -> set[int]:
+    """Return the ids of those providers that have a child which isn't among them."""
+    return set(connection.execute(_HAVING_CHILDREN, {"ids": list(ids)}).scalars())
+
+
+def delete(connection: Connection, ids: Collection[int]) -> None:
+    """Delete providers' rows; rows of other providers and tables that refer to them must be gone.
+
+    The rows may refer to each other.
+    """
     if connection.dialect.name in MYSQL:
-        # MySQL doesn't delete a row that refers to itself, as a root does
-        connection.execute(sa.update(providers).where(this).values(root_provider_id=None))
-    connection.execute(sa.delete(providers).where(this))
+        # MySQL deletes row by row, and no row that another one or the row itself refers to
+        connection.execute(_ORPHAN, {"ids": list(ids)})
+    connection.execute(_DELETE, {"ids": list(ids)})

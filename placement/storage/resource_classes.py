@@ -103,14 +103,24 @@ def keep(connection: Connection, ids: Iterable[int]) -> None:
 
 def exists(connection: Connection, name: str) -> bool:
     """Return whether there is a class of that name."""
-    return bool(connection.execute(_BY_NAME, {"names": [name]}).first())
+    return bool(stored(connection, [name]))
 
 
-def insert_custom(connection: Connection, name: str) -> None:
-    """Store a custom class under the next free id."""
+def stored(connection: Connection, names: Iterable[str]) -> set[str]:
+    """Return those of the names that a class has, as the database spells them."""
+    return {
+        row.name for part in parts(names) for row in connection.execute(_BY_NAME, {"names": part})
+    }
+
+
+def insert_custom(connection: Connection, names: Collection[str]) -> None:
+    """Store custom classes under the next free ids."""
+    if not names:
+        return
     newest = connection.execute(sa.select(sa.func.max(resource_classes.c.id))).scalar()
     next_id = max(FIRST_CUSTOM_CLASS_ID, (newest or 0) + 1)
-    connection.execute(sa.insert(resource_classes).values(id=next_id, name=name))
+    rows = [{"id": row_id, "name": name} for row_id, name in enumerate(sorted(names), next_id)]
+    connection.execute(sa.insert(resource_classes), rows)
 
 
 def rename(connection: Connection, class_id: int, name: str) -> None:

@@ -25,6 +25,13 @@ _OF_PROVIDER = (
     .where(associations.c.resource_provider_id == sa.bindparam("provider_id"))
     .order_by(traits.c.id)
 )
+_IDS_OF_PROVIDERS = sa.select(associations.c.resource_provider_id, associations.c.trait_id).where(
+    among(associations.c.resource_provider_id, "providers")
+)
+_DISSOCIATE_ALL = sa.delete(associations).where(
+    among(associations.c.resource_provider_id, "providers")
+)
+_DISSOCIATE = _DISSOCIATE_ALL.where(among(associations.c.trait_id, "traits"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,6 +67,15 @@ def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
     return [Trait(*row) for row in connection.execute(_OF_PROVIDER, {"provider_id": provider_id})]
 
 
+def ids_of_providers(connection: Connection, provider_ids: Collection[int]) -> dict[int, set[int]]:
+    """Return the ids of each provider's traits, by provider id."""
+    found: dict[int, set[int]] = {provider_id: set() for provider_id in provider_ids}
+    rows = connection.execute(_IDS_OF_PROVIDERS, {"providers": list(provider_ids)})
+    for provider_id, trait_id in rows:
+        found[provider_id].add(trait_id)
+    return found
+
+
 def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
     """Return the traits that pass the filter (rest-api.md 3.12).
 
@@ -82,9 +98,10 @@ def in_use(connection: Connection, trait_id: int) -> bool:
     return connection.execute(question.limit(1)).first() is not None
 
 
-def insert(connection: Connection, name: str) -> None:
-    """Store a trait."""
-    connection.execute(sa.insert(traits).values(name=name))
+def insert(connection: Connection, names: Collection[str]) -> None:
+    """Store traits; in order, so that writers of the same names can't deadlock."""
+    if names:
+        connection.execute(sa.insert(traits), [{"name": name} for name in sorted(names)])
 
 
 def delete(connection: Connection, trait_id: int) -> None:
@@ -92,22 +109,23 @@ def delete(connection: Connection, trait_id: int) -> None:
     connection.execute(sa.delete(traits).where(traits.c.id == trait_id))
 
 
-def associate(connection: Connection, provider_id: int, trait_ids: Collection[int]) -> None:
-    """Add traits to the provider."""
-    if trait_ids:
-        rows = [{"resource_provider_id": provider_id, "trait_id": trait} for trait in trait_ids]
+def associate(connection: Connection, pairs: Collection[tuple[int, int]]) -> None:
+    """Add traits to providers, given as (provider id, trait id)."""
+    if pairs:
+        rows = [{"resource_provider_id": provider, "trait_id": trait} for provider, trait in pairs]
         connection.execute(sa.insert(associations), rows)
 
 
 def dissociate(
-    connection: Connection, provider_id: int, trait_ids: Collection[int] | None = None
+    connection: Connection,
+    provider_ids: Collection[int],
+    trait_ids: Collection[int] | None = None,
 ) -> int:
-    """Remove traits (None: all) from the provider; return how many of them it had."""
-    statement = sa.delete(associations).where(associations.c.resource_provider_id == provider_id)
-    if trait_ids is not None:
-        statement = statement.where(among(associations.c.trait_id, "traits"))
-    values = {} if trait_ids is None else {"traits": list(trait_ids)}
-    return connection.execute(statement, values).rowcount
+    """Remove these traits (None: all) from each provider; return how many they had in all."""
+    values = {"providers": list(provider_ids)}
+    if trait_ids is None:
+        return connection.execute(_DISSOCIATE_ALL, values).rowcount
+    return connection.execute(_DISSOCIATE, values | {"traits": list(trait_ids)}).rowcount
 
 
 def sync(connection: Connection) -> bool:

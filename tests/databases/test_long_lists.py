@@ -15,6 +15,7 @@ from placement.storage import (
     traits,
 )
 from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.providers import NewProvider
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import EMPTY, HOLDER, ROOT, fill, numbered
 
@@ -59,6 +60,16 @@ READS = {
     "providers locked by both": lambda c: (
         list(providers.lock(c, [*UUIDS, ROOT], [*IDS, the_id(c, EMPTY)])) == [ROOT, EMPTY]
     ),
+    "providers by uuid or name": lambda c: (
+        providers.having(c, [*UUIDS, ROOT], [*NAMES, "empty"]) == {ROOT: "root", EMPTY: "empty"}
+    ),
+    "parents": lambda c: providers.having_children(c, [*IDS, the_id(c, ROOT)]) == {the_id(c, ROOT)},
+    "providers in use": lambda c: (
+        allocations.having_any(c, [*IDS, the_id(c, ROOT)]) == {the_id(c, ROOT)}
+    ),
+    "traits of providers": lambda c: (
+        traits.ids_of_providers(c, [*IDS, the_id(c, EMPTY)]).keys() == {*IDS, the_id(c, EMPTY)}
+    ),
     "trees": lambda c: len(providers.of_trees(c, [*IDS, the_id(c, ROOT)])) == 2,
     "inventories": lambda c: len(inventories.slots(c, [*IDS, the_id(c, ROOT)], range(60))) == 2,
     "inventories in use": lambda c: len(inventories.in_use(c, [*IDS, the_id(c, ROOT)])) == 2,
@@ -90,13 +101,21 @@ WRITES = {
     "generations by steps": lambda c: providers.bump_by(
         c, {i: 1 + i % 3 for i in [*IDS, the_id(c, EMPTY)]}
     ),
-    "a subtree moved": lambda c: providers.move(
-        c, providers.place(c, EMPTY), providers.place(c, ROOT), IDS
+    "a subtree moved": lambda c: providers.put_into_tree(c, IDS, the_id(c, ROOT)),
+    "parents": lambda c: providers.put_below(
+        c, {**dict.fromkeys(IDS[:2_500], the_id(c, ROOT)), the_id(c, EMPTY): None}
     ),
+    "names": lambda c: providers.rename(
+        c, {row_id: f"number {row_id}" for row_id in [*IDS[:2_500], the_id(c, EMPTY)]}
+    ),
+    "providers": lambda c: (
+        len(providers.insert(c, [NewProvider(uuid, uuid) for uuid in UUIDS])) == len(UUIDS)
+    ),
+    "providers deleted": lambda c: providers.delete(c, IDS),
     "inventories replaced": lambda c: inventories.replace(
         c, IDS, {(i, 0): Inventory(1, 0, 1, 1, 1, 1.0) for i in IDS[:7]}
     ),
-    "traits taken away": lambda c: traits.dissociate(c, the_id(c, EMPTY), IDS) == 0,
+    "traits taken away": lambda c: traits.dissociate(c, [the_id(c, EMPTY)], IDS) == 0,
 }
 
 

@@ -24,9 +24,33 @@ def test_a_subtree_has_every_branch():
     assert sorted(tree.subtree([*TREE, twig], 1)) == [1, 2, 3, 6]
 
 
+def test_each_provider_has_the_top_of_its_way_up():
+    assert tree.tops({1: None, 3: 2, 2: 1, 4: None, 5: 4}) == {1: 1, 2: 1, 3: 1, 4: 4, 5: 4}
+
+
+def test_a_parent_outside_is_a_top():
+    assert tree.tops({2: 1, 3: 2}) == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_circle_and_what_is_below_it_has_no_top():
+    assert tree.tops({1: 3, 2: 1, 3: 2, 4: 3, 5: None}) == {
+        1: None,
+        2: None,
+        3: None,
+        4: None,
+        5: 5,
+    }
+
+
+def test_a_provider_that_is_its_own_parent_is_a_circle():
+    assert tree.tops({1: 1}) == {1: None}
+
+
 def move(node, parent, may_reparent):
-    below = tree.subtree([*TREE, OTHER_ROOT, OTHER_CHILD], node.id)
-    return tree.why_not_move(node, parent, below, may_reparent)
+    new_parent = parent.id if parent else None
+    parents = {each.id: each.parent_id for each in (*TREE, OTHER_ROOT, OTHER_CHILD)}
+    in_circle = tree.tops(parents | {node.id: new_parent})[node.id] is None
+    return tree.why_not_move(node.parent_id, new_parent, in_circle, may_reparent)
 
 
 @pytest.mark.parametrize("may_reparent", [False, True])
