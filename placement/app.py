@@ -8,6 +8,7 @@ from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.other_writers import OtherWriters
+from placement.candidates.others_in_feed import OthersInFeed
 from placement.candidates.table_snapshot import TableSnapshot
 from placement.http.authentication import authenticated
 from placement.http.call import Services
@@ -57,10 +58,9 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     """
     policy = Policy(conf)
     database = open_database(conf, store_standard_names, wait)
-    snapshot = LiveSnapshot(
-        database, conf.berth.snapshot_audit_interval, OtherWriters(conf.berth.beside_reference)
-    )
-    services = Services(conf, database, policy, snapshot, offers())
+    others = OtherWriters(conf.berth.beside_reference)
+    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)
+    services = Services(conf, database, policy, snapshot, offers(), OthersInFeed(others))
     application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database, snapshot)

@@ -55,7 +55,8 @@
     │   └── OutcomeUnknown          the connection was lost during the commit
     ├── SearchUnfinished            503, a search for candidates reached a limit
     ├── SearchAbandoned             503, the client closed its connection
-    └── StorageFull                 507
+    ├── StorageFull                 507
+    └── NoRoomForAnswer             507, the disk for temporary files is full
 
 Operations and rules raise these errors; :mod:`placement.http.error_body` renders them. A handler
 uses :func:`worded` to replace an error's own text.
@@ -289,6 +290,13 @@ class StorageFull(PlacementError):
 
     status, title = 507, "Insufficient Storage"
     text = "The database has no space left. Nothing was changed."
+
+
+class NoRoomForAnswer(PlacementError):
+    """A long answer is written to a temporary file first, and that failed."""
+
+    status, title = 507, "Insufficient Storage"
+    text = "The service can't store the answer in a temporary file: {why}. Ask for less at once."
 
 
 class Conflict(PlacementError):

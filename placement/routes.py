@@ -11,9 +11,11 @@ from placement.handlers import (
     aggregates,
     allocation_candidates,
     allocations,
+    allocations_query,
     discovery,
     inventories,
     provider_traits,
+    provider_trees,
     reshaper,
     resource_classes,
     resource_providers,
@@ -21,6 +23,7 @@ from placement.handlers import (
     traits,
     usages,
 )
+from placement.http.content_headers import JSON, NDJSON
 from placement.http.extensions import PREFIX
 from placement.microversions import Version
 
@@ -33,7 +36,8 @@ class Endpoint:
     request's version is called.
 
     :param reads: whether the request's content must be JSON
-    :param answers: whether the response is JSON, which the client must accept
+    :param answers: whether the response has a body in one of `forms`, which the client must accept
+    :param forms: the media types that the client may choose from
     :param content_first: whether the content type is checked before the microversion
     :param before: status of the response to versions older than `since`
     :param offer: how the discovery of extensions names the endpoint; None: it doesn't
@@ -44,6 +48,7 @@ class Endpoint:
     since: Version = (1, 0)
     reads: bool = False
     answers: bool = False
+    forms: tuple[str, ...] = (JSON,)
     content_first: bool = False
     before: int = 404
     offer: str | None = None
@@ -135,6 +140,12 @@ ROUTES: dict[str, tuple[Endpoint, ...]] = {
 #: endpoints of `/berth/v1`, which exist at every microversion
 EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     PREFIX: (get(discovery.discover),),
+    f"{PREFIX}/provider_trees": (
+        get(provider_trees.list_all, forms=(JSON, NDJSON), offer="provider_trees"),
+    ),
+    f"{PREFIX}/allocations/query": (
+        post(allocations_query.query, answers=True, offer="allocations.query"),
+    ),
 }
 
 

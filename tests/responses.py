@@ -14,6 +14,7 @@ from webob import acceptparse
 
 from placement.http.extensions import is_below_prefix
 from placement.microversions import HISTORY, Version, name, pick
+from placement.schemas import provider_trees
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import (
@@ -29,6 +30,9 @@ from placement.schemas.refusals import (
 from placement.schemas.responses import RESPONSES
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
+NDJSON = "application/x-ndjson"
+#: paths whose response may be one JSON value a line, with the schema of a line
+LINES = {"/berth/v1/provider_trees": provider_trees.LINE}
 SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
@@ -71,7 +75,8 @@ class Exchange:
     def form_of_refusals(self) -> str:
         """The content type that an error has for this client (rest-api.md 1.5)."""
         accept = self.asked.get("accept", "*/*")
-        accept = JSON if accept in ("", "*/*") else accept
+        if accept in ("", "*/*") or (NDJSON in accept and is_below_prefix(self.path)):
+            accept = JSON
         header = acceptparse.create_accept_header(accept)
         offers = header.acceptable_offers(["text/html", JSON])
         return {"text/html": HTML, JSON: JSON}[offers[0][0]] if offers else PLAIN
@@ -175,13 +180,22 @@ def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
 
 def _of_json(exchange: Exchange, schema: Schema) -> list[str]:
     kind = exchange.headers.get("content-type")
-    if kind != JSON:
+    in_lines = kind == NDJSON and exchange.status == 200 and exchange.route in LINES
+    if kind != JSON and not in_lines:
         return [f"content type {kind!r}, not {JSON!r}"]
     length = exchange.headers.get("content-length")
     if length != str(len(exchange.body)):
         return [f"content length {length!r} of {len(exchange.body)} bytes"]
+    if not in_lines:
+        return _of_text(exchange.body, schema)
+    *lines, rest = exchange.body.split(b"\n")
+    found = [complaint for line in lines for complaint in _of_text(line, LINES[exchange.route])]
+    return [*found, f"{rest!r} after the last line"] if rest else found
+
+
+def _of_text(text: bytes, schema: Schema) -> list[str]:
     try:
-        body = json.loads(exchange.body, object_pairs_hook=_without_repetition)
+        body = json.loads(text, object_pairs_hook=_without_repetition)
     except ValueError as malformed:
         return [f"the body is not JSON: {malformed}"]
     reason = schema.why_not(body)
@@ -201,7 +215,7 @@ def _of_absence(exchange: Exchange) -> list[str]:
     kind, length = exchange.headers.get("content-type"), exchange.headers.get("content-length")
     if kind is not None and exchange.method != "OPTIONS":
         found.append(f"content type {kind!r} of no content")
-    if length not in ((None,) if exchange.status == 204 else ("0",)):
+    if length not in ((None,) if exchange.status in (204, 304) else ("0",)):
         found.append(f"content length {length!r} of no content")
     return found
 

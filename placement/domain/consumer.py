@@ -15,6 +15,8 @@ class Unchecked(enum.Enum):
 
 
 UNCHECKED = Unchecked.UNCHECKED
+#: the type that responses show for a consumer without a type
+UNKNOWN_TYPE = "unknown"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import dataclasses
 class ProviderFilter:
     """A provider must satisfy all parts of the filter; an empty part matches every provider.
 
+    :param uuids: uuids of which the provider has one; None: it may have any
     :param in_tree: uuid of any provider of the wanted tree
     :param required: sets of traits; the provider has at least one trait of each
     :param forbidden: the provider has none of these traits
@@ -17,6 +18,7 @@ class ProviderFilter:
 
     name: str | None = None
     uuid: str | None = None
+    uuids: frozenset[str] | None = None
     in_tree: str | None = None
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()

@@ -1,9 +1,7 @@
 """The rules for moving a provider within and between trees (rest-api.md 5)."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TypeVar
-
-from placement.domain.provider import Node
+from typing import Protocol, TypeVar
 
 NO_SUCH_PARENT = "parent provider UUID does not exist."
 OWN_PARENT = (
@@ -17,8 +15,21 @@ NO_UNPARENTING = "un-parenting a provider is not currently allowed."
 Key = TypeVar("Key", bound=Hashable)
 
 
-def subtree(tree: Iterable[Node], top: int) -> list[int]:
-    """Return the ids of the provider `top` and of its descendants, given all nodes of its tree."""
+class Child(Protocol):
+    """What is known of a provider's place, by database ids."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def parent_id(self) -> int | None: ...
+
+
+def subtree(tree: Iterable[Child], top: int) -> list[int]:
+    """Return the ids of the provider `top` and of its descendants, parents first.
+
+    :param tree: all providers of its tree
+    """
     children: dict[int, list[int]] = {}
     for node in tree:
         if node.parent_id is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import flask
 
 from placement.domain import uuids
-from placement.domain.consumer import Holding, Owner
+from placement.domain.consumer import UNKNOWN_TYPE, Holding, Owner
 from placement.errors import (
     AllocationRefused,
     BadRequest,
@@ -23,8 +23,6 @@ from placement.schemas import allocations as schemas
 from placement.storage import allocations, consumers
 from placement.storage.engine import Connection
 
-#: the type that responses show for a consumer without a type
-UNKNOWN_TYPE = "unknown"
 _REFUSED = (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}")
 _LOST = (
     LostRace,

@@ -20,9 +20,16 @@ Sets = tuple[frozenset[str], ...]
 
 def read_filters(call: Call) -> ProviderFilter:
     """Parse the query of the call. Raises BadQuery or BadRequest."""
-    query = call.query(schemas.LIST)
-    member_of, not_member_of = _read_member_of(query, call.version)
-    required, forbidden = _read_required(query, call.version)
+    return filters_of(call.query(schemas.LIST), call.version)
+
+
+def filters_of(query: Query, version: Version) -> ProviderFilter:
+    """Return the filter that a query has beside other parameters. Raises BadQuery or BadRequest.
+
+    :param query: valid for the schema of the version
+    """
+    member_of, not_member_of = _read_member_of(query, version)
+    required, forbidden = _read_required(query, version)
     resources = query.get("resources")
     return ProviderFilter(
         name=query.get("name") or None,

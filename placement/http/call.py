@@ -9,20 +9,26 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
+from placement.candidates.others_in_feed import OthersInFeed
 from placement.candidates.snapshot import Snapshot
 from placement.errors import BodyTooLong, SchemaMismatch
+from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
+from placement.http.content_headers import JSON
 from placement.http.context import RequestContext
 from placement.http.environ import Environ, absolute_url
 from placement.http.json_body import loads
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
+from placement.http.spool import Spool
 from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.json_schema import Schema
 from placement.storage.engine import Database
 
 NO_CONTENT = 204
+NOT_MODIFIED = 304
+_BODILESS = (NO_CONTENT, NOT_MODIFIED)
 #: first version whose responses have Last-Modified and Cache-Control
 SINCE_CACHE_HEADERS: Version = (1, 15)
 
@@ -49,6 +55,7 @@ class Services:
     """The objects that handlers share; `placement.app.start` makes them once.
 
     :param offers: the names of the extensions that the service offers
+    :param others: whether services that don't append to the change feed may write
     """
 
     conf: cfg.ConfigOpts
@@ -56,28 +63,37 @@ class Services:
     policy: Policy
     snapshot: Snapshots
     offers: tuple[str, ...] = ()
+    others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
 
 
 class Answer(flask.Response):
-    """A response whose headers are sent unchanged.
+    """A response whose headers are sent unchanged, with the length of its body.
 
     Werkzeug would copy the headers and parse Location. Location repeats the client's Host header,
     which may hold any bytes, and the parser may fail on them.
     """
 
     def get_wsgi_headers(self, environ: Any) -> Headers:
-        """Return the headers; unless the status is 204, add Content-Length."""
-        if self.status_code != NO_CONTENT:
+        """Return the headers; add Content-Length if there is content and it is missing."""
+        if self.status_code not in _BODILESS and "Content-Length" not in self.headers:
             length = sum(len(piece) for piece in self.iter_encoded())
             self.headers["Content-Length"] = str(length)
         return self.headers
 
 
 class Call:
-    """A request with its negotiated version; `reply` builds the response."""
+    """A request with its negotiated version; `reply` builds the response.
+
+    `form` is the media type that the client wants to have.
+    """
 
     def __init__(
-        self, environ: Environ, version: Version, context: RequestContext, services: Services
+        self,
+        environ: Environ,
+        version: Version,
+        context: RequestContext,
+        services: Services,
+        form: str = JSON,
     ):
         self.environ = environ
         self.version = version
@@ -86,6 +102,8 @@ class Call:
         self.database = services.database
         self.snapshot = services.snapshot
         self.offers = services.offers
+        self.others = services.others
+        self.form = form
         self._policy = services.policy
 
     def at_least(self, minor: int) -> bool:
@@ -157,10 +175,36 @@ class Call:
                 headers.append(("Last-Modified", http_date(moment or now)))
         content = pieces if text is None else text
         if content is not None:
-            return Answer(content, status or 200, headers, content_type="application/json")
+            return Answer(content, status or 200, headers, content_type=JSON)
         response = Answer(None, status or NO_CONTENT, headers)
         del response.headers["Content-Type"]
         return response
+
+    def stream(self, body: Spool, etag: str | None = None) -> flask.Response:
+        """Build the response with a long body in the form that the client wants.
+
+        :param body: it is closed after the response
+        :param etag: the text of the entity tag
+        """
+        headers = [("Content-Length", str(body.length)), *self._tagged(etag)]
+        response = Answer(body.pieces(), 200, headers, content_type=self.form)
+        response.call_on_close(body.close)
+        return response
+
+    def unchanged(self, etag: str | None) -> flask.Response:
+        """Build the response to a client that has the answer already."""
+        response = Answer(None, NOT_MODIFIED, self._tagged(etag))
+        del response.headers["Content-Type"]
+        return response
+
+    def _tagged(self, etag: str | None) -> list[tuple[str, str]]:
+        """Return the headers of an answer that depends on Accept and may be asked for again."""
+        headers = [("vary", "accept")]
+        if self.version >= SINCE_CACHE_HEADERS:
+            headers.append(("Cache-Control", "no-cache"))
+        if etag is not None:
+            headers.append(("ETag", entity_tags.quoted(etag)))
+        return headers
 
 
 def newest(moments: Any) -> Modified:

@@ -8,6 +8,8 @@ from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaT
 from placement.http.environ import Environ
 
 JSON = "application/json"
+#: one JSON value a line
+NDJSON = "application/x-ndjson"
 
 
 def check_length(environ: Environ) -> None:
@@ -28,13 +30,19 @@ def check_is_json(environ: Environ) -> None:
         raise UnsupportedMediaType(media_type=media_type)
 
 
-def check_accepts_json(environ: Environ) -> None:
-    """Raise NotAcceptable unless the client accepts JSON."""
-    accept = environ.get("HTTP_ACCEPT", JSON)
-    if accept != JSON and not _accepts_json(accept):
-        raise NotAcceptable("Only application/json is provided")
+def accepted(environ: Environ, forms: tuple[str, ...] = (JSON,)) -> str:
+    """Return the media type that the client likes best. Raises NotAcceptable if it likes none.
+
+    :param forms: those of the response; of equally liked ones the first is taken
+    """
+    accept = environ.get("HTTP_ACCEPT", forms[0])
+    best = accept if accept in forms else _best(accept, forms)
+    if best is None:
+        raise NotAcceptable(f"Only {', '.join(forms)} is provided")
+    return best
 
 
 @functools.lru_cache(maxsize=256)
-def _accepts_json(accept: str) -> bool:
-    return bool(acceptparse.create_accept_header(accept).acceptable_offers([JSON]))
+def _best(accept: str, forms: tuple[str, ...]) -> str | None:
+    found = acceptparse.create_accept_header(accept).acceptable_offers(forms)
+    return found[0][0] if found else None

@@ -72,8 +72,8 @@ class Placement(flask.Flask):
             if not of_method:
                 raise MethodNotAllowed(allow=allow)
             endpoint = _choose(of_method, version)
-            _check(endpoint, environ, version)
-            call = Call(environ, version, environ[CONTEXT], self.services)
+            form = _check(endpoint, environ, version)
+            call = Call(environ, version, environ[CONTEXT], self.services, form)
             return endpoint.handler(call, **place)
 
         return view
@@ -113,14 +113,17 @@ def _choose(endpoints: list[Any], version: Version) -> Any:
     return known[-1] if known else endpoints[0]
 
 
-def _check(endpoint: Any, environ: Environ, version: Version) -> None:
+def _check(endpoint: Any, environ: Environ, version: Version) -> str:
+    """Return the form to answer in. Raises an error for a wrong version or wrong headers."""
+    form: str = content_headers.JSON
     if not endpoint.content_first:
         _check_version(endpoint, version)
     if endpoint.reads:
         content_headers.check_is_json(environ)
     if endpoint.answers:
-        content_headers.check_accepts_json(environ)
+        form = content_headers.accepted(environ, endpoint.forms)
     _check_version(endpoint, version)
+    return form
 
 
 def _check_version(endpoint: Any, version: Version) -> None:

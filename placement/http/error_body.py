@@ -9,6 +9,7 @@ from webob.exc import br_re, comment_re, no_escape, tag_re
 
 from placement import microversions
 from placement.errors import MethodNotAllowed, PlacementError
+from placement.http.content_headers import JSON, NDJSON
 from placement.http.environ import CONTEXT, VERSION, Environ
 from placement.http.extensions import asks_extension
 from placement.microversions import UnacceptableVersion, Version
@@ -36,6 +37,9 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     request = webob.Request(dict(environ))
     # webob's texts name the content type; the reference writes None if there is none
     request.content_type = request.content_type or "None"
+    if asks_extension(environ) and NDJSON in environ.get("HTTP_ACCEPT", ""):
+        # webob knows no such form, and would write plain text
+        request.accept = JSON
     return request.get_response(exception)
 
 

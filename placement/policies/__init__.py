@@ -9,6 +9,7 @@ from placement.policies import (
     allocation_candidates,
     allocations,
     inventories,
+    provider_trees,
     reshaper,
     resource_classes,
     resource_providers,
@@ -28,6 +29,7 @@ _FAMILIES = (
     allocations,
     allocation_candidates,
     reshaper,
+    provider_trees,
 )
 
 

@@ -143,26 +143,35 @@ def _shown(properties: Json) -> Schema:
     return Schema({"anyOf": [exactly({"allocations": {"const": {}}}), exactly(properties)]})
 
 
+_GENERATION_SHOWN: Json = {"consumer_generation": GENERATION}
+#: a consumer that holds something, as 1.38 shows it
+CONSUMER: Json = exactly(_HELD | _OWNER | _GENERATION_SHOWN | _TYPE_SHOWN)
+
 SHOWN: AnswerTable = {
     (1, 0): _shown(_HELD),
     (1, 12): _shown(_HELD | _OWNER),
-    (1, 28): _shown(_HELD | _OWNER | {"consumer_generation": GENERATION}),
-    (1, 38): _shown(_HELD | _OWNER | {"consumer_generation": GENERATION} | _TYPE_SHOWN),
+    (1, 28): _shown(_HELD | _OWNER | _GENERATION_SHOWN),
+    (1, 38): _shown(_HELD | _OWNER | _GENERATION_SHOWN | _TYPE_SHOWN),
 }
 
 
-def _of_provider(holding: Json) -> Schema:
-    return Schema(
-        exactly(
-            {
-                "allocations": keyed(UUID_KEY, exactly(holding)),
-                "resource_provider_generation": GENERATION,
-            }
-        )
+#: what one consumer holds of a provider, as 1.28 shows it
+HOLDING: Json = exactly({"resources": AMOUNTS} | _GENERATION_SHOWN)
+
+
+def _of_provider(holding: Json) -> Json:
+    return exactly(
+        {
+            "allocations": keyed(UUID_KEY, holding),
+            "resource_provider_generation": GENERATION,
+        }
     )
 
 
+#: all that is held of a provider, as 1.28 shows it
+OF_PROVIDER: Json = _of_provider(HOLDING)
+
 SHOWN_OF_PROVIDER: AnswerTable = {
-    (1, 0): _of_provider({"resources": AMOUNTS}),
-    (1, 28): _of_provider({"resources": AMOUNTS, "consumer_generation": GENERATION}),
+    (1, 0): Schema(_of_provider(exactly({"resources": AMOUNTS}))),
+    (1, 28): Schema(OF_PROVIDER),
 }

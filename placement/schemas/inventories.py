@@ -44,13 +44,15 @@ REPLACE = {(1, 0): Schema(STOCK)}
 UPDATE = {(1, 0): Schema(closed_object(RECORD, ["total", "resource_provider_generation"]))}
 
 _SHOWN: Json = {name: RECORD[name] for name in RECORD if name != "resource_provider_generation"}
+#: an inventory as bodies with several show it
+RECORD_SHOWN: Json = exactly(_SHOWN)
 _ONE: AnswerTable = {(1, 0): Schema(exactly(_SHOWN | {"resource_provider_generation": GENERATION}))}
 _ALL: AnswerTable = {
     (1, 0): Schema(
         exactly(
             {
                 "resource_provider_generation": GENERATION,
-                "inventories": keyed(RESOURCE_CLASS_KEY, exactly(_SHOWN)),
+                "inventories": keyed(RESOURCE_CLASS_KEY, RECORD_SHOWN),
             }
         )
     )

@@ -10,6 +10,7 @@ from placement.schemas import (
     allocation_candidates,
     allocations,
     inventories,
+    provider_trees,
     reshaper,
     resource_classes,
     resource_providers,
@@ -36,6 +37,7 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/allocations", "POST"): allocations.MANAGE,
     ("/allocations/{consumer_uuid}", "PUT"): allocations.REPLACE,
     ("/reshaper", "POST"): reshaper.RESHAPE,
+    ("/berth/v1/allocations/query", "POST"): provider_trees.ALLOCATIONS_QUERY,
 }
 
 QUERIES: dict[str, Table] = {
@@ -43,4 +45,5 @@ QUERIES: dict[str, Table] = {
     "/allocation_candidates": allocation_candidates.LIST,
     "/traits": traits.LIST,
     "/usages": usages.LIST,
+    "/berth/v1/provider_trees": provider_trees.LIST,
 }

@@ -14,6 +14,7 @@ from placement.schemas import (
     allocations,
     discovery,
     inventories,
+    provider_trees,
     resource_classes,
     resource_providers,
     root,
@@ -131,5 +132,11 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1": {
         "GET": _extension({200: discovery.DISCOVERED}, 406),
+    },
+    "/berth/v1/provider_trees": {
+        "GET": _extension({200: provider_trees.SHOWN, 304: _done(0)}, 403, 406, 503),
+    },
+    "/berth/v1/allocations/query": {
+        "POST": _extension({200: provider_trees.ALLOCATIONS_FOUND}, 403, 406, 415),
     },
 }

@@ -12,6 +12,7 @@ failed over to a copy without the last writes. Then the reader has to read all t
 """
 
 import dataclasses
+import datetime
 import enum
 import functools
 from collections.abc import Iterable, Mapping, Sequence
@@ -156,8 +157,11 @@ def start(connection: Connection) -> Cursor:
     return Cursor({lane: (position, mark) for lane, position, mark in connection.execute(_LANES)})
 
 
-def read(connection: Connection, cursor: Cursor) -> News | None:
-    """Return the changes after the cursor; None if the feed doesn't continue from there."""
+def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News | None:
+    """Return the changes after the cursor; None if the feed doesn't continue from there.
+
+    :param most: how many rows to read; None is returned if there are more
+    """
     now = start(connection)
     if any(
         lane not in now.lanes or now.lanes[lane][0] < position
@@ -170,7 +174,7 @@ def read(connection: Connection, cursor: Cursor) -> News | None:
         if cursor.lanes.get(lane) != state
     }
     owed = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
-    if owed > 2 * KEPT:
+    if owed > most:
         return None
     kinds: dict[int, Kind] = {}
     follows = dict(moved)
@@ -189,6 +193,34 @@ def read(connection: Connection, cursor: Cursor) -> News | None:
         # rows are missing, or another write has the position that the reader read last
         return None
     return News(kinds, now)
+
+
+def tells_of_others(
+    connection: Connection, cursor: Cursor | None, now: Cursor, since: datetime.datetime
+) -> bool:
+    """Return whether a row after the cursor says that another service wrote, after `since` (UTC).
+
+    :param cursor: None: all rows count
+    :param now: what `start` returns in this transaction
+    """
+    of_others = sa.select(sa.literal(1)).where(
+        provider_changes.c.resource_provider_id == NO_PROVIDER,
+        provider_changes.c.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        provider_changes.c.created_at >= since,
+    )
+    if cursor is None:
+        return connection.execute(of_others.limit(1)).first() is not None
+    moved = [
+        (lane, cursor.lanes.get(lane, (0, 0))[0])
+        for lane, state in now.lanes.items()
+        if cursor.lanes.get(lane) != state
+    ]
+    columns = provider_changes.c
+    for part in _parts([(NO_LANE, -1), *moved]):
+        places = [sa.and_(columns.lane == lane, columns.position > after) for lane, after in part]
+        if connection.execute(of_others.where(sa.or_(*places)).limit(1)).first() is not None:
+            return True
+    return False
 
 
 def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:

@@ -17,6 +17,7 @@ from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, resource_classes, traits
 from placement.storage.engine import Connection
+from placement.storage.list_parameters import among
 from placement.storage.providers import SELECT
 from placement.storage.ratios import exact
 from placement.storage.tables import (
@@ -43,6 +44,7 @@ class Shape:
     resources: int = 0
     name: bool = False
     uuid: bool = False
+    uuids: bool = False
 
 
 def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
@@ -50,21 +52,36 @@ def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
 
     Raises BadRequest for traits and resource classes that don't exist.
     """
+    found = prepared(connection, wanted)
+    if found is None:
+        return []
+    shape, values = found
+    return [Provider(*row) for row in connection.execute(_statement(shape), values)]
+
+
+def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dict[str, Any]] | None:
+    """Look up what the filter names; return shape and values of the search for providers.
+
+    Returns None if no provider can pass. Raises BadRequest for traits and resource classes that
+    don't exist.
+    """
     values: dict[str, Any] = {}
     if wanted.in_tree is not None:
         values["root_id"] = _root_of(connection, wanted.in_tree)
         if values["root_id"] is None:
-            return []
+            return None
     if not _look_up_traits(connection, wanted, values):
-        return []
+        return None
     if not _look_up_aggregates(connection, wanted, values):
-        return []
+        return None
     if not _look_up_classes(connection, wanted, values):
-        return []
+        return None
     if wanted.name is not None:
         values["name"] = wanted.name
     if wanted.uuid is not None:
         values["uuid"] = wanted.uuid
+    if wanted.uuids is not None:
+        values["uuids"] = sorted(wanted.uuids)
     shape = Shape(
         in_tree=wanted.in_tree is not None,
         required=len(wanted.required),
@@ -74,8 +91,9 @@ def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
         resources=len(wanted.resources),
         name=wanted.name is not None,
         uuid=wanted.uuid is not None,
+        uuids=wanted.uuids is not None,
     )
-    return [Provider(*row) for row in connection.execute(_statement(shape), values)]
+    return shape, values
 
 
 def _root_of(connection: Connection, uuid: str) -> int | None:
@@ -155,24 +173,31 @@ def _anything(connection: Connection, shape: Shape, values: dict[str, Any]) -> b
 @functools.lru_cache(maxsize=256)
 def _statement(shape: Shape) -> sa.Select:
     """Make the query of a shape; its values are parameters."""
-    conditions: list[Condition] = []
+    return SELECT.where(*conditions(shape)).order_by(_ID)
+
+
+def conditions(shape: Shape) -> list[Condition]:
+    """Return the conditions on the table of providers; their values are parameters."""
+    chosen: list[Condition] = []
     if shape.in_tree:
-        conditions.append(providers.c.root_provider_id == sa.bindparam("root_id"))
+        chosen.append(providers.c.root_provider_id == sa.bindparam("root_id"))
     # aggregates first: they usually have fewer providers than a trait has
     sets = [(_MEMBERS, f"aggregates_{number}") for number in range(shape.member_of)]
     sets += [(_HAVING_TRAIT, f"traits_{number}") for number in range(shape.required)]
     if sets:
-        conditions.append(_in_all_of(sets))
+        chosen.append(_in_all_of(sets))
     if shape.forbidden:
-        conditions.append(~_in_all_of([(_HAVING_TRAIT, "forbidden")]))
+        chosen.append(~_in_all_of([(_HAVING_TRAIT, "forbidden")]))
     if shape.not_member_of:
-        conditions.append(~_in_all_of([(_MEMBERS, "not_member_of")]))
-    conditions += [_can_give(number) for number in range(shape.resources)]
+        chosen.append(~_in_all_of([(_MEMBERS, "not_member_of")]))
+    chosen += [_can_give(number) for number in range(shape.resources)]
     if shape.name:
-        conditions.append(providers.c.name == sa.bindparam("name"))
+        chosen.append(providers.c.name == sa.bindparam("name"))
     if shape.uuid:
-        conditions.append(providers.c.uuid == sa.bindparam("uuid"))
-    return SELECT.where(*conditions).order_by(_ID)
+        chosen.append(providers.c.uuid == sa.bindparam("uuid"))
+    if shape.uuids:
+        chosen.append(among(providers.c.uuid, "uuids"))
+    return chosen
 
 
 #: the table that says which providers are in which set, and its column for the set

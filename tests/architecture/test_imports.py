@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "schemas",
             "storage",
         },
-        "routes": {"handlers", "http.extensions", "microversions"},
+        "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
         "app": {"candidates", "config", "http", "policies", "routes", "storage"},
         "wsgi": {"app", "config", "http", "installation"},
         "deploy": {"app", "http"},

@@ -101,7 +101,7 @@ def test_every_status_with_a_schema_is_in_an_acceptance_file():
     }
     # a missing content type is a 400 for every body; request-content.yaml has examples
     missing = {one for one in described - ACCEPTANCE if one[2] != 400}
-    assert missing == LOST_RACES | ENDED_SEARCHES
+    assert missing == LOST_RACES | ENDED_SEARCHES | LEFT_READS
 
 
 #: only if other writers win every try; see operations/test_lost_races.py
@@ -114,6 +114,8 @@ LOST_RACES = {
 
 #: only for a search that reaches a limit; see candidates/test_bounds.py
 ENDED_SEARCHES = {("/allocation_candidates", "GET", 503)}
+#: only for a client that left; see handlers/test_provider_trees_streams.py
+LEFT_READS = {("/berth/v1/provider_trees", "GET", 503)}
 
 
 def test_no_table_begins_with_a_status_that_no_longer_occurs():

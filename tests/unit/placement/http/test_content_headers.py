@@ -4,6 +4,7 @@ import pytest
 
 from placement.errors import NotAcceptable, UnreadableContent, UnsupportedMediaType
 from placement.http import content_headers
+from placement.http.content_headers import JSON, NDJSON
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_other_media_types_are_not_supported(environ, named):
 )
 def test_clients_that_accept_json_are_served(accept):
     environ = {} if accept is None else {"HTTP_ACCEPT": accept}
-    assert content_headers.check_accepts_json(environ) is None
+    assert content_headers.accepted(environ) == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,26 @@ def test_clients_that_accept_json_are_served(accept):
 )
 def test_clients_that_do_not_accept_json_are_rejected(accept):
     with pytest.raises(NotAcceptable, match="Only application/json is provided"):
-        content_headers.check_accepts_json({"HTTP_ACCEPT": accept})
+        content_headers.accepted({"HTTP_ACCEPT": accept})
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        ("application/x-ndjson", "application/x-ndjson"),
+        ("application/x-ndjson, application/json", "application/json"),
+        ("application/x-ndjson, application/json;q=0.9", "application/x-ndjson"),
+        ("application/x-ndjson, */*;q=0.1", "application/x-ndjson"),
+        ("nonsense/;;", "application/json"),
+    ],
+)
+def test_the_client_chooses_among_the_forms(accept, form):
+    environ = {} if accept is None else {"HTTP_ACCEPT": accept}
+    assert content_headers.accepted(environ, (JSON, NDJSON)) == form
+
+
+def test_clients_that_accept_no_form_are_rejected():
+    with pytest.raises(NotAcceptable, match="Only application/json, application/x-ndjson is"):
+        content_headers.accepted({"HTTP_ACCEPT": "text/html"}, (JSON, NDJSON))

@@ -1,0 +1,41 @@
+"""Whether others write, for requests that don't search: see `other_writers`.
+
+Searches and audits notice other writers, and the change feed tells the other workers. A worker in
+which nothing searches learns it here.
+"""
+
+import datetime
+
+from placement.candidates.other_writers import WATCHED, OtherWriters
+from placement.storage import change_feed
+from placement.storage.change_feed import Cursor
+from placement.storage.engine import Connection
+from placement.storage.tables import utcnow
+
+
+class OthersInFeed:
+    """What this process knows of other writers, kept up to date from the change feed.
+
+    :param others: shared with the searches of this process
+    """
+
+    def __init__(self, others: OtherWriters | None = None) -> None:
+        self._others = OtherWriters() if others is None else others
+        self._read_to: Cursor | None = None
+
+    @property
+    def may_write(self) -> bool:
+        """Say whether others may write, as far as this process knows, without a statement."""
+        return self._others.may_write
+
+    def may_write_now(self, connection: Connection, cursor: Cursor) -> bool:
+        """Say whether others may write, as far as the feed tells up to the cursor.
+
+        :param cursor: what `change_feed.start` returns in this transaction
+        """
+        if self._others.is_automatic and not self._others.may_write and cursor != self._read_to:
+            since = utcnow() - datetime.timedelta(seconds=WATCHED)
+            if change_feed.tells_of_others(connection, self._read_to, cursor, since):
+                self._others.seen()
+            self._read_to = cursor
+        return self._others.may_write

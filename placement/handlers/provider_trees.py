@@ -1,0 +1,110 @@
+"""/berth/v1/provider_trees (extensions.md 2)."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import flask
+
+from placement.handlers.provider_trees_query import TreesQuery, read_query
+from placement.handlers.tree_pages import TREES_OF_PAGE, Pages
+from placement.http import entity_tags
+from placement.http.call import Call
+from placement.http.content_headers import NDJSON
+from placement.http.spool import Spool, kept
+from placement.storage import change_feed, feed_position, provider_trees
+from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
+from placement.storage.engine import Connection
+
+#: changes after which an answer is read again, because they may move a provider into another tree
+_ANYWHERE = Kind.ROW | Kind.DELETED
+#: so many changes after a client's position aren't looked at: reading trees costs no more
+_MOST_NEWS = 1000
+
+
+def list_all(call: Call) -> flask.Response:
+    """GET /berth/v1/provider_trees"""
+    call.authorize("berth:provider_trees:show")
+    query = read_query(call.environ.get("QUERY_STRING", ""), call.version)
+    unchanged = _unchanged(call, query)
+    return _read(call, query) if unchanged is None else unchanged
+
+
+def _read(call: Call, query: TreesQuery) -> flask.Response:
+    is_stream = call.form == NDJSON
+    limit = query.limit if is_stream or query.limit is not None else TREES_OF_PAGE
+
+    def write(connection: Connection) -> tuple[str, bool]:
+        # before anything else: a change after this position is in the feed
+        cursor = change_feed.start(connection)
+        position = feed_position.written(cursor)
+        is_watched = not call.others.may_write_now(connection, cursor)
+        pages = Pages(connection, query, limit, call.client_left)
+        body.restart()
+        for piece in (pages.as_lines if is_stream else pages.as_json)(position):
+            body.write(piece)
+        body.finish()
+        return position, is_watched
+
+    with kept(Spool()) as body:
+        position, is_watched = call.database.read(write)
+        return call.stream(body, _tag(call, query, position) if is_watched else None)
+
+
+def _tag(call: Call, query: TreesQuery, position: str) -> str:
+    return f"{position}.{_about(call, query)}"
+
+
+def _about(call: Call, query: TreesQuery) -> str:
+    """Return the part of a tag that says what was asked."""
+    return query.digest + ("n" if call.form == NDJSON else "j")
+
+
+def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
+    """Return the response to a client that has the answer already; None if it hasn't.
+
+    Changes by writers that don't append to the feed can't be seen here. So while there may be such
+    writers, no client has the answer.
+    """
+    tags = entity_tags.named(call.environ.get("HTTP_IF_NONE_MATCH"))
+    if not tags:
+        return None
+    if tags == [entity_tags.ANY]:
+        # the client has something, whatever it is: no tag is given, as it isn't known of what
+        return call.unchanged(None)
+    if call.others.may_write:
+        return None
+    for cursor in _cursors(tags, _about(call, query)):
+        if not change_feed.has_news(call.database, cursor):
+            return call.unchanged(_tag(call, query, feed_position.written(cursor)))
+        if query.depends_on_names_alone:
+            position = call.database.read(_still_true(call, query, cursor))
+            if position is not None:
+                return call.unchanged(_tag(call, query, position))
+    return None
+
+
+def _cursors(tags: list[str], about: str) -> Iterator[Cursor]:
+    for tag in tags:
+        position, _, of = tag.rpartition(".")
+        if of == about:
+            with contextlib.suppress(ValueError):
+                yield feed_position.parsed(position)
+
+
+def _still_true(
+    call: Call, query: TreesQuery, cursor: Cursor
+) -> Callable[[Connection], str | None]:
+    """Return a question for the position up to which the answer is unchanged; None if it isn't."""
+
+    def ask(connection: Connection) -> str | None:
+        news = change_feed.read(connection, cursor, _MOST_NEWS)
+        if news is None or call.others.may_write_now(connection, news.cursor):
+            return None
+        kinds = news.kinds
+        if NO_PROVIDER in kinds or any(kind & _ANYWHERE for kind in kinds.values()):
+            return None
+        if kinds and provider_trees.have_any(connection, query.named, kinds):
+            return None
+        return feed_position.written(news.cursor)
+
+    return ask
