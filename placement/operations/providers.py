@@ -222,7 +222,7 @@ def delete_provider(database: Database, uuid: str) -> None:
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid, Hold.PLACE)
         remove(connection, {uuid: node.id})
-        change_feed.record(connection, [node.id], Kind.DELETED)
+        change_feed.record_deleted(connection, {node.id: uuid})
 
     database.write(delete)
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from placement.errors import ResourceClassExists, ResourceClassInUse, StandardNameFixed
 from placement.storage import change_feed, resource_classes
+from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection, Database
 
 
@@ -50,7 +51,11 @@ def rename_resource_class(database: Database, name: str, new_name: str) -> None:
         if resource_classes.exists(connection, new_name):
             raise ResourceClassExists(name=new_name)
         resource_classes.rename(connection, found.id, new_name)
-        change_feed.record_names(connection)
+        # who follows the feed has copies with the old name
+        renamed = dict.fromkeys(
+            resource_classes.providers_with(connection, found.id), Kind.INVENTORY
+        )
+        change_feed.record_each(connection, {NO_PROVIDER: Kind.NAMES, **renamed})
 
     database.write(rename)
 

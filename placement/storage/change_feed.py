@@ -69,10 +69,19 @@ def record_others(connection: Connection) -> None:
     record(connection, [NO_PROVIDER], Kind.OTHERS)
 
 
-def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
+def record_deleted(connection: Connection, uuids: Mapping[int, str]) -> None:
+    """Append that providers were deleted, given as uuids by id."""
+    record_each(connection, dict.fromkeys(uuids, Kind.DELETED), uuids)
+
+
+def record_each(
+    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str] | None = None
+) -> None:
     """Append one row per provider, each with its own kind of change.
 
     Call it near the end of the transaction: from here on, the transaction keeps its lane locked.
+
+    :param deleted: the uuids by id of those that were deleted; nothing else will know them
     """
     if not kinds:
         return
@@ -86,6 +95,7 @@ def record_each(connection: Connection, kinds: Mapping[int, Kind]) -> None:
             "lane": stretch.lane,
             "position": position,
             "before": stretch.before,
+            "resource_provider_uuid": None if deleted is None else deleted.get(provider_id),
         }
         for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]

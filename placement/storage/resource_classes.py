@@ -12,7 +12,7 @@ from placement.errors import ResourceClassNotFound
 from placement.storage import galera_locks
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among, parts
-from placement.storage.tables import inventories, resource_classes, utcnow
+from placement.storage.tables import allocations, inventories, resource_classes, utcnow
 
 #: id = index; written to every database at start-up
 STANDARD_NAMES: tuple[str, ...] = tuple(os_resource_classes.STANDARDS)
@@ -134,6 +134,16 @@ def in_use(connection: Connection, class_id: int) -> bool:
     """Return whether any provider has inventory of the class."""
     question = sa.select(sa.literal(1)).where(inventories.c.resource_class_id == class_id)
     return connection.execute(question.limit(1)).first() is not None
+
+
+def providers_with(connection: Connection, class_id: int) -> list[int]:
+    """Return the ids of providers that have inventory or allocations of the class."""
+    tables = (inventories, allocations)
+    holders = [
+        sa.select(table.c.resource_provider_id).where(table.c.resource_class_id == class_id)
+        for table in tables
+    ]
+    return sorted(connection.execute(sa.union(*holders)).scalars())
 
 
 def delete(connection: Connection, class_id: int) -> None:

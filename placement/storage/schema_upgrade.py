@@ -37,7 +37,7 @@ MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
 VERSION_TABLE = "berth_schema_version"
 #: Berth's own schema history, the earliest first. It is written down because alembic, which reads
 #: the folder of migrations, is imported for a change of the schema only: most starts need none
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 #: the table of revision 0001. It keeps that revision: workers of that version refuse a database at
 #: any other revision, and may be started again in the middle of an upgrade
 FIRST_VERSION_TABLE = "berth_alembic_version"

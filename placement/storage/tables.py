@@ -214,6 +214,8 @@ provider_changes = sa.Table(
     _big("lane", server_default=sa.text("0")),
     _big("position", server_default=sa.text("0")),
     _big("before", server_default=sa.text("0")),
+    # of a provider that was deleted: nothing else says whose id it was
+    sa.Column("resource_provider_uuid", sa.String(36), nullable=True),
     sa.Index("berth_provider_changes_lane_position_idx", "lane", "position"),
     sqlite_autoincrement=True,
     mysql_engine="InnoDB",

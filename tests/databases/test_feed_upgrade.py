@@ -14,7 +14,7 @@ from placement.storage.dialects import DatabaseUnusable
 from placement.storage.engine import Database, DatabaseSettings
 
 FEED = tables.provider_changes
-NEW_COLUMNS = ("lane", "position", "before")
+NEW_COLUMNS = ("lane", "position", "before", "resource_provider_uuid")
 INDEX = "berth_provider_changes_lane_position_idx"
 
 
@@ -71,7 +71,7 @@ def provider(database, uuid="00000000-0000-4000-8000-00000000000a"):
 
 def test_old_rows_stay_in_the_feed_and_are_not_changes(database):
     schema_upgrade.sync(database)
-    assert schema_upgrade.version(database) == "0002"
+    assert schema_upgrade.version(database) == "0003"
     live = LiveSnapshot(database)
     first = live.current()
 
@@ -105,7 +105,7 @@ def test_changes_by_workers_of_the_earlier_version_are_seen(database):
 
 def test_workers_of_the_earlier_version_can_be_started_again(database):
     schema_upgrade.sync(database)
-    assert schema_upgrade.version(database) == "0002"
+    assert schema_upgrade.version(database) == "0003"
     assert database.read(version_as_before) == "0001"
 
 
@@ -140,6 +140,23 @@ def test_an_interrupted_upgrade_is_completed(database):
 def test_a_service_without_sync_on_startup_says_what_to_do(database):
     with pytest.raises(DatabaseUnusable, match="earlier version: run placement-manage db sync"):
         readiness.make_ready(database, sync=False, store_standard_names=True)
+
+
+def test_a_schema_with_lanes_is_upgraded(database):
+    schema_upgrade.sync(database)
+    with database.engine.begin() as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        operations.drop_column(FEED.name, "resource_provider_uuid")
+        connection.exec_driver_sql(
+            f"UPDATE {schema_upgrade.VERSION_TABLE} SET version_num = '0002'"
+        )
+        append_as_before(connection)
+    assert schema_upgrade.is_behind(database)
+    schema_upgrade.sync(database)
+
+    provider(database)
+    assert LiveSnapshot(database).current().size == 1
+    assert schema_upgrade.version(database) == "0003"
 
 
 def test_an_upgraded_schema_equals_a_new_one(database, new_database):

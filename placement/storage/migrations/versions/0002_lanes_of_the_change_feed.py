@@ -14,6 +14,8 @@ from placement.storage.tables import change_lanes, provider_changes
 revision = "0002"
 down_revision = "0001"
 
+#: the columns of a row's place
+_PLACE = ("lane", "position", "before")
 #: the lane of rows from before there were lanes: no reader follows it
 _BYGONE = -1
 
@@ -28,7 +30,7 @@ def upgrade() -> None:
     keep_first_version(connection)
     inspector = sa.inspect(connection)
     there = {column["name"] for column in inspector.get_columns(provider_changes.name)}
-    missing = [column for column in provider_changes.columns if column.name not in there]
+    missing = [provider_changes.c[name] for name in _PLACE if name not in there]
     for column in missing:
         op.add_column(
             provider_changes.name,

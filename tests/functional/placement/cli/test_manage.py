@@ -133,7 +133,7 @@ def test_sync_prints_nothing_but_logs_what_it_did(path, run):
     assert (code, out) == (0, "")
     (said,) = err.splitlines()
     found = re.search(r"The schema was at no revision and is at revision (\w+)\. (.*)", said)
-    assert found[1] == "0002"
+    assert found[1] == "0003"
     assert found[2].startswith("Tables added: al")
     assert " resource_providers," in found[2]
 

@@ -68,7 +68,7 @@ def test_a_good_database_passes_every_check_in_order(synced, check):
     fits = found.pop(SCHEMA)
     assert (code, list(found.items())) == (0, [(ROOTS, GOOD), (CONSUMERS, GOOD), (POLICY, GOOD)])
     assert fits == (
-        f"Result: Success Details: Berth {VERSION} works with the schema (revision 0002). Berth "
+        f"Result: Success Details: Berth {VERSION} works with the schema (revision 0003). Berth "
         f"{EARLIEST} and later can serve on it, beside this version or instead of it. "
         "OpenStack Placement can, too."
     )

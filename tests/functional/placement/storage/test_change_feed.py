@@ -185,6 +185,11 @@ def newest(service):
             {None: Kind.NAMES},
             id="a class is renamed",
         ),
+        pytest.param(
+            ("PUT", "/resource_classes/CUSTOM_A", {"name": "CUSTOM_B"}, "1.2"),
+            {None: Kind.NAMES, ROOT: Kind.INVENTORY},
+            id="a class is renamed that a provider has",
+        ),
     ],
 )
 def test_a_write_records_its_changes(filled, request_, changed):
@@ -197,10 +202,11 @@ def test_a_write_records_its_changes(filled, request_, changed):
     assert news(filled, before) == changed
 
 
-def test_a_deletion_is_recorded_once(filled):
+def test_a_deletion_is_recorded_once_with_the_uuid(filled):
     before = newest(filled)
     filled.delete(f"/resource_providers/{EMPTY}")
     rows = filled.ask(
-        "SELECT count(*) FROM berth_provider_changes WHERE id > :before", before=before
+        "SELECT resource_provider_uuid FROM berth_provider_changes WHERE id > :before",
+        before=before,
     )
-    assert rows == [(1,)]
+    assert rows == [(EMPTY,)]

@@ -88,7 +88,7 @@ def test_an_untouched_database_has_no_revision(database):
 
 def test_our_own_history_has_its_own_revision(database):
     schema_upgrade.sync(database)
-    assert schema_upgrade.version(database) == "0002"
+    assert schema_upgrade.version(database) == "0003"
 
 
 def test_the_reference_s_database_has_no_differences(database):
