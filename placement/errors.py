@@ -20,6 +20,9 @@
     │   ├── StandardNameFixed       a change of a standard class or trait
     │   ├── UnknownTraits
     │   ├── InventoryMissing        an update of an inventory that doesn't exist
+    │   ├── NamedTwice              a provider both to write and to remove
+    │   ├── ProviderOutsideTree
+    │   ├── InvalidCustomName
     │   └── UnknownProviderNamed    a body names a provider that doesn't exist
     │       └── NamedProviderUnknown
     ├── Forbidden                   403
@@ -172,6 +175,26 @@ class NamedProviderUnknown(UnknownProviderNamed):
     code = "placement.resource_provider.not_found"
     text = (
         "Resource provider {uuid} in {place} not found: No resource provider with uuid {uuid} found"
+    )
+
+
+class NamedTwice(BadRequest):
+    text = "Resource provider {uuid} is both in providers and in remove."
+
+
+class ProviderOutsideTree(BadRequest):
+    """A change of a tree names a provider that doesn't belong to the tree afterwards."""
+
+    text = (
+        "Resource provider {uuid} would be in the tree with the root {other}, not in the tree "
+        "with the root {root}."
+    )
+
+
+class InvalidCustomName(BadRequest):
+    text = (
+        "Unable to create {kind} {name}: the name of a custom {kind} has at most 255 characters, "
+        "and only A-Z, 0-9 and _ after CUSTOM_."
     )
 
 
@@ -394,7 +417,7 @@ def worded(*wordings: Wording) -> Callable:
             except PlacementError as error:
                 for raised, answered, text in wordings:
                     if isinstance(error, raised):
-                        message = text.format(**(error.facts | place), error=error.message)
+                        message = text.format(**(place | error.facts), error=error.message)
                         raise answered(message) from error
                 raise
 

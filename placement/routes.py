@@ -15,6 +15,7 @@ from placement.handlers import (
     discovery,
     inventories,
     provider_traits,
+    provider_tree_changes,
     provider_trees,
     reshaper,
     resource_classes,
@@ -145,6 +146,9 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     ),
     f"{PREFIX}/allocations/query": (
         post(allocations_query.query, answers=True, offer="allocations.query"),
+    ),
+    f"{PREFIX}/provider_trees/<root_uuid>": (
+        put(provider_tree_changes.change, offer="provider_trees"),
     ),
 }
 

@@ -2,6 +2,16 @@
 
 import dataclasses
 import datetime
+import enum
+
+
+class Unchanged(enum.Enum):
+    """The type of `UNCHANGED`: the request doesn't name a parent."""
+
+    UNCHANGED = enum.auto()
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +42,18 @@ class Node:
 
     id: int
     uuid: str
+    generation: int
+    root_id: int
+    parent_id: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """A provider's place in its tree, with its name."""
+
+    id: int
+    uuid: str
+    name: str
     generation: int
     root_id: int
     parent_id: int | None

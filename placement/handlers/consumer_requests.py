@@ -17,7 +17,8 @@ def request_from(call: Call, uuid: str, body: Mapping[str, Any]) -> ConsumerRequ
         uuid=uuid,
         project=body.get("project_id", group.incomplete_consumer_project_id),
         user=body.get("user_id", group.incomplete_consumer_user_id),
-        generation=body.get("consumer_generation") if call.at_least(28) else UNCHECKED,
+        # required since 1.28, and not allowed before
+        generation=body.get("consumer_generation", UNCHECKED),
         type_name=body.get("consumer_type"),
         allocations=_keyed(allocations) if isinstance(allocations, dict) else _listed(allocations),
     )

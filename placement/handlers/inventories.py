@@ -36,6 +36,13 @@ _PROVIDER_GONE = (
     "No resource provider with uuid {uuid} found : {error}",
 )
 
+CLASS_UNKNOWN = "Unknown resource class in inventory for resource provider {uuid}: {error}"
+CAPACITY_REFUSED = (
+    InvalidCapacity,
+    BadRequest,
+    "Unable to update inventory for resource provider {uuid}: {error}",
+)
+
 
 def inventory_from(record: Mapping[str, Any]) -> Inventory:
     """Return the inventory that a record describes, with defaults for missing fields."""
@@ -113,16 +120,8 @@ def create(call: Call, uuid: str) -> flask.Response:
 
 
 @worded(
-    (
-        ResourceClassNotFound,
-        BadRequest,
-        "Unknown resource class in inventory for resource provider {uuid}: {error}",
-    ),
-    (
-        InvalidCapacity,
-        BadRequest,
-        "Unable to update inventory for resource provider {uuid}: {error}",
-    ),
+    (ResourceClassNotFound, BadRequest, CLASS_UNKNOWN),
+    CAPACITY_REFUSED,
     (GenerationConflict, GenerationConflict, "{error}"),
     (InventoryInUse, InventoryInUse, "update conflict: {error}"),
     (ConcurrentUpdate, ConcurrentUpdate, "update conflict: {error}"),
@@ -166,11 +165,7 @@ def show(call: Call, uuid: str, resource_class: str) -> flask.Response:
 
 
 @worded(
-    (
-        InvalidCapacity,
-        BadRequest,
-        "Unable to update inventory for resource provider {uuid}: {error}",
-    ),
+    CAPACITY_REFUSED,
     (
         InventoryMissing,
         BadRequest,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import flask
 
 from placement.domain import uuids
-from placement.domain.provider import Provider
+from placement.domain.provider import UNCHANGED, Provider
 from placement.errors import (
     BadRequest,
     CreationRefused,
@@ -20,7 +20,6 @@ from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call, newest
 from placement.http.json_text import quoted
 from placement.operations import providers as operations
-from placement.operations.providers import UNCHANGED
 from placement.schemas import resource_providers as schemas
 from placement.storage import provider_search, providers
 

@@ -44,7 +44,8 @@ def join(connection: Connection, wanted: Mapping[int, Sequence[str]]) -> None:
     """
     if not wanted:
         return
-    ids = aggregates.ensure(connection, [uuid for uuids in wanted.values() for uuid in uuids])
+    named = dict.fromkeys(uuid for uuids in wanted.values() for uuid in uuids)
+    ids = aggregates.ensure(connection, named)
     aggregates.replace(
         connection,
         {provider_id: [ids[uuid] for uuid in uuids] for provider_id, uuids in wanted.items()},

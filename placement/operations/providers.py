@@ -1,11 +1,10 @@
 """Create, change, move and delete providers (rest-api.md 3.1, 3.2, 5)."""
 
 import dataclasses
-import enum
 from collections.abc import Mapping
 
 from placement.domain import tree
-from placement.domain.provider import Node, Provider
+from placement.domain.provider import UNCHANGED, Node, Provider, Unchanged
 from placement.domain.provider_names import refuse_taken
 from placement.errors import (
     CreationRefused,
@@ -29,15 +28,6 @@ from placement.storage.engine import Connection, Database
 from placement.storage.locking import Hold
 from placement.storage.providers import NewProvider
 from placement.storage.tables import utcnow
-
-
-class Unchanged(enum.Enum):
-    """The type of `UNCHANGED`: the request doesn't name a parent."""
-
-    UNCHANGED = enum.auto()
-
-
-UNCHANGED = Unchanged.UNCHANGED
 
 
 def create_provider(database: Database, uuid: str, name: str, parent_uuid: str | None) -> Provider:

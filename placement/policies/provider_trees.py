@@ -1,6 +1,6 @@
 """Rules of whole trees, and of the allocations of many consumers and providers."""
 
-from placement.policies.rules import ADMIN_OR_SERVICE, operation
+from placement.policies.rules import ADMIN_OR_SERVICE, SERVICE, operation
 
 RULES = [
     operation(
@@ -8,6 +8,14 @@ RULES = [
         ADMIN_OR_SERVICE,
         "Show whole trees of providers, with all that belongs to them.",
         ("GET", "/berth/v1/provider_trees"),
+        family="berth",
+    ),
+    operation(
+        "provider_trees:update",
+        # a reshape is part of it
+        SERVICE,
+        "Write a whole tree of providers, with its allocations.",
+        ("PUT", "/berth/v1/provider_trees/{root_uuid}"),
         family="berth",
     ),
     operation(

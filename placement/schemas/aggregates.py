@@ -3,13 +3,13 @@
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
 from placement.schemas.json_schema import INTEGER, UUID, Json, Schema, closed_object
 
-_UUIDS: Json = {"type": "array", "items": UUID, "uniqueItems": True}
+UUIDS: Json = {"type": "array", "items": UUID, "uniqueItems": True}
 
 REPLACE = {
-    (1, 1): Schema(_UUIDS),
+    (1, 1): Schema(UUIDS),
     (1, 19): Schema(
         closed_object(
-            {"aggregates": _UUIDS, "resource_provider_generation": INTEGER},
+            {"aggregates": UUIDS, "resource_provider_generation": INTEGER},
             ["aggregates", "resource_provider_generation"],
         )
     ),
@@ -17,6 +17,6 @@ REPLACE = {
 
 #: response of GET and of PUT
 SHOWN: AnswerTable = {
-    (1, 1): Schema(exactly({"aggregates": _UUIDS})),
-    (1, 19): Schema(exactly({"aggregates": _UUIDS, "resource_provider_generation": GENERATION})),
+    (1, 1): Schema(exactly({"aggregates": UUIDS})),
+    (1, 19): Schema(exactly({"aggregates": UUIDS, "resource_provider_generation": GENERATION})),
 }

@@ -10,6 +10,7 @@ from placement.schemas import (
     allocation_candidates,
     allocations,
     inventories,
+    provider_tree_changes,
     provider_trees,
     reshaper,
     resource_classes,
@@ -38,6 +39,7 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/allocations/{consumer_uuid}", "PUT"): allocations.REPLACE,
     ("/reshaper", "POST"): reshaper.RESHAPE,
     ("/berth/v1/allocations/query", "POST"): provider_trees.ALLOCATIONS_QUERY,
+    ("/berth/v1/provider_trees/{root_uuid}", "PUT"): provider_tree_changes.CHANGE,
 }
 
 QUERIES: dict[str, Table] = {

@@ -12,23 +12,19 @@ from placement.schemas.answer_shapes import (
 )
 from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
 
-_NAME = {"type": "string", "maxLength": 200}
-_UUID_OR_NULL = {"anyOf": [UUID, {"type": "null"}]}
+NAME = {"type": "string", "maxLength": 200}
+UUID_OR_NULL = {"anyOf": [UUID, {"type": "null"}]}
 
 CREATE = {
-    (1, 0): Schema(closed_object({"name": _NAME, "uuid": UUID}, ["name"])),
+    (1, 0): Schema(closed_object({"name": NAME, "uuid": UUID}, ["name"])),
     (1, 14): Schema(
-        closed_object(
-            {"name": _NAME, "uuid": UUID, "parent_provider_uuid": _UUID_OR_NULL}, ["name"]
-        )
+        closed_object({"name": NAME, "uuid": UUID, "parent_provider_uuid": UUID_OR_NULL}, ["name"])
     ),
 }
 
 UPDATE = {
-    (1, 0): Schema(closed_object({"name": _NAME}, ["name"])),
-    (1, 14): Schema(
-        closed_object({"name": _NAME, "parent_provider_uuid": _UUID_OR_NULL}, ["name"])
-    ),
+    (1, 0): Schema(closed_object({"name": NAME}, ["name"])),
+    (1, 14): Schema(closed_object({"name": NAME, "parent_provider_uuid": UUID_OR_NULL}, ["name"])),
 }
 
 
@@ -56,7 +52,7 @@ _LINKS_1_11 = [*_LINKS_1_6, "allocations"]
 def _provider(rels: list[str], family: Json | None = None) -> Json:
     shown = {
         "uuid": PROVIDER_UUID,
-        "name": _NAME,
+        "name": NAME,
         "generation": GENERATION,
         "links": links(PROVIDER_PATH, rels),
     }

@@ -14,6 +14,7 @@ from placement.schemas import (
     allocations,
     discovery,
     inventories,
+    provider_tree_changes,
     provider_trees,
     resource_classes,
     resource_providers,
@@ -138,5 +139,8 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/allocations/query": {
         "POST": _extension({200: provider_trees.ALLOCATIONS_FOUND}, 403, 406, 415),
+    },
+    "/berth/v1/provider_trees/{root_uuid}": {
+        "PUT": _extension({200: provider_tree_changes.CHANGED}, 403, 404, 409, 415),
     },
 }

@@ -3,19 +3,19 @@
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
 from placement.schemas.json_schema import INTEGER, STRING, Schema, closed_object
 
-_NAMES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}}
+NAMES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}}
 
 REPLACE_OF_PROVIDER = {
     (1, 6): Schema(
         closed_object(
-            {"traits": _NAMES, "resource_provider_generation": INTEGER},
+            {"traits": NAMES, "resource_provider_generation": INTEGER},
             ["traits", "resource_provider_generation"],
         )
     )
 }
 LIST = {(1, 6): Schema(closed_object({"name": STRING, "associated": STRING}))}
 
-_SHOWN_NAMES = _NAMES | {"uniqueItems": True}
+_SHOWN_NAMES = NAMES | {"uniqueItems": True}
 
 LISTED: AnswerTable = {(1, 6): Schema(exactly({"traits": _SHOWN_NAMES}))}
 #: response of GET and of PUT

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.domain.provider import Node, Provider
+from placement.domain.provider import Member, Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.dialects import MYSQL
@@ -61,6 +61,19 @@ _LOCK_NUMBERED = {hold: by_primary_key(_LOCK[False, True, hold], providers) for 
 _PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
 _LOCK_ONE = {hold: locking(_PLACE, hold) for hold in Hold}
 _OF_TREES = _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
+_named = providers.alias("named")
+_MEMBERS = sa.select(
+    providers.c.id,
+    providers.c.uuid,
+    providers.c.name,
+    providers.c.generation,
+    providers.c.root_provider_id,
+    providers.c.parent_provider_id,
+).where(
+    providers.c.root_provider_id.in_(
+        sa.select(_named.c.root_provider_id).where(among(_named.c.uuid, "uuids"))
+    )
+)
 _BUMP = (
     sa.update(providers)
     .where(among(providers.c.id, "ids"))
@@ -153,6 +166,12 @@ def place(connection: Connection, uuid: str) -> Node | None:
 def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
     """Return every provider of the trees with these roots, without a lock."""
     return [Node(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
+
+
+def members(connection: Connection, uuids: Collection[str]) -> dict[str, Member]:
+    """Return every provider of the trees that have one of these providers, without a lock."""
+    rows = connection.execute(_MEMBERS, {"uuids": list(uuids)})
+    return {member.uuid: member for member in (Member(*row) for row in rows)}
 
 
 def lock(

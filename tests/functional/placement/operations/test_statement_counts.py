@@ -178,6 +178,61 @@ def reshaped(service, count):
     )
 
 
+def tree(count, generation=None):
+    """Return the body that writes ROOT and so many children."""
+    uuids = [ROOT, *(numbered("d", number) for number in range(count))]
+    providers = {
+        uuid: {
+            "generation": generation,
+            "name": f"{uuid} {generation}",
+            "parent_provider_uuid": ROOT if number else None,
+            "inventories": {"VCPU": {"total": 100}, f"CUSTOM_{number}": {"total": 1}},
+            "traits": ["HW_CPU_X86_AVX", f"CUSTOM_{number}"],
+            "aggregates": [numbered("b", number)],
+        }
+        for number, uuid in reversed(list(enumerate(uuids)))
+    }
+    holders = consumers(count)
+    allocations = {
+        holder: holding({uuid: {"VCPU": 1}}, generation=None if generation is None else 1)
+        for holder, uuid in zip(holders, uuids, strict=False)
+    }
+    return {"providers": providers, "allocations": allocations, "create_names": True}
+
+
+def created_tree(service, count):
+    return "PUT", f"/berth/v1/provider_trees/{ROOT}", tree(count)
+
+
+def written_tree(service, count):
+    """Write every provider of a tree anew, and move half of them below another one."""
+    expect(service.request(*created_tree(service, count)), 200)
+    body = tree(count, generation=1)
+    for number in range(count // 2, count):
+        change = body["providers"][numbered("d", number)]
+        change["parent_provider_uuid"] = numbered("d", 0)
+        change["traits"] = [f"CUSTOM_{number}"]
+    return "PUT", f"/berth/v1/provider_trees/{ROOT}", body
+
+
+def removed_tree(service, count):
+    expect(service.request(*created_tree(service, count)), 200)
+    body = {
+        "remove": dict.fromkeys([ROOT, *(numbered("d", number) for number in range(count))], 1),
+        "allocations": {holder: holding({}, generation=1) for holder in consumers(count)},
+    }
+    return "PUT", f"/berth/v1/provider_trees/{ROOT}", body
+
+
+def joined_trees(service, count):
+    """Move a chain of providers below another root."""
+    chain(service, count)
+    other = numbered("e", 1)
+    provider(service, other)
+    body = {"providers": {ROOT: {"generation": 0, "parent_provider_uuid": other}}}
+    return "PUT", f"/berth/v1/provider_trees/{other}", body
+
+
 def shown_inventories(service, count):
     method, path, body = replaced_inventories(service, count)
     expect(service.request(method, path, body), 200)
@@ -257,6 +312,10 @@ WRITES = [
     new_consumers,
     replaced_consumers,
     reshaped,
+    created_tree,
+    written_tree,
+    removed_tree,
+    joined_trees,
 ]
 READS = [
     shown_inventories,
