@@ -71,40 +71,42 @@ def change_tree(
 
         galera_locks.hold_trees(connection, plan.roots)
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
-        given = {
-            ids[uuid]: {known[name].id for name in wanted.traits}
-            for uuid, wanted in change.providers.items()
-            if wanted.traits is not None
-        }
-        members = {
+        trained = traits.give(
+            connection,
+            {
+                ids[uuid]: {known[name].id for name in wanted.traits}
+                for uuid, wanted in change.providers.items()
+                if wanted.traits is not None
+            },
+        )
+        joined = {
             ids[uuid]: wanted.aggregates
             for uuid, wanted in change.providers.items()
             if wanted.aggregates is not None
         }
-        trained = traits.give(connection, given)
-        aggregates.join(connection, members)
+        aggregates.join(connection, joined)
         entries = reshaper.replace(connection, stocks, locked, ids)
-        remove(connection, {uuid: ids[uuid] for uuid in change.remove})
+        gone = {uuid: ids[uuid] for uuid in change.remove}
+        remove(connection, gone)
 
         used = {entry.provider_id for entry in entries}
-        stocked = {ids[uuid] for uuid in stocks}
-        written = trained | members.keys() | stocked | used
-        providers.bump(connection, written - {ids[uuid] for uuid in change.remove})
         kinds: dict[int, Kind] = collections.defaultdict(lambda: Kind(0))
-        _mark(kinds, [NO_PROVIDER] if names_change else [], Kind.NAMES)
-        renamed = (ids[uuid] for uuid in plan.renamed)
-        _mark(kinds, {*renamed, *plan.shifted(), *(ids[uuid] for uuid in change.new)}, Kind.ROW)
         _mark(kinds, trained, Kind.TRAITS)
-        _mark(kinds, members, Kind.AGGREGATES)
-        _mark(kinds, stocked, Kind.INVENTORY)
-        _mark(kinds, used | locked.provider_ids(), Kind.USAGE)
-        # a provider that is gone has nothing else to read
-        kinds |= dict.fromkeys((ids[uuid] for uuid in change.remove), Kind.DELETED)
-        change_feed.record_each(connection, kinds)
+        _mark(kinds, joined, Kind.AGGREGATES)
+        _mark(kinds, (ids[uuid] for uuid in stocks), Kind.INVENTORY)
+        _mark(kinds, used, Kind.USAGE)
+        written = kinds.keys() - gone.values()
+        providers.bump(connection, written)
+        _mark(kinds, locked.provider_ids(), Kind.USAGE)
+        _mark(kinds, plan.shifted(), Kind.ROW)
+        _mark(kinds, (ids[uuid] for uuid in (*plan.renamed, *change.new)), Kind.ROW)
+        _mark(kinds, [NO_PROVIDER] if names_change else [], Kind.NAMES)
+        kinds.update(dict.fromkeys(gone.values(), Kind.DELETED))
+        change_feed.record_each(connection, kinds, {ids[uuid]: uuid for uuid in gone})
         return {
             uuid: (nodes[uuid].generation if uuid in nodes else 0) + (provider_id in written)
             for uuid, provider_id in ids.items()
-            if (uuid in change.providers or provider_id in used) and uuid not in change.remove
+            if uuid not in gone and (uuid in change.providers or provider_id in used)
         }
 
     return database.write(run, tries)
