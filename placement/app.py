@@ -18,6 +18,7 @@ from placement.http.environ import WSGIApplication
 from placement.http.fault import FaultWrapper
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
+from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy
 from placement.routes import ROUTES, offers, routes
 from placement.storage import readiness
@@ -60,7 +61,9 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     database = open_database(conf, store_standard_names, wait)
     others = OtherWriters(conf.berth.beside_reference)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)
-    services = Services(conf, database, policy, snapshot, offers(), OthersInFeed(others))
+    services = Services(
+        conf, database, policy, snapshot, JointClaims(), offers(), OthersInFeed(others)
+    )
     application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
     return Running(wrapped(application, conf), database, snapshot)
@@ -98,7 +101,8 @@ def start_reading(conf: cfg.ConfigOpts) -> Reading:
         database.close()
         raise
     snapshot = TableSnapshot(database)
-    application: WSGIApplication = Placement(ROUTES, Services(conf, database, policy, snapshot))
+    services = Services(conf, database, policy, snapshot, JointClaims())
+    application: WSGIApplication = Placement(ROUTES, services)
     application = StatementCount(application, database)
     return Reading(wrapped(application, conf), database, snapshot)
 

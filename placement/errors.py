@@ -38,6 +38,7 @@
     │   │   ├── GenerationConflict      the caller's generation is not the stored one
     │   │   ├── LostRace                other writers changed the data on every attempt
     │   │   └── InventoryExists
+    │   ├── NoCandidate             a claim for which nothing fits
     │   ├── DuplicateName
     │   ├── InventoryInUse
     │   ├── ProviderInUse
@@ -58,6 +59,7 @@
     │   └── OutcomeUnknown          the connection was lost during the commit
     ├── SearchUnfinished            503, a search for candidates reached a limit
     ├── SearchAbandoned             503, the client closed its connection
+    ├── ClaimUnfinished             503, other writers took each candidate of a claim
     ├── StorageFull                 507
     └── NoRoomForAnswer             507, the disk for temporary files is full
 
@@ -300,6 +302,17 @@ class SearchUnfinished(PlacementError):
     )
 
 
+class ClaimUnfinished(PlacementError):
+    """Other writers took each candidate that a claim had found."""
+
+    status, title = 503, "Service Unavailable"
+    code = "berth.claim_unfinished"
+    text = (
+        "Other writers took the candidates that were found, again and again. Nothing was changed. "
+        "Please try again later."
+    )
+
+
 class SearchAbandoned(PlacementError):
     """The client closed its connection before its search was finished."""
 
@@ -347,6 +360,12 @@ class InventoryExists(ConcurrentUpdate):
 
 class DuplicateName(Conflict):
     code = "placement.duplicate_name"
+
+
+class NoCandidate(Conflict):
+    """The cloud has no candidates for all consumers of a claim."""
+
+    code = "berth.no_candidate"
 
 
 class InventoryInUse(Conflict):

@@ -12,6 +12,7 @@ from placement.handlers import (
     allocation_candidates,
     allocations,
     allocations_query,
+    claims,
     discovery,
     inventories,
     provider_traits,
@@ -138,7 +139,7 @@ ROUTES: dict[str, tuple[Endpoint, ...]] = {
     "/reshaper": (post(reshaper.reshape, (1, 30)),),
 }
 
-#: endpoints of `/berth/v1`, which exist at every microversion
+#: endpoints of `/berth/v1`, which exist at every microversion where nothing else is said
 EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     PREFIX: (get(discovery.discover),),
     f"{PREFIX}/provider_trees": (
@@ -150,6 +151,8 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     f"{PREFIX}/provider_trees/<root_uuid>": (
         put(provider_tree_changes.change, offer="provider_trees"),
     ),
+    # the query is that of GET /allocation_candidates, which is as old
+    f"{PREFIX}/claims": (post(claims.create, (1, 10), answers=True, offer="claims"),),
 }
 
 

@@ -1,6 +1,7 @@
 """Why a request has the candidates it has, or none (architecture.rst D13).
 
-For programs that embed the search: candidate_search.rst shows an example. No URL shows it.
+For programs that embed the search: candidate_search.rst shows an example. A claim for which nothing
+fits says the `message`.
 """
 
 import dataclasses
@@ -39,6 +40,29 @@ class Explanation:
         """Return the first step that left nothing, or None if there was none."""
         return next((step for step in self.steps if not step.providers or not step.roots), None)
 
+    @property
+    def message(self) -> str:
+        """Say in one sentence why there are few candidates, or none."""
+        total = self.steps[0].roots if self.steps else 0
+        return f"{len(self.fruitful)} of {total} trees have candidates: {self._reason()}."
+
+    def _reason(self) -> str:
+        last = self.ended_at
+        if last is not None:
+            before = self.steps[max(self.steps.index(last) - 1, 0)]
+            left = "tree" if last.providers else "provider"
+            count = before.roots if last.providers else before.providers
+            if last.suffix != before.suffix:
+                return f"no {left} passes {last.name}{_of_group(last)}"
+            return (
+                f"no {left} passes {last.name}{_of_group(last)}, of {count} that are left before it"
+            )
+        if self.fruitless:
+            return (
+                f"{len(self.fruitless)} trees can serve each group by itself, but not all together"
+            )
+        return "no tree is left to search" if not self.fruitful else "the others can't serve it"
+
 
 def explain(
     snapshot: Snapshot, request: CandidateRequest, budget: Budget | None = None
@@ -71,3 +95,15 @@ def explain(
         ended = early
     undecided = tuple(uuids[root] for root in np.flatnonzero(left).tolist())
     return Explanation(tuple(notes.steps), tuple(fruitful), tuple(fruitless), undecided, ended)
+
+
+def why_none(snapshot: Snapshot, request: CandidateRequest, budget: Budget | None = None) -> str:
+    """Return the message of the explanation for a request that has no candidates."""
+    try:
+        return explain(snapshot, request, budget).message
+    except SearchEnded:
+        return "There are no candidates; to find out why takes too long."
+
+
+def _of_group(step: Step) -> str:
+    return f" for group {step.suffix}" if step.suffix else ""

@@ -55,9 +55,16 @@ class FilteredGroup:
 
 
 def root_filter(snapshot: Snapshot, request: CandidateRequest, account: Account) -> Mask:
-    """Return the roots that pass root_required. Raise BadRequest for traits that don't exist."""
+    """Return the roots that pass avoid and root_required.
+
+    Raise BadRequest for traits that don't exist.
+    """
     mask = snapshot.forest.is_root
     account.begin(mask, mask)
+    if request.avoid:
+        mask = mask.copy()
+        mask[snapshot.roots(request.avoid)] = False
+        account.step("avoid", None, mask, mask)
     if not request.root_required and not request.root_forbidden:
         return mask
     required = trait_ids(snapshot, request.root_required)

@@ -152,6 +152,7 @@ class LiveSnapshot:
                     self._distrust(known, "failure")
                     raise
                 if not _is_worn_out(snapshot):
+                    snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
                     return _Held(snapshot, news.cursor, known.load, look)
                 cause = "many deletions"
         return self._load(connection, known.load + 1, cause)
@@ -162,7 +163,8 @@ class LiveSnapshot:
         is_open = others.is_automatic and not others.may_write
         if is_open and generation_look.was_written_by_others(connection, since):
             self._see_others()
-        snapshot, cursor = loading.load(connection), change_feed.start(connection)
+        cursor = change_feed.start(connection)
+        snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
         held = _Held(snapshot, cursor, number, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
         return held

@@ -35,6 +35,7 @@ class CandidateRequest:
     :param isolate: whether suffixed groups need different providers
     :param nested: whether one candidate may use several providers of a tree (microversion 1.29)
     :param limit: most candidates to answer
+    :param avoid: uuids of providers whose whole trees are left out
     """
 
     groups: tuple[Group, ...]
@@ -44,6 +45,16 @@ class CandidateRequest:
     isolate: bool = False
     nested: bool = True
     limit: int | None = None
+    avoid: frozenset[str] = frozenset()
+
+    @property
+    def demand(self) -> dict[str, int]:
+        """Return what all groups together ask for: amount by class, in the query's order."""
+        amounts: dict[str, int] = {}
+        for group in self.groups:
+            for name, amount in group.resources.items():
+                amounts[name] = amounts.get(name, 0) + amount
+        return amounts
 
 
 @dataclasses.dataclass(frozen=True)

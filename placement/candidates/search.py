@@ -110,7 +110,8 @@ def prepare(
     :param most: how many roots that are candidates by themselves are enough; None: all
     """
     roots = root_filter(snapshot, request, account)
-    if (request.root_required or request.root_forbidden) and not roots.any():
+    narrowed = request.root_required or request.root_forbidden or request.avoid
+    if narrowed and not roots.any():
         return None
     budget = budget or Budget()
     groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account), budget)

@@ -18,6 +18,7 @@ from placement.candidates.columns import (
 from placement.candidates.forest import Forest
 from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.uuid_table import UuidTable
+from placement.storage.change_feed import Cursor
 
 #: the trait of providers that serve all trees of their aggregates
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
@@ -113,6 +114,7 @@ class Snapshot:
     :param stray_usage: what is taken of (slot, class) that have no inventory
     :param texts: each provider's summary as JSON, where trees have several
     :param tree_texts: the summaries of a root's whole tree
+    :param cursor: how far in the change feed it is; None: not known
     """
 
     register: Register
@@ -129,6 +131,7 @@ class Snapshot:
     stray_usage: Mapping[tuple[int, int], int]
     texts: PreparedTexts
     tree_texts: PreparedTexts
+    cursor: Cursor | None = None
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -143,6 +146,31 @@ class Snapshot:
     def slot(self, uuid: str) -> int | None:
         """Return the slot of a provider, or None if there is no such provider."""
         return self.register.slot_of_uuid.get(uuid)
+
+    def roots(self, uuids: Iterable[str]) -> list[int]:
+        """Return the roots of the providers' trees, ascending; unknown providers are left out."""
+        slots = (self.slot(uuid) for uuid in uuids)
+        return sorted({int(self.forest.root[slot]) for slot in slots if slot is not None})
+
+    def used(self, class_id: int, slot: int) -> int:
+        """Return what is taken of a provider's inventory of a class; 0 without an inventory."""
+        column = self.column(class_id)
+        there, at = column.find(np.array([slot]))
+        return int(column.used[at[0]]) if there[0] else 0
+
+    def using(self, used: Mapping[int, Mapping[int, int]]) -> "Snapshot":
+        """Return the cloud with other usage, for searches whose summaries aren't shown.
+
+        :param used: usage by slot, by class id; slots without inventory of the class are left out
+        """
+        columns = dict(self.columns)
+        for class_id, amounts in used.items():
+            column = self.column(class_id)
+            there, _ = column.find(np.fromiter(amounts, np.int32, len(amounts)))
+            kept = {slot: amounts[slot] for slot, has in zip(amounts, there, strict=True) if has}
+            if kept:
+                columns[class_id] = column.with_usage(kept)
+        return dataclasses.replace(self, columns=columns)
 
     def has_trait(self, trait_ids: Iterable[int]) -> Mask:
         """Return which providers have at least one of the traits."""

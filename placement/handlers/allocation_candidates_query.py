@@ -37,9 +37,16 @@ _AFTER_SUBTREES = "`same_subtree`"
 
 def read_request(call: Call) -> CandidateRequest:
     """Parse the query of the call. Raises BadRequest or a subclass of it."""
-    text = call.environ.get("QUERY_STRING", "")
+    return request_of(call.environ.get("QUERY_STRING", ""), call.version)
+
+
+def request_of(text: str, version: Version) -> CandidateRequest:
+    """Parse a query as the version understands it. Raises BadRequest or a subclass of it.
+
+    :param text: in the form of WSGI: each character is one byte
+    """
     read = _read_once if len(text) <= _LONGEST_KEPT else _read
-    return read(text, call.version)
+    return read(text, version)
 
 
 def _read(text: str, version: Version) -> CandidateRequest:

@@ -50,6 +50,13 @@ class Snapshots(Protocol):
         """Return the cloud as of now."""
 
 
+class Claims(Protocol):
+    """What makes the claims of this process: `placement.operations.joint_claims.JointClaims`."""
+
+    def make(self, claim: Any) -> Any:
+        """Make one claim; return what it got."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Services:
     """The objects that handlers share; `placement.app.start` makes them once.
@@ -62,6 +69,7 @@ class Services:
     database: Database
     policy: Policy
     snapshot: Snapshots
+    claims: Claims
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
 
@@ -101,6 +109,7 @@ class Call:
         self.conf = services.conf
         self.database = services.database
         self.snapshot = services.snapshot
+        self.claims = services.claims
         self.offers = services.offers
         self.others = services.others
         self.form = form

@@ -1,6 +1,6 @@
 """Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2)."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from placement.domain import allocation
 from placement.domain.consumer import ConsumerRequest
@@ -25,28 +25,36 @@ def write_allocations(
     def write(connection: Connection) -> None:
         locked = LockedConsumers.lock(connection, requests)
         named = {uuid for request in requests for uuid in request.allocations}
-        nodes = providers.lock(connection, named, locked.provider_ids())
-        locked.check_generations()
-        refuse_unknown_providers(requests, nodes)
-        class_ids = classes.ids_to_store(connection, locked.class_names())
-        provider_ids = {uuid: node.id for uuid, node in nodes.items()}
-        entries = locked.entries(provider_ids, class_ids)
-        stocked = {entry.provider_id for entry in entries}
-        wanted = {entry.class_id for entry in entries}
-        if entries:
-            with locked.refusing(connection):
-                allocation.check(
-                    entries,
-                    inventories.slots(connection, stocked, wanted),
-                    allocations.usages(connection, stocked, wanted, locked.uuids),
-                    classes.names_of(connection, wanted),
-                    {node.id: node.uuid for node in nodes.values()},
-                )
-        locked.save(connection, entries)
-        providers.bump(connection, stocked)
-        change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
+        store(connection, locked, providers.lock(connection, named, locked.provider_ids()))
 
     database.write(write, tries)
+
+
+def store(
+    connection: Connection, locked: LockedConsumers, nodes: Mapping[str, providers.Node]
+) -> None:
+    """Replace the allocations of locked consumers; raises what `write_allocations` raises.
+
+    :param nodes: the locked providers by uuid: those requested, and those with stored allocations
+    """
+    locked.check_generations()
+    refuse_unknown_providers(locked.requests, nodes)
+    class_ids = classes.ids_to_store(connection, locked.class_names())
+    entries = locked.entries({uuid: node.id for uuid, node in nodes.items()}, class_ids)
+    stocked = {entry.provider_id for entry in entries}
+    wanted = {entry.class_id for entry in entries}
+    if entries:
+        with locked.refusing(connection):
+            allocation.check(
+                entries,
+                inventories.slots(connection, stocked, wanted),
+                allocations.usages(connection, stocked, wanted, locked.uuids),
+                classes.names_of(connection, wanted),
+                {node.id: node.uuid for node in nodes.values()},
+            )
+    locked.save(connection, entries)
+    providers.bump(connection, stocked)
+    change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
 
 
 def refuse_unknown_providers(requests: Sequence[ConsumerRequest], known: Container[str]) -> None:

@@ -8,6 +8,7 @@ from placement.policies import (
     aggregates,
     allocation_candidates,
     allocations,
+    claims,
     inventories,
     provider_trees,
     reshaper,
@@ -30,6 +31,7 @@ _FAMILIES = (
     allocation_candidates,
     reshaper,
     provider_trees,
+    claims,
 )
 
 

@@ -74,8 +74,8 @@ _LISTED_REQUEST: Json = {
         ),
     }
 }
-_KEYED_REQUEST: Json = {"allocations": keyed(PROVIDER_UUID_KEY, exactly({"resources": AMOUNTS}), 1)}
-_MAPPINGS: Json = {
+KEYED_REQUEST: Json = {"allocations": keyed(PROVIDER_UUID_KEY, exactly({"resources": AMOUNTS}), 1)}
+MAPPINGS: Json = {
     "mappings": keyed(
         "^[a-zA-Z0-9_-]{0,64}$",
         {"type": "array", "minItems": 1, "items": PROVIDER_UUID, "uniqueItems": True},
@@ -97,8 +97,8 @@ def _candidates(request: Json, summary: Json) -> Schema:
 
 LISTED: AnswerTable = {
     (1, 10): _candidates(_LISTED_REQUEST, _RESOURCES),
-    (1, 12): _candidates(_KEYED_REQUEST, _RESOURCES),
-    (1, 17): _candidates(_KEYED_REQUEST, _RESOURCES | _TRAITS),
-    (1, 29): _candidates(_KEYED_REQUEST, _RESOURCES | _TRAITS | _FAMILY),
-    (1, 34): _candidates(_KEYED_REQUEST | _MAPPINGS, _RESOURCES | _TRAITS | _FAMILY),
+    (1, 12): _candidates(KEYED_REQUEST, _RESOURCES),
+    (1, 17): _candidates(KEYED_REQUEST, _RESOURCES | _TRAITS),
+    (1, 29): _candidates(KEYED_REQUEST, _RESOURCES | _TRAITS | _FAMILY),
+    (1, 34): _candidates(KEYED_REQUEST | MAPPINGS, _RESOURCES | _TRAITS | _FAMILY),
 }

@@ -42,7 +42,7 @@ _LISTED: Json = {
         ["resource_provider", "resources"],
     ),
 }
-_OWNER: Json = {"project_id": _SHORT, "user_id": _SHORT}
+OWNER: Json = {"project_id": _SHORT, "user_id": _SHORT}
 _GENERATION: Json = {
     "consumer_generation": {"type": ["integer", "null"], "additionalProperties": False}
 }
@@ -55,7 +55,7 @@ _MAPPINGS: Json = {
         },
     }
 }
-_TYPE: Json = {"consumer_type": {"type": "string", "pattern": RESOURCE_CLASS_KEY} | _LENGTH}
+TYPE: Json = {"consumer_type": {"type": "string", "pattern": RESOURCE_CLASS_KEY} | _LENGTH}
 
 
 def _keyed(at_least: int) -> Json:
@@ -86,17 +86,17 @@ def _consumer(properties: Json, required: list[str]) -> Json:
 _OWNED = ["allocations", "project_id", "user_id"]
 _GUARDED = [*_OWNED, "consumer_generation"]
 
-_CONSUMER_1_12 = _consumer(_keyed(1) | _OWNER, _OWNED)
-_CONSUMER_1_13 = _consumer(_keyed(0) | _OWNER, _OWNED)
-_CONSUMER_1_28 = _consumer(_keyed(0) | _OWNER | _GENERATION, _GUARDED)
-_CONSUMER_1_34 = _consumer(_keyed(0) | _OWNER | _GENERATION | _MAPPINGS, _GUARDED)
+_CONSUMER_1_12 = _consumer(_keyed(1) | OWNER, _OWNED)
+_CONSUMER_1_13 = _consumer(_keyed(0) | OWNER, _OWNED)
+_CONSUMER_1_28 = _consumer(_keyed(0) | OWNER | _GENERATION, _GUARDED)
+_CONSUMER_1_34 = _consumer(_keyed(0) | OWNER | _GENERATION | _MAPPINGS, _GUARDED)
 _CONSUMER_1_38 = _consumer(
-    _keyed(0) | _OWNER | _GENERATION | _MAPPINGS | _TYPE, [*_GUARDED, "consumer_type"]
+    _keyed(0) | OWNER | _GENERATION | _MAPPINGS | TYPE, [*_GUARDED, "consumer_type"]
 )
 
 REPLACE = {
     (1, 0): Schema(closed_object({"allocations": _LISTED}, ["allocations"])),
-    (1, 8): Schema(closed_object({"allocations": _LISTED} | _OWNER, _OWNED)),
+    (1, 8): Schema(closed_object({"allocations": _LISTED} | OWNER, _OWNED)),
     (1, 12): Schema(_CONSUMER_1_12),
     (1, 28): Schema(_CONSUMER_1_28),
     (1, 34): Schema(_CONSUMER_1_34),
@@ -145,13 +145,13 @@ def _shown(properties: Json) -> Schema:
 
 _GENERATION_SHOWN: Json = {"consumer_generation": GENERATION}
 #: a consumer that holds something, as 1.38 shows it
-CONSUMER: Json = exactly(_HELD | _OWNER | _GENERATION_SHOWN | _TYPE_SHOWN)
+CONSUMER: Json = exactly(_HELD | OWNER | _GENERATION_SHOWN | _TYPE_SHOWN)
 
 SHOWN: AnswerTable = {
     (1, 0): _shown(_HELD),
-    (1, 12): _shown(_HELD | _OWNER),
-    (1, 28): _shown(_HELD | _OWNER | _GENERATION_SHOWN),
-    (1, 38): _shown(_HELD | _OWNER | _GENERATION_SHOWN | _TYPE_SHOWN),
+    (1, 12): _shown(_HELD | OWNER),
+    (1, 28): _shown(_HELD | OWNER | _GENERATION_SHOWN),
+    (1, 38): _shown(_HELD | OWNER | _GENERATION_SHOWN | _TYPE_SHOWN),
 }
 
 

@@ -48,8 +48,14 @@ CODES = {
         "placement.duplicate_name",
         "placement.resource_provider.inuse",
         "placement.resource_provider.cannot_delete_parent",
+        "berth.no_candidate",
     ],
-    503: [UNDEFINED, "berth.search_unfinished", "berth.search_abandoned"],
+    503: [
+        UNDEFINED,
+        "berth.search_unfinished",
+        "berth.search_abandoned",
+        "berth.claim_unfinished",
+    ],
 }
 _VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
 _SERVED: Json = {"max_version": _VERSION, "min_version": _VERSION}

@@ -9,6 +9,7 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
+    claims,
     inventories,
     provider_tree_changes,
     provider_trees,
@@ -40,6 +41,7 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/reshaper", "POST"): reshaper.RESHAPE,
     ("/berth/v1/allocations/query", "POST"): provider_trees.ALLOCATIONS_QUERY,
     ("/berth/v1/provider_trees/{root_uuid}", "PUT"): provider_tree_changes.CHANGE,
+    ("/berth/v1/claims", "POST"): claims.CREATE,
 }
 
 QUERIES: dict[str, Table] = {

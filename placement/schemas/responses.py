@@ -12,6 +12,7 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
+    claims,
     discovery,
     inventories,
     provider_tree_changes,
@@ -142,5 +143,8 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/provider_trees/{root_uuid}": {
         "PUT": _extension({200: provider_tree_changes.CHANGED}, 403, 404, 409, 415),
+    },
+    "/berth/v1/claims": {
+        "POST": _extension({200: claims.CREATED}, 403, 404, 406, 409, 415, 503),
     },
 }

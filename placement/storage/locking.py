@@ -22,9 +22,14 @@ class Hold(enum.Enum):
     PLACE = enum.auto()
 
 
-def locking(statement: sa.Select, hold: Hold) -> sa.Select:
-    """Make the statement lock the rows that it finds; it waits for rows that others have locked."""
-    return statement.with_for_update(read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE)
+def locking(statement: sa.Select, hold: Hold, wait: bool = True) -> sa.Select:
+    """Make the statement lock the rows that it finds.
+
+    :param wait: whether it waits for rows that others have locked; if not, it leaves them out
+    """
+    return statement.with_for_update(
+        read=hold is Hold.REFERENCE, key_share=hold is not Hold.PLACE, skip_locked=not wait
+    )
 
 
 def by_primary_key(statement: sa.Select, table: sa.Table) -> sa.Select:

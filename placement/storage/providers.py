@@ -57,6 +57,7 @@ _LOCK = {
     for key, question in _FIND.items()
     for hold in Hold
 }
+_LOCK_FREE = locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False)
 _LOCK_NUMBERED = {hold: by_primary_key(_LOCK[False, True, hold], providers) for hold in Hold}
 _PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
 _LOCK_ONE = {hold: locking(_PLACE, hold) for hold in Hold}
@@ -200,6 +201,15 @@ def lock(
                 return {}
         question = _LOCK_NUMBERED[hold]
     rows = connection.execute(question, wanted)
+    return {node.uuid: node for node in (Node(*row) for row in rows)}
+
+
+def lock_free(connection: Connection, uuids: Collection[str]) -> dict[str, Node]:
+    """Lock those of the providers that nobody has locked, without waiting; return them by uuid.
+
+    The weakest lock of the write is taken, that of `Hold.CONTENT`.
+    """
+    rows = connection.execute(_LOCK_FREE, {"uuids": list(uuids)})
     return {node.uuid: node for node in (Node(*row) for row in rows)}
 
 

@@ -27,7 +27,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "config": set(),
         "conf": {"config"},
         "storage": {"domain", "errors"},
-        "operations": {"domain", "errors", "storage"},
+        # a claim searches and writes
+        "operations": {"candidates", "domain", "errors", "storage"},
         "candidates": {"domain", "errors", "microversions", "storage"},
         "schemas": {"domain"},
         "policies": {"errors"},
@@ -58,7 +59,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage",
         },
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
-        "app": {"candidates", "config", "http", "policies", "routes", "storage"},
+        "app": {"candidates", "config", "http", "operations", "policies", "routes", "storage"},
         "wsgi": {"app", "config", "http", "installation"},
         "deploy": {"app", "http"},
         "direct": {"app", "config", "http"},

@@ -113,7 +113,10 @@ LOST_RACES = {
 
 
 #: only for a search that reaches a limit; see candidates/test_bounds.py
-ENDED_SEARCHES = {("/allocation_candidates", "GET", 503)}
+ENDED_SEARCHES = {
+    ("/allocation_candidates", "GET", 503),
+    ("/berth/v1/claims", "POST", 503),
+}
 #: only for a client that left; see handlers/test_provider_trees_streams.py
 LEFT_READS = {("/berth/v1/provider_trees", "GET", 503)}
 

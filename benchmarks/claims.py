@@ -1,0 +1,278 @@
+"""Find and claim in one request, and in two: ``python -m benchmarks.claims``.
+
+Client processes claim hosts of a flat cloud on PostgreSQL until the time is over: with one ``POST
+/berth/v1/claims``, and with the loop that clients need without it: ``GET /allocation_candidates``,
+choose one, ``PUT /allocations``, and again after a 409. Kinds of clients take turns; the last line
+of each is the median of its rounds. At the end, 64 clients claim the last 64 places.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import multiprocessing
+import random
+import statistics
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.storage import readiness, tables
+from placement.storage.engine import Connection, Database, DatabaseSettings
+from tests.databases.mortal import mortal
+from tests.faults.running import Client, running
+from tests.faults.running import Connection as HTTPConnection
+
+QUERY = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
+STOCK = {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000}
+#: hosts per statement
+AT_ONCE = 1_000
+
+
+@dataclasses.dataclass
+class Seen:
+    """What one client did: the seconds of each claim, and how often each status came."""
+
+    times: list[float] = dataclasses.field(default_factory=list)
+    statuses: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+
+
+class Caller:
+    """A client with one connection that is kept open."""
+
+    def __init__(self, path: str | int, seen: Seen) -> None:
+        self._client, self._seen = Client(path), seen
+        self._connection: HTTPConnection = self._client.connect()
+
+    def send(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request; return status and body."""
+        headers = self._client.headers()
+        content = None
+        if body is not None:
+            headers["content-type"] = "application/json"
+            content = json.dumps(body)
+        self._connection.request(method, path, content, headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        self._seen.statuses[f"{method} {answer.status}"] += 1
+        return answer.status, json.loads(text) if text else None
+
+
+def owner() -> dict[str, str]:
+    """Return what every claim says of its consumer."""
+    return {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+
+
+def one_step(caller: Caller, strategy: str, source: random.Random) -> bool:
+    """Claim with one request; return whether it succeeded."""
+    consumer = {"uuid": str(uuid.UUID(int=source.getrandbits(128), version=4)), **owner()}
+    body = {"query": QUERY, "consumers": [consumer], "strategy": strategy}
+    return caller.send("POST", "/berth/v1/claims", body)[0] == 200
+
+
+def two_steps(caller: Caller, limit: str, source: random.Random) -> bool:
+    """Claim as a client does without the extension; return whether it succeeded."""
+    consumer = uuid.UUID(int=source.getrandbits(128), version=4)
+    while True:
+        _, found = caller.send("GET", f"/allocation_candidates?{QUERY}&limit={limit}")
+        if not found["allocation_requests"]:
+            return False
+        candidate = source.choice(found["allocation_requests"])
+        body = {**candidate, **owner(), "consumer_generation": None}
+        if caller.send("PUT", f"/allocations/{consumer}", body)[0] == 204:
+            return True
+
+
+#: how a claim is made, by name: a function and its parameter
+KINDS: dict[str, tuple[Callable[[Caller, str, random.Random], bool], str]] = {
+    "GET limit=1, PUT": (two_steps, "1"),
+    "GET limit=10, PUT": (two_steps, "10"),
+    "GET limit=1000, PUT": (two_steps, "1000"),
+    "POST claims, first": (one_step, "first"),
+    "POST claims, random": (one_step, "random"),
+    "POST claims, spread": (one_step, "spread"),
+    "POST claims, pack": (one_step, "pack"),
+}
+
+
+def work(
+    path: str | int, kind: str, seed: int, until: tuple[float | None, int], start: Barrier
+) -> Seen:
+    """Claim for so many seconds, or so often."""
+    seconds, most = until
+    step, how = KINDS[kind]
+    seen, source = Seen(), random.Random(seed)
+    caller = Caller(path, seen)
+    start.wait()
+    end = None if seconds is None else time.monotonic() + seconds
+    while len(seen.times) < most and (end is None or time.monotonic() < end):
+        begun = time.perf_counter()
+        if not step(caller, how, source):
+            break
+        seen.times.append(time.perf_counter() - begun)
+    return seen
+
+
+def _working(
+    results: "multiprocessing.Queue[Seen]",
+    path: str | int,
+    kind: str,
+    seed: int,
+    until: tuple[float | None, int],
+    start: Barrier,
+) -> None:
+    results.put(work(path, kind, seed, until, start))
+
+
+def crowd(
+    path: str | int, kind: str, clients: int, until: tuple[float | None, int], seed: int
+) -> list[Seen]:
+    """Run clients that begin together, in a process each; return what they saw."""
+    start = multiprocessing.Barrier(clients)
+    results: multiprocessing.Queue[Seen] = multiprocessing.Queue()
+    processes = [
+        multiprocessing.Process(
+            target=_working, args=(results, path, kind, seed * 1000 + n, until, start)
+        )
+        for n in range(clients)
+    ]
+    for process in processes:
+        process.start()
+    found = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+    return found
+
+
+def fill(url: str, hosts: int, places: int | None = None) -> None:
+    """Make hosts; with `places`, only so many of them have room for one claim, others for none."""
+    database = Database(DatabaseSettings(url))
+    readiness.make_ready(database, True, True)
+    roomy = range(1 if places is None else hosts - places + 1, hosts + 1)
+    with database.transaction() as connection:
+        for first in range(1, hosts + 1, AT_ONCE):
+            _insert(connection, range(first, min(first + AT_ONCE, hosts + 1)), roomy, places)
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.text("ANALYZE"))
+    database.close()
+
+
+def _insert(connection: Connection, ids: range, roomy: range, places: int | None) -> None:
+    classes = dict(
+        connection.execute(
+            sa.select(tables.resource_classes.c.name, tables.resource_classes.c.id)
+        ).all()
+    )
+    connection.execute(
+        sa.insert(tables.resource_providers),
+        [
+            {
+                "id": key,
+                "uuid": str(uuid.UUID(int=key + (0xBE57 << 96))),
+                "name": f"host {key}",
+                "root_provider_id": key,
+                "generation": 1,
+            }
+            for key in ids
+        ],
+    )
+    rows = []
+    for key in ids:
+        vcpus = STOCK["VCPU"] if places is None else 2 if key in roomy else 1
+        for name, total in {**STOCK, "VCPU": vcpus}.items():
+            rows.append(
+                {
+                    "resource_provider_id": key,
+                    "resource_class_id": classes[name],
+                    "total": total,
+                    "reserved": 0,
+                    "min_unit": 1,
+                    "max_unit": total,
+                    "step_size": 1,
+                    "allocation_ratio": 1.0,
+                }
+            )
+    connection.execute(sa.insert(tables.inventories), rows)
+
+
+def spent(pids: list[int]) -> float:
+    """Return the seconds of processor time that all threads of processes have used."""
+    tasks = [task for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
+def line(name: str, seen: list[Seen], seconds: float, processor: float) -> tuple[float, str]:
+    """Return the claims per second, and a line about one round."""
+    times = sorted(took for one in seen for took in one.times)
+    statuses = sum((one.statuses for one in seen), collections.Counter())
+    rate = len(times) / seconds
+    return rate, (
+        f"{name:22} {rate:7.1f} claims/s  p50 {statistics.median(times) * 1e3:6.1f} ms  "
+        f"p95 {times[int(len(times) * 0.95)] * 1e3:6.1f} ms  workers' CPU "
+        f"{processor / len(times) * 1e3:5.2f} ms each  {dict(sorted(statuses.items()))}"
+    )
+
+
+def rounds(url: str, given: argparse.Namespace) -> Iterator[str]:
+    """Run all kinds of clients in turn; yield a line for each round and the medians."""
+    rates: dict[str, list[float]] = collections.defaultdict(list)
+    with running(url, workers=given.workers, threads=8) as service:
+        for _ in range(3 * given.workers):
+            service.get(f"/allocation_candidates?{QUERY}&limit=1")
+        for turn in range(given.rounds):
+            for number, kind in enumerate(given.kinds or KINDS):
+                before = spent(service.workers())
+                until = (given.seconds, 1_000_000)
+                seen = crowd(service.path, kind, given.clients, until, turn * 100 + number)
+                used = spent(service.workers()) - before
+                rate, text = line(kind, seen, given.seconds, used)
+                rates[kind].append(rate)
+                yield text
+    for kind, found in rates.items():
+        yield f"{kind:22} {statistics.median(found):7.1f} claims/s, median of {len(found)} rounds"
+
+
+def last_places(url: str, given: argparse.Namespace) -> Iterator[str]:
+    """Let clients claim one place each, all at once; there is exactly one place for each."""
+    for kind in ("POST claims, first", "POST claims, random"):
+        with running(url, workers=given.workers, threads=8) as service:
+            begun = time.perf_counter()
+            seen = crowd(service.path, kind, given.places, (None, 1), time.time_ns() % 10_000)
+            took = time.perf_counter() - begun
+        statuses = sum((one.statuses for one in seen), collections.Counter())
+        yield f"{kind}: {given.places} clients and places: {dict(statuses)} in {took:.1f} s"
+        database = Database(DatabaseSettings(url))
+        with database.transaction() as connection:
+            connection.execute(sa.delete(tables.allocations))
+            connection.execute(sa.delete(tables.consumers))
+        database.close()
+
+
+def main() -> None:
+    """Measure on PostgreSQL."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", type=int, default=10_000)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--places", type=int, default=64, help="clients on the last places")
+    parser.add_argument("--kinds", nargs="*", choices=list(KINDS), help="just these")
+    given = parser.parse_args()
+    with mortal("postgresql") as server:
+        fill(server.url, given.hosts)
+        for text in rounds(server.url, given):
+            print(text, flush=True)
+    with mortal("postgresql") as server:
+        fill(server.url, given.hosts, given.places)
+        for text in last_places(server.url, given):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

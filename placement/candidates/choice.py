@@ -1,0 +1,201 @@
+"""One candidate, chosen by a strategy, for a claim (extensions.md 4)."""
+
+import dataclasses
+import enum
+import json
+import random
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from placement.candidates.account import Account
+from placement.candidates.budget import Budget, SearchEnded
+from placement.candidates.candidate_batch import Batch
+from placement.candidates.columns import Numbers, Slots
+from placement.candidates.render import SolutionWriter
+from placement.candidates.request import CandidateRequest
+from placement.candidates.search import prepare, search
+from placement.candidates.snapshot import Snapshot
+from placement.candidates.tree_problem import Shape
+from placement.candidates.trees import Trees
+from placement.candidates.unfinished import refusal
+from placement.errors import BadRequest
+from placement.microversions import NEWEST
+
+#: in how many trees a candidate is looked for together: few at first, as most trees have one
+_FIRST_CHUNK, _LAST_CHUNK = 16, 4096
+
+
+class Strategy(enum.Enum):
+    """Which of the candidates is chosen.
+
+    FIRST: the first in the order of the search. RANDOM: any tree that has candidates is as likely
+    as any other. SPREAD and PACK: a tree with the largest, or smallest, free share of a class.
+    """
+
+    FIRST = "first"
+    RANDOM = "random"
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One candidate.
+
+    :param allocations: amounts by class, by provider uuid
+    :param mappings: the uuids of the providers that serve each group, by its suffix
+    :param slots: these providers
+    """
+
+    allocations: Mapping[str, Mapping[str, int]]
+    mappings: Mapping[str, list[str]]
+    slots: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chooser:
+    """Chooses candidates of one request.
+
+    :param by: name of the class whose free share SPREAD and PACK compare; None: the scarcest class
+        of the request (see `scarcest`)
+    :param source: decides by chance where the strategy doesn't: among trees for RANDOM, and among
+        trees with equal shares for SPREAD
+    """
+
+    request: CandidateRequest
+    strategy: Strategy
+    by: str | None
+    source: random.Random
+
+    @classmethod
+    def first(cls, request: CandidateRequest) -> "Chooser":
+        """Return a chooser of the first candidate."""
+        return cls(request, Strategy.FIRST, None, random.Random())
+
+    def choose(self, snapshot: Snapshot, budget: Budget) -> Choice | None:
+        """Return a candidate, or None if there is none.
+
+        Raise BadRequest for names that don't exist; SearchUnfinished or SearchAbandoned when the
+        budget is used up before a candidate was found.
+        """
+        if self.strategy is Strategy.FIRST:
+            return _first(snapshot, self.request, budget)
+        class_id = None if self.by is None else self._class_id(snapshot, self.by)
+        try:
+            prepared = prepare(snapshot, self.request, Account(), budget=budget)
+            if prepared is None:
+                return None
+            trees, simple, others = prepared
+            order = self._order(snapshot, np.concatenate([simple, others]), class_id)
+            batches = _in_order(trees, order, simple, budget)
+            return next((self._choice(snapshot, trees.shape, batch) for batch in batches), None)
+        except SearchEnded as ended:
+            raise refusal(ended, snapshot, budget) from ended
+
+    def _class_id(self, snapshot: Snapshot, name: str) -> int:
+        class_id = snapshot.names.class_ids.get(name)
+        if class_id is None:
+            raise BadRequest(f"Invalid resource class in by: No such resource class {name}.")
+        return class_id
+
+    def _order(self, snapshot: Snapshot, roots: Slots, class_id: int | None) -> Slots:
+        """Return the roots in the order in which their trees are tried."""
+        if self.strategy is not Strategy.PACK:
+            chance = np.random.default_rng(self.source.getrandbits(64))
+            roots = chance.permutation(roots)
+        if self.strategy is Strategy.RANDOM or not len(roots):
+            return roots
+        if class_id is None:
+            class_id = scarcest(snapshot, self.request, roots)
+        free, capacity = free_and_capacity(snapshot, class_id)
+        missing = capacity[roots] <= 0
+        share = free[roots] / np.where(missing, 1, capacity[roots])
+        if self.strategy is Strategy.SPREAD:
+            share = -share
+        # trees that have nothing of the class come last, whatever the strategy
+        return roots[np.argsort(np.where(missing, np.inf, share), kind="stable")]
+
+    def _choice(self, snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
+        if self.strategy is Strategy.RANDOM:
+            solution = batch.family.solutions.any_one(self.source)
+            batch = batch if solution is None else Batch(batch.family, solution)
+        return _choice_of(snapshot, shape, batch)
+
+
+def scarcest(snapshot: Snapshot, request: CandidateRequest, roots: Slots) -> int:
+    """Return the class that will run out first if the request is made again and again.
+
+    Of this class, what is free in all these trees together is the least multiple of the amount
+    that the request takes. Classes that only sharing providers of other trees have don't count,
+    unless all classes are such. Among equals, the first in the query.
+
+    :param roots: the roots of the trees; at least one
+    """
+    best: tuple[float, int] | None = None
+    ids = snapshot.names.class_ids
+    for name, amount in request.demand.items():
+        free, capacity = free_and_capacity(snapshot, ids[name])
+        if not capacity[roots].any():
+            continue
+        multiple = float(free[roots].sum()) / amount
+        if best is None or multiple < best[0]:
+            best = multiple, ids[name]
+    return ids[next(iter(request.demand))] if best is None else best[1]
+
+
+def free_and_capacity(snapshot: Snapshot, class_id: int) -> tuple[Numbers, Numbers]:
+    """Return what the tree of each root has of a class: free and in all, by the root's slot."""
+    column = snapshot.column(class_id)
+    capacity = np.maximum((column.total - column.reserved) * column.ratio, 0)
+    free = np.maximum(capacity - column.used, 0)
+    roots = snapshot.forest.root[column.slots]
+    return (
+        np.bincount(roots, free, minlength=snapshot.size),
+        np.bincount(roots, capacity, minlength=snapshot.size),
+    )
+
+
+def _first(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> Choice | None:
+    found = search(snapshot, dataclasses.replace(request, limit=1), budget=budget)
+    if found.shape is None or not len(found):
+        return None
+    return _choice_of(snapshot, found.shape, found.batches[0])
+
+
+def _in_order(trees: Trees, order: Slots, simple: Slots, budget: Budget) -> Iterator[Batch]:
+    """Yield one candidate of each tree that has any, in the order of the roots.
+
+    :param simple: the roots that are candidates by themselves
+    """
+    start, length = 0, _FIRST_CHUNK
+    while start < len(order):
+        chunk = order[start : start + length]
+        alone = np.isin(chunk, simple)
+        place = {root: number for number, root in enumerate(chunk.tolist())}
+        found: list[tuple[int, Batch]] = []
+        for family in trees.families(chunk[alone], chunk[~alone]):
+            solution = family.solutions.at(0)
+            if solution is not None:
+                found += [
+                    (place[root], Batch(family.chosen([number]), solution))
+                    for number, root in enumerate(family.roots.tolist())
+                ]
+        for _, batch in sorted(found, key=lambda pair: pair[0]):
+            yield batch
+        budget.look()
+        start += length
+        length = min(length * 4, _LAST_CHUNK)
+
+
+def _choice_of(snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
+    """Return the first candidate of a batch, as the newest microversion shows it."""
+    writer = SolutionWriter(shape, snapshot.names.classes, NEWEST)
+    slots = batch.family.slots(0)
+    uuids = snapshot.register.uuids
+    shown = json.loads(writer.bound([uuids[slot] for slot in slots]).write(batch.solution))
+    return Choice(
+        {uuid: given["resources"] for uuid, given in shown["allocations"].items()},
+        shown["mappings"],
+        tuple(dict.fromkeys(slots[local] for local in batch.solution)),
+    )

@@ -1,0 +1,175 @@
+"""Candidates for the consumers of claims: choose them in one snapshot, store them in one write."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+
+from placement.candidates.budget import Budget
+from placement.candidates.choice import Choice, Chooser
+from placement.candidates.request import CandidateRequest
+from placement.candidates.snapshot import Snapshot
+from placement.domain.consumer import ConsumerRequest
+from placement.errors import AllocationRefused, LostRace, ResourceClassNotFound
+from placement.errors import UnknownProviderNamed as UnknownProvider
+from placement.operations.allocations import store
+from placement.operations.locked_consumers import LockedConsumers
+from placement.storage import change_feed, providers
+from placement.storage.change_feed import Kind
+from placement.storage.engine import Connection, Database
+
+#: used in place of the usage of providers that must not be chosen: more than any capacity
+_ALL = 1 << 62
+#: changes of a provider that the write itself checks
+_CHECKED = Kind.USAGE | Kind.INVENTORY
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Candidates for some consumers, found together in one snapshot.
+
+    :param requests: what is to be stored; no consumer twice
+    :param choices: the candidates, in the order of the requests
+    """
+
+    requests: Sequence[ConsumerRequest] = ()
+    choices: Sequence[Choice] = ()
+
+    def __add__(self, other: "Plan") -> "Plan":
+        """Return the plan for the consumers of both."""
+        return Plan((*self.requests, *other.requests), (*self.choices, *other.choices))
+
+    def tree_ids(self, snapshot: Snapshot) -> set[int]:
+        """Return the ids of all providers of the trees that the candidates are from."""
+        forest, ids = snapshot.forest, snapshot.register.ids
+        roots = {int(forest.root[slot]) for choice in self.choices for slot in choice.slots}
+        return {ids[slot] for root in roots for slot in forest.members(root).tolist()}
+
+
+class Locked(Exception):
+    """Other writers have locked some of the plan's providers."""
+
+    def __init__(self, uuids: Collection[str]) -> None:
+        super().__init__()
+        self.uuids = frozenset(uuids)
+
+
+class Holding(Exception):
+    """Some of the plan's consumers hold something already."""
+
+    def __init__(self, uuids: Collection[str]) -> None:
+        super().__init__()
+        self.uuids = frozenset(uuids)
+
+
+class Outdated(Exception):
+    """A provider of the plan has changed since the snapshot."""
+
+
+#: other writers made the plan impossible: search again in a new snapshot
+OVERTAKEN = (Outdated, AllocationRefused, LostRace, UnknownProvider, ResourceClassNotFound)
+
+
+def plan_for(
+    cloud: Snapshot, chooser: Chooser, wanted: Sequence[ConsumerRequest], budget: Budget
+) -> Plan | None:
+    """Choose a candidate for each consumer, as if one claimed after the other.
+
+    Return None if there aren't candidates for all. Raise what the search raises.
+
+    :param wanted: requests without allocations
+    """
+    requests: list[ConsumerRequest] = []
+    choices: list[Choice] = []
+    for consumer in wanted:
+        if choices:
+            cloud = with_choice(cloud, choices[-1])
+        choice = chooser.choose(cloud, budget)
+        if choice is None:
+            return None
+        requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
+        choices.append(choice)
+    return Plan(requests, choices)
+
+
+def write(
+    database: Database, snapshot: Snapshot, plan: Plan, tries: int, wait: bool = False
+) -> dict[str, int]:
+    """Store the plan in one transaction; return the consumers' generations by uuid.
+
+    Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
+
+    :param snapshot: where the candidates were found
+    :param wait: whether to wait for providers that others have locked
+    """
+    named = {uuid for request in plan.requests for uuid in request.allocations}
+
+    def operation(connection: Connection) -> dict[str, int]:
+        locked = LockedConsumers.lock(connection, plan.requests)
+        if locked.held:
+            raise Holding({entry.consumer.lower() for entry in locked.held})
+        lock = providers.lock if wait else providers.lock_free
+        nodes = lock(connection, named)
+        if not wait and len(nodes) < len(named):
+            raise Locked(named - nodes.keys())
+        _refuse_if_changed(connection, snapshot, plan)
+        store(connection, locked, nodes)
+        known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
+        return {
+            request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1
+            for request in plan.requests
+        }
+
+    return database.write(operation, tries)
+
+
+def without(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    trees: Collection[str] = (),
+    uuids: Collection[str] = (),
+) -> Snapshot:
+    """Return the cloud, with nothing left of what the request asks for in some places.
+
+    :param trees: any providers of whole trees
+    :param uuids: single providers
+    """
+    if not trees and not uuids:
+        return snapshot
+    forest = snapshot.forest
+    slots = {slot for root in snapshot.roots(trees) for slot in forest.members(root).tolist()}
+    slots |= {slot for slot in map(snapshot.slot, uuids) if slot is not None}
+    ids = snapshot.names.class_ids
+    full = dict.fromkeys(slots, _ALL)
+    return snapshot.using({ids[name]: full for name in request.demand if name in ids})
+
+
+def with_choice(snapshot: Snapshot, choice: Choice) -> Snapshot:
+    """Return the cloud after a candidate was claimed."""
+    used: dict[int, dict[int, int]] = {}
+    for uuid, amounts in choice.allocations.items():
+        slot = snapshot.register.slot_of_uuid[uuid]
+        for name, amount in amounts.items():
+            class_id = snapshot.names.class_ids[name]
+            used.setdefault(class_id, {})[slot] = snapshot.used(class_id, slot) + amount
+    return snapshot.using(used)
+
+
+def choices_by_consumer(plan: Plan) -> Mapping[str, Choice]:
+    """Return the plan's candidates by consumer uuid."""
+    return {
+        request.uuid: choice for request, choice in zip(plan.requests, plan.choices, strict=True)
+    }
+
+
+def _refuse_if_changed(connection: Connection, snapshot: Snapshot, plan: Plan) -> None:
+    """Raise Outdated if a tree of the plan isn't what the search saw.
+
+    Only the usage and inventories of the plan's providers may differ: the write checks these.
+    """
+    if snapshot.cursor is None:
+        return
+    news = change_feed.read(connection, snapshot.cursor)
+    if news is None:
+        raise Outdated
+    concerned = plan.tree_ids(snapshot)
+    if any(kind & ~_CHECKED for key, kind in news.kinds.items() if key in concerned):
+        raise Outdated

@@ -1,0 +1,214 @@
+"""Find candidates for consumers and allocate them, in one step (extensions.md 4)."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from placement.candidates.budget import Budget
+from placement.candidates.choice import Choice, Chooser
+from placement.candidates.explanation import why_none
+from placement.candidates.holdings import held_candidate
+from placement.candidates.snapshot import Snapshot
+from placement.domain.consumer import ConsumerRequest, Owner, check_generation
+from placement.errors import ClaimUnfinished, ConcurrentUpdate, NoCandidate, SearchUnfinished
+from placement.operations.claim_plan import (
+    OVERTAKEN,
+    Holding,
+    Locked,
+    Plan,
+    choices_by_consumer,
+    plan_for,
+    with_choice,
+    without,
+    write,
+)
+from placement.storage import allocations, consumers
+from placement.storage.engine import PATIENCE, TRIES, Connection, Database
+
+#: how many plans are written before a claim is given up
+ATTEMPTS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Claimed:
+    """What a consumer has got.
+
+    :param generation: of the consumer
+    """
+
+    choice: Choice
+    generation: int
+
+
+class Claim:
+    """One claim for some consumers: all of them get a candidate, or none.
+
+    :param wanted: one request for each consumer, without allocations. Their uuids differ and are
+        normalised; a type of None is no condition for consumers that exist
+    :param current: returns the cloud as of now
+    :param budget: returns what a search may cost
+    :param tries: how often a transaction is tried when other writers interfere
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        current: Callable[[], Snapshot],
+        chooser: Chooser,
+        wanted: Sequence[ConsumerRequest],
+        budget: Callable[[], Budget],
+        tries: int = TRIES,
+    ) -> None:
+        self.database, self.current, self.chooser = database, current, chooser
+        self.wanted, self.budget, self.tries = wanted, budget, tries
+        self._done: dict[str, Claimed] = {}
+
+    def run(self) -> dict[str, Claimed]:
+        """Claim, and return what each consumer has got, by uuid in the order of the requests.
+
+        A consumer that holds a candidate of the request already keeps it. Candidates that other
+        writers have locked are passed over, as long as there are others. After another writer took
+        a candidate, the search is repeated.
+
+        Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
+        consumer holds something else; ClaimUnfinished after too many attempts; and what searches
+        and writes of allocations raise.
+        """
+        end = time.monotonic() + PATIENCE
+        snapshot: Snapshot | None = None
+        busy: frozenset[str] = frozenset()
+        for _ in range(ATTEMPTS):
+            if time.monotonic() > end:
+                break
+            if snapshot is None:
+                snapshot, busy = self.current(), frozenset()
+            try:
+                plan, wait = self._best_plan(snapshot, busy)
+                self.settle(snapshot, plan, write(self.database, snapshot, plan, self.tries, wait))
+            except Locked as locked:
+                busy |= locked.uuids
+            except Holding:
+                snapshot = self.current()
+                self._keep(snapshot)
+            except (NoCandidate, SearchUnfinished):
+                # after an earlier try of the same claim, nothing more may be free
+                if not self._keep(snapshot):
+                    raise
+            except OVERTAKEN:
+                snapshot = None
+            if len(self._done) == len(self.wanted):
+                return self.results()
+        raise ClaimUnfinished()
+
+    def plan(self, cloud: Snapshot, busy: frozenset[str]) -> Plan | None:
+        """Choose candidates for the consumers that hold none (see `plan_for`).
+
+        :param busy: uuids of providers that must not be chosen
+        """
+        cloud = without(cloud, self.chooser.request, self.chooser.request.avoid, busy)
+        return plan_for(cloud, self.chooser, self._left(), self.budget())
+
+    def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
+        """Note that a plan with these consumers was stored.
+
+        :param snapshot: where the candidates were found
+        :param generations: of the consumers
+        """
+        choices = choices_by_consumer(plan)
+        for request in self._left():
+            choice = self._same_again(snapshot, choices[request.uuid])
+            self._done[request.uuid] = Claimed(choice, generations[request.uuid])
+
+    def results(self) -> dict[str, Claimed]:
+        """Return what each consumer has got, after all of them are settled."""
+        return {request.uuid: self._done[request.uuid] for request in self.wanted}
+
+    def _left(self) -> list[ConsumerRequest]:
+        return [request for request in self.wanted if request.uuid not in self._done]
+
+    def _best_plan(self, snapshot: Snapshot, busy: frozenset[str]) -> tuple[Plan, bool]:
+        """Return a plan, and whether to wait for locks. Raise NoCandidate.
+
+        :param busy: providers that others have locked: they are chosen if there are no others
+        """
+        found = self.plan(snapshot, busy)
+        wait = found is None
+        if found is None and busy:
+            found = self.plan(snapshot, frozenset())
+        if found is None:
+            raise NoCandidate(self._why_none(snapshot))
+        return found, wait
+
+    def _same_again(self, snapshot: Snapshot, choice: Choice) -> Choice:
+        """Return, of all candidates with these allocations, the one that a repetition will find."""
+        if len(choice.slots) == 1:
+            return choice
+        request = self.chooser.request
+        return held_candidate(snapshot, request, choice.allocations, Budget()) or choice
+
+    def _keep(self, snapshot: Snapshot) -> int:
+        """Note the consumers that hold a candidate already; return how many there are.
+
+        Raise ConcurrentUpdate for the first one that holds something else.
+        """
+        left, before = self._left(), len(self._done)
+        held, owners = self.database.read(lambda connection: _held(connection, left))
+        uuids, classes = snapshot.register.uuids, snapshot.names.classes
+        for request in left:
+            amounts: dict[str, dict[str, int]] = {}
+            for provider_id, class_id, amount in held.get(request.uuid, ()):
+                slot = snapshot.register.slot_of_id.get(provider_id)
+                uuid = "" if slot is None else uuids[slot]
+                amounts.setdefault(uuid, {})[classes.get(class_id, "")] = amount
+            if not amounts:
+                continue
+            owner = owners.get(request.uuid)
+            found = None
+            if owner is not None and _is_owner(request, owner):
+                found = held_candidate(snapshot, self.chooser.request, amounts, self.budget())
+            if owner is None or found is None:
+                expected = dataclasses.replace(request, generation=None)
+                check_generation(expected, None if owner is None else owner.generation)
+                raise ConcurrentUpdate()
+            self._done[request.uuid] = Claimed(found, owner.generation)
+        return len(self._done) - before
+
+    def _why_none(self, snapshot: Snapshot) -> str:
+        """Say why there is no candidate for all consumers."""
+        request, budget = self.chooser.request, self.budget()
+        cloud = without(snapshot, request, request.avoid)
+        placed, left = 0, self._left()
+        while placed < len(left) - 1:
+            choice = self.chooser.choose(cloud, budget)
+            if choice is None:
+                break
+            cloud = with_choice(cloud, choice)
+            placed += 1
+        reason = why_none(cloud, request, budget)
+        if not placed:
+            return reason
+        return f"There is room for {placed} of {len(left)} consumers, then: {reason}"
+
+
+def _is_owner(request: ConsumerRequest, owner: Owner) -> bool:
+    kind = request.type_name
+    same_type = kind is None or kind == owner.type_name
+    return same_type and (request.project, request.user) == (owner.project, owner.user)
+
+
+#: (provider id, class id, amount)
+_Row = tuple[int, int, int]
+
+
+def _held(
+    connection: Connection, requests: Sequence[ConsumerRequest]
+) -> tuple[dict[str, list[_Row]], dict[str, Owner]]:
+    """Return what consumers hold, and their attributes, by uuid in lower case."""
+    uuids = [request.uuid for request in requests]
+    entries, _ = allocations.entries_of(connection, uuids)
+    held: dict[str, list[_Row]] = {}
+    for entry in entries:
+        row = entry.provider_id, entry.class_id, entry.amount
+        held.setdefault(entry.consumer.lower(), []).append(row)
+    owners = consumers.owners(connection, uuids)
+    return held, {uuid.lower(): owner for uuid, owner in owners.items()}

@@ -1,0 +1,137 @@
+"""Claims that wait at the same time in one process are written together.
+
+A claim costs mostly its two transactions: one that reads what is new, and the write. So a thread
+does both for all claims that came while the thread before it worked. Each claim is planned as if
+those before it were stored already, so they don't choose the same place. Where a claim can't go
+with the others, its own thread makes it alone, and the others aren't concerned.
+"""
+
+import os
+import threading
+import time
+
+from placement.candidates.snapshot import Snapshot
+from placement.errors import PlacementError
+from placement.operations.claim_plan import OVERTAKEN, Holding, Locked, Plan, with_choice, write
+from placement.operations.claims import Claim, Claimed
+from placement.storage.engine import PATIENCE
+
+#: how many claims, and consumers, are written together at most
+MOST_CLAIMS, MOST_CONSUMERS = 32, 200
+#: how many plans are written before each claim goes alone
+ATTEMPTS = 20
+
+
+class _Job:
+    """One claim that waits.
+
+    :param done: whether it was made, or has to be made alone
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.done = False
+        self.results: dict[str, Claimed] | None = None
+        self.uuids = frozenset(request.uuid for request in claim.wanted)
+
+    def finish(self, together: Plan, snapshot: Snapshot, generations: dict[str, int]) -> None:
+        """Note that the claim's part of a plan was stored."""
+        self.claim.settle(snapshot, together, generations)
+        self.results = self.claim.results()
+
+
+class JointClaims:
+    """Makes the claims of one process."""
+
+    def __init__(self) -> None:
+        self._begin_in_process()
+
+    def _begin_in_process(self) -> None:
+        """Make a new lock: in a child process no thread exists that would release the old one."""
+        self._process = os.getpid()
+        self._changed = threading.Condition()
+        self._waiting: list[_Job] = []
+        self._working = False
+
+    def make(self, claim: Claim) -> dict[str, Claimed]:
+        """Make the claim; return and raise what `Claim.run` returns and raises."""
+        if os.getpid() != self._process:
+            self._begin_in_process()
+        job = _Job(claim)
+        with self._changed:
+            self._waiting.append(job)
+            while self._working and not job.done:
+                self._changed.wait()
+            jobs = [] if job.done else self._taken(job)
+            self._working = self._working or bool(jobs)
+        if jobs:
+            try:
+                _make_together(jobs)
+            finally:
+                with self._changed:
+                    self._working = False
+                    for one in jobs:
+                        one.done = True
+                    self._changed.notify_all()
+        return claim.run() if job.results is None else job.results
+
+    def _taken(self, own: _Job) -> list[_Job]:
+        """Take claims that wait, in their order, and `own` in any case; no consumer twice."""
+        taken, seen, left = [own], set(own.uuids), []
+        for job in self._waiting:
+            if job is own:
+                continue
+            fits = len(taken) < MOST_CLAIMS and len(seen) + len(job.uuids) <= MOST_CONSUMERS
+            if fits and seen.isdisjoint(job.uuids):
+                taken.append(job)
+                seen |= job.uuids
+            else:
+                left.append(job)
+        self._waiting = left
+        return taken
+
+
+def _make_together(jobs: list[_Job]) -> None:
+    """Make what can be made in one write; the others have no results then."""
+    first = jobs[0].claim
+    end = time.monotonic() + PATIENCE
+    snapshot: Snapshot | None = None
+    busy: frozenset[str] = frozenset()
+    try:
+        for _ in range(ATTEMPTS):
+            if snapshot is None:
+                snapshot, busy = first.current(), frozenset()
+            jobs, plan = _planned(jobs, snapshot, busy)
+            if not jobs or time.monotonic() > end:
+                return
+            try:
+                generations = write(first.database, snapshot, plan, first.tries)
+            except Locked as locked:
+                busy |= locked.uuids
+            except Holding as holding:
+                jobs = [job for job in jobs if job.uuids.isdisjoint(holding.uuids)]
+            except OVERTAKEN:
+                snapshot = None
+            else:
+                for job in jobs:
+                    job.finish(plan, snapshot, generations)
+                return
+    except PlacementError:
+        # whose fault it is shows when each goes alone
+        return
+
+
+def _planned(jobs: list[_Job], snapshot: Snapshot, busy: frozenset[str]) -> tuple[list[_Job], Plan]:
+    """Return the claims for which there are candidates, after those before them, and the plan."""
+    cloud, together, able = snapshot, Plan(), []
+    for job in jobs:
+        try:
+            found = job.claim.plan(cloud, busy)
+        except PlacementError:
+            continue
+        if found is not None:
+            for choice in found.choices:
+                cloud = with_choice(cloud, choice)
+            together += found
+            able.append(job)
+    return able, together

@@ -1,0 +1,60 @@
+"""Requests and responses of /berth/v1/claims (extensions.md 4)."""
+
+from placement.schemas.allocation_candidates import KEYED_REQUEST, MAPPINGS
+from placement.schemas.allocations import OWNER, TYPE
+from placement.schemas.answer_shapes import (
+    GENERATION,
+    PROVIDER_UUID_KEY,
+    AnswerTable,
+    exactly,
+    keyed,
+)
+from placement.schemas.json_schema import (
+    RESOURCE_CLASS_KEY,
+    STRING,
+    UUID,
+    Json,
+    Schema,
+    closed_object,
+)
+
+#: how many consumers one claim may name
+MOST_CONSUMERS = 1_000
+
+
+def _claim(consumer: Json) -> Schema:
+    consumers = {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_CONSUMERS,
+        "items": exactly(consumer),
+    }
+    return Schema(
+        closed_object(
+            {
+                "query": STRING,
+                "consumers": consumers,
+                "strategy": {"type": "string", "enum": ["first", "random", "spread", "pack"]},
+                "by": {
+                    "type": "string",
+                    "pattern": RESOURCE_CLASS_KEY,
+                    "minLength": 1,
+                    "maxLength": 255,
+                },
+                "avoid": {"type": "array", "items": UUID, "uniqueItems": True},
+            },
+            ["query", "consumers"],
+        )
+    )
+
+
+#: as in bodies of PUT /allocations/{consumer_uuid} at the version
+CREATE = {
+    (1, 10): _claim({"uuid": UUID} | OWNER),
+    (1, 38): _claim({"uuid": UUID} | OWNER | TYPE),
+}
+
+_CLAIMED = exactly(KEYED_REQUEST | MAPPINGS | {"consumer_generation": GENERATION})
+CREATED: AnswerTable = {
+    (1, 10): Schema(exactly({"consumers": keyed(PROVIDER_UUID_KEY, _CLAIMED, 1)}))
+}
