@@ -241,6 +241,12 @@ def _newest(service: Service, option: str) -> int:
         answer = service.ask(Request("/"))
     except Unanswered as error:
         raise Unfit(f"{service.name} can't be reached: {error}.") from None
+    if 300 <= answer.status < 400:
+        place = report.short(answer.headers.get("location", "an unknown address"))
+        raise Unfit(
+            f"{service.name} ({option}) redirects to {place} ({answer.status}): name the address "
+            "of the service itself."
+        )
     try:
         versions = json.loads(answer.body)["versions"]
         major, minor = (int(part) for part in versions[0]["max_version"].split("."))

@@ -25,7 +25,8 @@ SEARCHES = (
     "resources=DISK_GB:5",
     "resources=DISK_GB:5&required=CUSTOM_FAST",
     "resources=DISK_GB:5&required=CUSTOM_THEIRS",
-    "resources=DISK_GB:5&required=!CUSTOM_FAST",
+    # without a suffix, the reference fails on PostgreSQL
+    "resources1=DISK_GB:5&required1=!CUSTOM_FAST",
     "resources=CUSTOM_GOLD:1",
     "resources=CUSTOM_SILVER:1",
     f"resources=VCPU:1&member_of={FIRST}",

@@ -438,6 +438,25 @@ def test_a_known_deviation_is_counted_apart(run, application, url, file):
     assert "1  Requests that crash the reference are refused: Usages by consumer type" in out
 
 
+@pytest.mark.parametrize(
+    ("query", "error", "code"),
+    [
+        ("resources=VCPU:1&required=!CUSTOM_T", "InvalidTextRepresentation", 0),
+        ("resources=VCPU:1&required=!CUSTOM_T", "UndefinedTable", 1),
+        ("resources=VCPU:1", "InvalidTextRepresentation", 1),
+    ],
+)
+def test_only_a_search_for_forbidden_traits_may_crash_on_postgresql(
+    run, application, url, file, query, error, code
+):
+    body = {"errors": [{"status": 500, "detail": f"(psycopg2.errors.{error}) ungültig"}]}
+    crash = changed_answer("/allocation_candidates", 500, body)
+    with served(Tampered(application, crash)) as reference:
+        questions = file(f"GET /allocation_candidates?{query}", "GET /traits")
+        done, out, _ = run("--with", reference, *questions)
+    assert (done, "Forbidden traits are answered" in out) == (code, code == 0), out
+
+
 # The cloud lives meanwhile
 
 
@@ -522,6 +541,17 @@ def test_what_is_no_placement_service_is_named(run, service):
     with served(other) as url:
         code, _, err = run("--with", url)
     assert (code, f"{url} (--with) is no placement service" in err) == (3, True)
+
+
+def test_a_service_that_only_redirects_is_named_with_the_place(run, service):
+    def other(environ, start_response):
+        start_response("302 Found", [("Location", "https://elsewhere.test/placement\x1b[31m")])
+        return [b""]
+
+    with served(other) as url:
+        code, _, err = run("--with", url)
+    told = f"{url} (--with) redirects to https://elsewhere.test/placement"
+    assert (code, told in err, "\x1b" in err, err.count("\n")) == (3, True, False, 1), err
 
 
 def test_a_service_that_ends_meanwhile_ends_the_run(run, application, file):
