@@ -9,7 +9,8 @@ that each generation is equal. Number and sum of the ids say whether the same pr
 provider that is new has a higher id than those that were deleted. Sums of parents and roots say
 whether providers were moved. The audit of the snapshot finds what could escape: a database that
 gives an id again (SQLite does, after the newest provider was deleted), ids that become visible in
-another order than they were given, and moves that exchange parents.
+another order than they were given, moves that exchange parents, and a resource class with the id of
+another one (OpenStack Placement gives the highest id plus one).
 """
 
 import dataclasses

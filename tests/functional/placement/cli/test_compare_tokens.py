@@ -117,7 +117,7 @@ def test_an_unknown_cloud_is_said(monkeypatch, tmp_path):
     needed_library("openstack", "ironic")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(NoToken, match="The cloud 'nowhere' of clouds.yaml can't be used"):
+    with pytest.raises(NoToken, match=r"The cloud 'nowhere' of clouds\.yaml can't"):
         token_from({}, None, "nowhere")
 
 
@@ -162,7 +162,7 @@ def test_a_cloud_gives_tokens_and_another_one_when_it_expires(cloud):
 )
 def test_a_cloud_that_can_not_be_used_is_said(cloud, entry):
     cloud(entry)
-    with pytest.raises(NoToken, match="The cloud 'mine' of clouds.yaml can't be used: ") as told:
+    with pytest.raises(NoToken, match=r"The cloud 'mine' of clouds\.yaml can't be used: ") as told:
         token_from({}, None, "mine")
     assert "not found." not in str(told.value)
 
