@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli import comparing, manage
+from placement.cli import compare_command, manage
 from placement.compare import report
 from placement.compare.answers import Reader
 from placement.compare.asking import WSGIService
@@ -40,7 +40,7 @@ def service(database_url, monkeypatch):
     """Return a service with a small cloud; its database is the configured one."""
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
     monkeypatch.setenv("OS_TOKEN", "admin")
-    monkeypatch.setattr(comparing, "_LONGEST_PAUSE", 0)
+    monkeypatch.setattr(compare_command, "_LONGEST_PAUSE", 0)
     service = Service(database_url, berth__noauth2_admin_roles=["admin", "service"])
     fill(service)
     return service
@@ -777,8 +777,8 @@ def test_the_service_s_own_log_file_is_left_alone(run, url, file, tmp_path, monk
 
 def test_the_database_s_password_is_not_shown(monkeypatch):
     url = "postgresql://placement:s3cr3t@127.0.0.1/placement?password=s3cr3t"
-    assert "s3cr3t" not in comparing.shown_url(url)
-    assert comparing.shown_url(url) == "postgresql://placement:***@127.0.0.1/placement"
+    assert "s3cr3t" not in compare_command.shown_url(url)
+    assert compare_command.shown_url(url) == "postgresql://placement:***@127.0.0.1/placement"
 
 
 # Requests from logs
@@ -863,7 +863,8 @@ def test_two_running_services_are_compared_without_loading_the_service():
         [
             sys.executable,
             "-c",
-            "import sys, placement.compare.run, placement.compare.sample, placement.cli.comparing\n"
+            "import sys, placement.compare.run, placement.compare.sample\n"
+            "import placement.cli.compare_command\n"
             "print([name for name in sys.modules if name.startswith(('placement.app', 'sqlalchemy',"
             " 'flask', 'numpy', 'placement.storage'))])",
         ],

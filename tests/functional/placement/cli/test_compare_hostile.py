@@ -111,7 +111,10 @@ def test_a_header_of_a_file_is_sent_alone(name):
 
 
 def test_a_result_that_can_not_be_written_is_said_in_a_sentence():
-    code = "import sys; from placement.cli import comparing; sys.exit(comparing._shown('same', 0))"
+    code = (
+        "import sys; from placement.cli import compare_command as compare; "
+        "sys.exit(compare._shown('same', 0))"
+    )
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True

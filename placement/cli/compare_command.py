@@ -1,4 +1,4 @@
-"""`placement-manage compare`: this service's answers beside those of another one."""
+"""What `placement-manage compare` does: ask two services, compare, and print the result."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ import urllib3
 from oslo_config import cfg
 
 from placement import config
-from placement.cli.compare import INCOMPLETE_CODE
+from placement.cli.compare_options import INCOMPLETE_CODE
 from placement.compare import access_log, report, sample
 from placement.compare.answers import Reader
 from placement.compare.asking import (
