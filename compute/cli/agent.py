@@ -19,7 +19,7 @@ from compute.cli.report_lines import told
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
-from compute.report.failures import described_user, explained, refused_access, why
+from compute.report.failures import causes, described_user, explained, refused_access, why
 from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
@@ -168,6 +168,10 @@ def _exit_code(failures: Collection[Exception]) -> int:
     if all(refused_access(failure) for failure in failures):
         return PLACEMENT_UNREACHABLE
     for kinds, code in ((UNREACHABLE, PLACEMENT_UNREACHABLE), (MISCONFIGURED, BAD_CONFIGURATION)):
-        if all(isinstance(failure, kinds) for failure in failures):
+        if all(_is_of(failure, kinds) for failure in failures):
             return code
     return FAILED
+
+
+def _is_of(failure: Exception, kinds: tuple[type[Exception], ...]) -> bool:
+    return any(isinstance(cause, kinds) for cause in causes(failure))

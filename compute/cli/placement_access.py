@@ -106,9 +106,10 @@ def _over_http(conf: cfg.ConfigOpts) -> Adapter:
 def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
     connection = conf.placement_database.connection
     if not connection:
+        service = ", or say --http to use the running service" if usual_way(conf) == HTTP else ""
         raise InvalidInput(
             "[placement_database]connection isn't set: give placement's configuration with "
-            f"--config-file, too, or set the option.{config.where_searched(conf)}"
+            f"--config-file, too, or set the option{service}.{config.where_searched(conf)}"
         )
     try:
         url = sa.make_url(connection)

@@ -99,8 +99,6 @@ class Associations:
         self.refresh_inventory(context, uuid)
         generations = {self._cache.tree.data(uuid).generation}
         aggregates = self._providers.aggregates_of(context, uuid)
-        if aggregates is None:
-            raise exceptions.ResourceProviderAggregateRetrievalFailed(uuid=uuid)
         self._cache.tree.update_aggregates(
             uuid, aggregates.aggregates, generation=aggregates.generation
         )
@@ -111,10 +109,7 @@ class Associations:
     def _refresh_sharing_providers(
         self, context: Any, uuid: str, aggregates: set[str], force: bool
     ) -> None:
-        sharing = self._providers.sharing(context, aggregates)
-        if sharing is None:
-            raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid)
-        for row in sharing:
+        for row in self._providers.sharing(context, aggregates):
             bare = True
             try:
                 self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])

@@ -26,7 +26,12 @@ from compute.report.providers import Providers, TraitInfo
 from compute.report.reshaper import Reshaper
 from compute.report.resource_request import ResourceRequest
 from compute.report.steps import Parts
-from compute.report.transport import Sender, Transport, report_construction_failure
+from compute.report.transport import (
+    Sender,
+    Transport,
+    report_construction_failure,
+    safe_connect,
+)
 from compute.report.tree_sync import TreeSync
 from compute.report.trees import Trees
 from compute.report.usages import Usages
@@ -225,12 +230,14 @@ class SchedulerReportClient:
         """Make `inv_data` the provider's whole inventory; None or `{}` clears it."""
         self.properties.set_inventory(context, rp_uuid, inv_data, generation)
 
+    @safe_connect
     def set_traits_for_provider(
         self, context: Any, rp_uuid: str, traits: Iterable[str], generation: int | None = None
     ) -> bool | None:
         """Make `traits` the provider's whole set of traits; None if placement is unreachable."""
         return self.properties.set_traits(context, rp_uuid, traits, generation)
 
+    @safe_connect
     def set_aggregates_for_provider(
         self,
         context: Any,

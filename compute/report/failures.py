@@ -13,13 +13,20 @@ from oslo_config import cfg
 from urllib3.exceptions import HTTPError
 
 from compute.config.placement import GROUP
-from compute.exceptions import ResourceProviderSyncFailed
+from compute.exceptions import (
+    NovaException,
+    PlacementAPIConnectFailure,
+    ResourceProviderSyncFailed,
+)
 
 if TYPE_CHECKING:
     from requests import Response
 
 #: exceptions that report a lost connection, of the operating system, http.client and urllib3
 OF_CONNECTIONS = (OSError, HTTPException, HTTPError)
+
+#: exceptions that say why placement gave no answer
+UNCONNECTED = (ksa_exceptions.ClientException, PlacementAPIConnectFailure)
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
@@ -28,8 +35,8 @@ ADVICE = {
     FORBIDDEN: "Placement knows {}, but refuses the request.",
 }
 ROLE = (
-    "The user of the agent needs the role service (admin is enough where nothing is reshaped): "
-    'see "Access to placement" in doc/agent.rst.'
+    f"The user of group [{GROUP}] needs the role service (admin is enough where nothing is "
+    'reshaped): see "Access to placement" in doc/agent.rst.'
 )
 
 
@@ -49,7 +56,7 @@ class Refusal(Exception):
 
 def refused_access(error: BaseException) -> int | None:
     """Return 401 or 403 if an exception comes from such an answer of placement or keystone."""
-    for one in _chain(error):
+    for one in causes(error):
         if isinstance(one, Refusal) and one.status in ADVICE:
             return one.status
         if isinstance(one, ksa_exceptions.Unauthorized):
@@ -59,7 +66,7 @@ def refused_access(error: BaseException) -> int | None:
     return None
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the exception and its causes."""
     under: BaseException | None = error
     while under is not None:
@@ -87,11 +94,17 @@ def why(error: BaseException) -> str:
     if isinstance(error, ResourceProviderSyncFailed) and error.__cause__ is not None:
         # The exception itself has no details; its cause does.
         return f"{str(error).rstrip('.')}: {why(error.__cause__)}"
+    cause = error.__cause__
+    if isinstance(error, NovaException) and isinstance(cause, UNCONNECTED):
+        # Some messages have that of the cause in them.
+        if str(cause) in str(error):
+            return str(error).replace(str(cause), why(cause))
+        return f"{str(error).rstrip('.')}: {why(cause)}"
     if isinstance(error.__cause__, Refusal) and error.__cause__.text not in str(error):
         return f"{str(error).rstrip('.')}: {error.__cause__}"
     if not isinstance(error, ksa_exceptions.ConnectionError):
         return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
-    cause: BaseException = error
+    cause = error
     # The context may be an exception that was handled when the connection was lost.
     while isinstance(under := cause.__cause__ or cause.__context__, OF_CONNECTIONS):
         cause = under

@@ -49,19 +49,25 @@ class HostAggregates:
         self, context: Any, uuid: str, change: Callable[[set[str]], set[str]]
     ) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            found: AggInfo = reached(self._providers.aggregates_of(context, uuid))
+            found: AggInfo = reached(
+                self._providers.transport, lambda: self._providers.aggregates_of(context, uuid)
+            )
             wanted = change(found.aggregates)
             if wanted == found.aggregates:
                 return
             try:
-                reached(
-                    self._properties.set_aggregates(
-                        context, uuid, wanted, use_cache=False, generation=found.generation
-                    )
-                )
+                self._set(context, uuid, wanted, found.generation)
             except exceptions.ResourceProviderUpdateConflict as conflict:
                 if attempt == ATTEMPTS:
                     raise
                 LOG.debug("Changing the aggregates of %s again: %s", uuid, conflict)
             else:
                 return
+
+    def _set(self, context: Any, uuid: str, aggregates: set[str], generation: int | None) -> None:
+        reached(
+            self._properties.transport,
+            lambda: self._properties.set_aggregates(
+                context, uuid, aggregates, use_cache=False, generation=generation
+            ),
+        )

@@ -24,14 +24,16 @@ from compute.report.transport import (
     error_detail,
     global_id,
     reached,
-    safe_connect,
 )
 
 LOG = logging.getLogger(__name__)
 
 
 class Properties:
-    """Writing what a provider has. `context` is any object with a `global_id`, or None."""
+    """Writing what a provider has. `context` is any object with a `global_id`, or None.
+
+    Every method raises keystoneauth1's ClientException if placement is unreachable.
+    """
 
     def __init__(self, transport: Transport, cache: ProviderCache) -> None:
         self.transport = transport
@@ -39,7 +41,6 @@ class Properties:
 
     # Inventory
 
-    @safe_connect
     def ensure_resource_classes(self, context: Any, names: Iterable[str]) -> bool:
         """Create the custom classes among `names` that don't exist; standard ones always do.
 
@@ -76,7 +77,7 @@ class Properties:
         wanted = inventory or {}
         if not self._cache.tree.has_inventory_changed(uuid, wanted):
             return
-        reached(self.ensure_resource_classes(context, set(wanted)))
+        reached(self.transport, lambda: self.ensure_resource_classes(context, set(wanted)))
         if generation is None:
             generation = self._cache.tree.data(uuid).generation
         url = f"/resource_providers/{uuid}/inventories"
@@ -98,7 +99,6 @@ class Properties:
 
     # Traits
 
-    @safe_connect
     def ensure_traits(self, context: Any, traits: Iterable[str]) -> bool:
         """Create the custom ones among `traits` that don't exist. Return True when all exist.
 
@@ -128,15 +128,14 @@ class Properties:
                 )
         return True
 
-    @safe_connect
     def set_traits(
         self, context: Any, uuid: str, traits: Iterable[str], generation: int | None = None
-    ) -> bool | None:
+    ) -> bool:
         """Make `traits` the provider's whole set of traits, creating custom ones.
 
         With a `generation`, at which the caller read the traits, that generation is sent, and the
         cache is asked only if it has the same generation. Return True when placement has the
-        traits; None if placement is unreachable.
+        traits.
 
         Raise ValueError for a provider that isn't cached (without `generation`),
         TraitRetrievalFailed, TraitCreationFailed, ResourceProviderUpdateConflict,
@@ -149,8 +148,7 @@ class Properties:
         if known is not None and known.traits == wanted:
             return True
         sent = known.generation if known is not None else generation
-        if self.ensure_traits(context, wanted) is None:
-            return None
+        self.ensure_traits(context, wanted)
         url = f"/resource_providers/{uuid}/traits"
         # Clear them by PUT as well: the answer to DELETE doesn't tell the generation.
         response = self.transport.put(
@@ -170,7 +168,6 @@ class Properties:
 
     # Aggregates
 
-    @safe_connect
     def set_aggregates(
         self,
         context: Any,
@@ -182,8 +179,7 @@ class Properties:
         """Make `aggregates` the provider's whole set of aggregates.
 
         Without a `generation` the cached one is sent; that needs `use_cache`. Without `use_cache`
-        the provider need not be cached. Return True when placement has the aggregates; None if
-        placement is unreachable.
+        the provider need not be cached. Return True when placement has the aggregates.
 
         Raise ValueError for a generation or a provider that is needed and missing,
         ResourceProviderUpdateConflict – the provider and what is below it are no longer cached

@@ -71,6 +71,9 @@ class Providers:
 
         Raise ResourceProviderRetrievalFailed.
         """
+        return self._read(context, uuid)
+
+    def _read(self, context: Any, uuid: str) -> dict[str, Any] | None:
         response = self.transport.get(
             f"/resource_providers/{uuid}", version="1.14", global_request_id=global_id(context)
         )
@@ -112,7 +115,6 @@ class Providers:
             LOG.warning("Unable to look up resource provider %s: %s", name, response.text)
         raise exceptions.ResourceProviderNotFound(name_or_uuid=name)
 
-    @safe_connect
     def create(
         self, context: Any, uuid: str, name: str, parent_provider_uuid: str | None = None
     ) -> dict[str, Any] | None:
@@ -120,7 +122,8 @@ class Providers:
 
         A provider that existed has an entry FOUND: it may have more than the answer tells. Raise
         ResourceProviderCreationFailed, also if another provider has the name;
-        ResourceProviderCreationConflict if that provider is in the tree of the parent.
+        ResourceProviderCreationConflict if that provider is in the tree of the parent; and
+        ClientException if placement is unreachable.
         """
         payload = {"uuid": uuid, "name": name}
         if parent_provider_uuid is not None:
@@ -133,7 +136,7 @@ class Providers:
             return response.json()
         if response.status_code == 409 and NAME_CONFLICT not in response.text:
             LOG.info("Another thread created resource provider %s.", uuid)
-            found = self.read(context, uuid)
+            found = self._read(context, uuid)
             return None if found is None else {**found, FOUND: True}
         if response.status_code == 409 and self._is_made_elsewhere(
             context, name, parent_provider_uuid
@@ -183,9 +186,12 @@ class Providers:
         )
         return response.json() if response else None
 
-    @safe_connect
     def aggregates_of(self, context: Any, uuid: str) -> AggInfo:
-        """Return the provider's aggregates. Raise ResourceProviderAggregateRetrievalFailed."""
+        """Return the provider's aggregates.
+
+        Raise ResourceProviderAggregateRetrievalFailed, and ClientException if placement is
+        unreachable.
+        """
         response = self.transport.get(
             f"/resource_providers/{uuid}/aggregates",
             version="1.19",
@@ -212,12 +218,11 @@ class Providers:
             return TraitInfo(set(body["traits"]), body["resource_provider_generation"])
         raise exceptions.ResourceProviderTraitRetrievalFailed(uuid=uuid) from Refusal(response)
 
-    @safe_connect
     def sharing(self, context: Any, aggregates: Iterable[str]) -> list[dict[str, Any]]:
         """Return the providers that share with any of `aggregates`, each once.
 
         The client asks in batches, because a URL must not be too long. Raise
-        ResourceProviderRetrievalFailed.
+        ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
         """
         wanted = sorted(aggregates)
         size = self._conf.compute.sharing_providers_max_uuids_per_request

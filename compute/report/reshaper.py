@@ -48,7 +48,9 @@ class Reshaper:
         """
         try:
             classes = {name for record in inventories.values() for name in record["inventories"]}
-            reached(self._properties.ensure_resource_classes(context, classes))
+            reached(
+                self.transport, lambda: self._properties.ensure_resource_classes(context, classes)
+            )
         except Exception as failure:
             raise exceptions.ReshapeFailed(error=failure) from failure
         try:

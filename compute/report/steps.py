@@ -18,7 +18,6 @@ from compute.report.cache import ProviderCache
 from compute.report.properties import Properties
 from compute.report.providers import Providers
 from compute.report.reshaper import Inventories, Reshaper
-from compute.report.transport import reached
 from compute.report.trees import Trees
 
 
@@ -178,10 +177,8 @@ class SetAggregates:
 
     def apply(self, parts: Parts, context: Any) -> None:
         """Set the aggregates. Raise as `Properties.set_aggregates`."""
-        reached(
-            parts.properties.set_aggregates(
-                context, self.uuid, self.aggregates, generation=self.generation
-            )
+        parts.properties.set_aggregates(
+            context, self.uuid, self.aggregates, generation=self.generation
         )
 
     def imagine(self, tree: ProviderTree) -> None:
@@ -202,9 +199,7 @@ class SetTraits:
 
     def apply(self, parts: Parts, context: Any) -> None:
         """Set the traits. Raise as `Properties.set_traits`."""
-        reached(
-            parts.properties.set_traits(context, self.uuid, self.traits, generation=self.generation)
-        )
+        parts.properties.set_traits(context, self.uuid, self.traits, generation=self.generation)
 
     def imagine(self, tree: ProviderTree) -> None:
         """Set the traits in the tree."""

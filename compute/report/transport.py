@@ -34,6 +34,15 @@ INVENTORY_IN_USE = "placement.inventory.inuse"
 ATTEMPTS = 4
 SILENT_WARNINGS = 10
 
+#: what `safe_connect` takes for an unreachable placement
+UNCONNECTED = (
+    ksa_exc.EndpointNotFound,
+    ksa_exc.MissingAuthPlugin,
+    ksa_exc.Unauthorized,
+    ksa_exc.DiscoveryFailure,
+    ksa_exc.ConnectFailure,
+)
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _C = TypeVar("_C", bound="Connected")
@@ -266,11 +275,22 @@ def never_sent(failure: BaseException) -> bool:
     return not isinstance(failure, ksa_exc.ClientException)
 
 
-def reached(answer: _R | None) -> _R:
-    """Return what a `safe_connect` method returned. Raise PlacementAPIConnectFailure for None."""
-    if answer is None:
-        raise exceptions.PlacementAPIConnectFailure()
-    return answer
+def reached(
+    transport: Transport,
+    send: Callable[[], _R],
+    failure: exceptions.NovaException | None = None,
+) -> _R:
+    """Return what `send` returns; raise `failure` where `safe_connect` would warn.
+
+    That is for parts of an update: whoever began it logs the one failure, with its cause. Without
+    `failure` PlacementAPIConnectFailure is raised.
+    """
+    try:
+        return send()
+    except UNCONNECTED as lost:
+        if isinstance(lost, ksa_exc.EndpointNotFound):
+            transport.connect_anew()
+        raise failure or exceptions.PlacementAPIConnectFailure() from lost
 
 
 class Retry(Exception):

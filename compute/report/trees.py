@@ -13,6 +13,7 @@ from compute.provider_tree import ProviderSubTree, ProviderTree
 from compute.report.associations import Associations
 from compute.report.cache import ProviderCache
 from compute.report.providers import FOUND, Providers
+from compute.report.transport import reached
 
 
 class Trees:
@@ -65,7 +66,11 @@ class Trees:
     ) -> None:
         if parent_provider_uuid and not self._cache.tree.exists(parent_provider_uuid):
             self.load(context, parent_provider_uuid)
-        created = self._providers.create(context, uuid, name, parent_provider_uuid)
+        created = reached(
+            self._providers.transport,
+            lambda: self._providers.create(context, uuid, name, parent_provider_uuid),
+            exceptions.ResourceProviderCreationFailed(name=name),
+        )
         if created is None:
             raise exceptions.ResourceProviderCreationFailed(name=name)
         # Another writer made it, maybe with another parent, and may have added to it since.

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import config
-from placement.cli import compare
+from placement.cli import compare_options
 from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
 from placement.config import sources
@@ -38,7 +38,7 @@ def add_commands(categories: Any) -> None:
         "--max-count", metavar="<number>", help="Maximum number of objects to consider"
     )
     online.set_defaults(run="online_data_migrations")
-    compare.add_command(categories)
+    compare_options.add_command(categories)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.register_cli_opt(cfg.SubCommandOpt("command", title="commands", handler=add_commands))
-    with told(PROGRAM, compare.INCOMPLETE_CODE if compare.COMMAND in given else FAILED):
+    with told(
+        PROGRAM, compare_options.INCOMPLETE_CODE if compare_options.COMMAND in given else FAILED
+    ):
         if not _read(conf, given):
             return 1 if not given else 0
         refuse_shared_environment()

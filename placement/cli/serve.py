@@ -1,4 +1,4 @@
-"""`placement-api`: the command line.
+"""The options of `placement-api`, and its start; what it does is in api_service.py.
 
 Without any configuration the service serves this machine only: SQLite in the working directory, the
 schema synchronised at start, and `noauth2`, which trusts every token.
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     arguments = parser().parse_args([word for word in given if word != "--"])
     # imported here because --help and --version need nothing of the service
-    from placement.cli.server import serve
+    from placement.cli.api_service import serve
 
     return serve(arguments)
 

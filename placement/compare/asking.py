@@ -3,11 +3,14 @@
 Only GET requests are sent, without a body, and no redirection is followed.
 """
 
+import contextlib
+import os
 import re
+import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import formatdate
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -139,25 +142,62 @@ class HTTPService:
             preload_content=False,
             decode_content=False,
         )
-        pieces, size = [], 0
-        ended = time.monotonic() + self._timeout
-        # returns what has come, so that a slow answer is noticed; urllib3 1 doesn't have it
-        read = getattr(response, "read1", response.read)
         try:
-            while piece := read(_PIECE):
-                pieces.append(piece)
-                size += len(piece)
-                if size > LONGEST_ANSWER:
-                    response.close()
-                    raise Unanswered(
-                        f"the answer is longer than {LONGEST_ANSWER // _PIECE} MiB", True
-                    )
-                if time.monotonic() > ended:
-                    response.close()
-                    raise Unanswered("no answer in time", True)
+            return Answer(response.status, joined(response.headers.items()), self._body(response))
         finally:
             response.release_conn()
-        return Answer(response.status, joined(response.headers.items()), b"".join(pieces))
+
+    def _body(self, response: "urllib3.BaseHTTPResponse") -> bytes:
+        pieces, size = [], 0
+        with _connection_ends(response, self._timeout) as late:
+            try:
+                while piece := response.read(_PIECE):
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size > LONGEST_ANSWER:
+                        response.close()
+                        raise Unanswered(
+                            f"the answer is longer than {LONGEST_ANSWER // _PIECE} MiB", True
+                        )
+            except urllib3.exceptions.HTTPError:
+                if not late.is_set():
+                    raise
+        if late.is_set():
+            response.close()
+            raise Unanswered("no answer in time", True)
+        return b"".join(pieces)
+
+
+@contextlib.contextmanager
+def _connection_ends(
+    response: "urllib3.BaseHTTPResponse", seconds: float
+) -> Iterator[threading.Event]:
+    """End the connection if this block takes longer; yield what is set then.
+
+    A timeout of urllib3 limits each silence alone, and its `read` waits for a whole piece. So a
+    server that sends a byte now and then would hold it for ever.
+    """
+    late = threading.Event()
+    if response.closed:
+        # the answer has no body
+        yield late
+        return
+
+    def end() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    # a descriptor of its own, because the response may close the other meanwhile
+    with socket.socket(fileno=os.dup(response.fileno())) as connection:
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield late
+        finally:
+            timer.cancel()
+            timer.join()
 
 
 _UNREACHED = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)

@@ -122,6 +122,17 @@ def _asks_for_usages_by_type(request: Asked, cloud: Cloud) -> bool:
     return recent and request.path.partition("?")[0] == "/usages"
 
 
+def _forbids_in_the_group_without_suffix(request: Asked, cloud: Cloud) -> bool:
+    asked = _query(request)
+    forbids = any("!" in names for names in asked.get("required", ()))
+    return is_search(request.path) and "resources" in asked and forbids
+
+
+def _compared_a_number_with_a_name(theirs: Any, mine: Any) -> bool:
+    # the driver's name of the error; the words depend on the locale of the database
+    return "InvalidTextRepresentation" in json.dumps(theirs) and is_answer(mine)
+
+
 def _groups(request: Asked) -> dict[str, set[str]]:
     """Return the classes that each group of a search requests, by suffix."""
     path, _, query = request.path.partition("?")
@@ -212,6 +223,14 @@ READING: tuple[Deviation[Asked, Cloud], ...] = (
         "Usages by consumer type are answered on PostgreSQL; the reference fails with 500.",
         _asks_for_usages_by_type,
         ours=200,
+    ),
+    Deviation(
+        CRASHES,
+        "On PostgreSQL, Berth answers searches for candidates whose group without suffix forbids",
+        "Forbidden traits are answered on PostgreSQL; the reference fails with 500.",
+        _forbids_in_the_group_without_suffix,
+        ours=200,
+        as_known=_compared_a_number_with_a_name,
     ),
     Deviation(
         CRASHES,

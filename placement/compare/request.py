@@ -120,11 +120,6 @@ def _with_header(request: Request | None, text: str) -> Request:
     return dataclasses.replace(request, headers=(*request.headers, (name, header["value"])))
 
 
-def same_but(request: Request, path: str) -> Request:
-    """Return the request with another path."""
-    return dataclasses.replace(request, path=path)
-
-
 def joined(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     """Return headers of an answer by name in lower case, repeated ones joined."""
     headers: dict[str, str] = {}

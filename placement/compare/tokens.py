@@ -10,6 +10,8 @@ from typing import Any
 
 TOKEN_VARIABLE = "OS_TOKEN"  # noqa: S105 - its name
 _TOKEN = re.compile(r"[\x21-\x7e]*")
+#: seconds in which keystone must answer
+_TIMEOUT = 60
 #: with any of these, keystone is asked for tokens
 _PASSWORD = ("OS_AUTH_URL", "OS_AUTH_TYPE")
 
@@ -53,7 +55,8 @@ class KeystoneToken:
         try:
             with self._lock:
                 return self._session.get_token()
-        except ClientException as error:
+        except (ClientException, OSError) as error:
+            # an OSError is about a file with certificates
             raise NoToken(f"Keystone gives no token: {error}") from None
 
     def renew(self) -> bool:
@@ -78,7 +81,7 @@ def token_from(
     if given is not None:
         return GivenToken(given)
     if cloud is not None:
-        return KeystoneToken(_session_of_cloud(cloud))
+        return KeystoneToken(_session_of_cloud(cloud, verify))
     if token := environ.get(TOKEN_VARIABLE):
         return GivenToken(token)
     if any(environ.get(name) for name in _PASSWORD):
@@ -100,18 +103,26 @@ def _session_of_environment(environ: Mapping[str, str], verify: bool | str) -> A
                 if value is not None and option.dest not in values:
                     values[option.dest] = value
         plugin = loader.load_from_options(**values)
-    except exceptions.ClientException as error:
+    except (exceptions.ClientException, TypeError) as error:
+        # some plugins raise TypeError for what is missing
         raise NoToken(f"The variables OS_… don't say how to get a token: {error}") from None
-    return Session(plugin, verify=environ.get("OS_CACERT") or verify, timeout=60)
+    return Session(plugin, verify=environ.get("OS_CACERT") or verify, timeout=_TIMEOUT)
 
 
-def _session_of_cloud(cloud: str) -> Any:
+def _session_of_cloud(cloud: str, verify: bool | str) -> Any:
     try:
         from openstack.config import OpenStackConfig
-        from openstack.exceptions import ConfigException
     except ImportError:
         raise NoToken("--os-cloud needs the package openstacksdk, which isn't installed.") from None
+    # what the command line says of certificates counts more than clouds.yaml
+    given: dict[str, Any] = {"cacert": verify} if isinstance(verify, str) else {}
+    if verify is False:
+        given = {"verify": False}
     try:
-        return OpenStackConfig().get_one(cloud=cloud).get_session()
-    except ConfigException as error:
-        raise NoToken(f"The cloud {cloud!r} can't be used: {error}") from None
+        session = OpenStackConfig().get_one(cloud=cloud, **given).get_session()
+    except Exception as error:
+        # the library checks clouds.yaml hardly, and raises whatever it meets
+        raise NoToken(f"The cloud {cloud!r} of clouds.yaml can't be used: {error}") from None
+    if session.timeout is None:
+        session.timeout = _TIMEOUT
+    return session

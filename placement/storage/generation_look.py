@@ -9,7 +9,8 @@ that each generation is equal. Number and sum of the ids say whether the same pr
 provider that is new has a higher id than those that were deleted. Sums of parents and roots say
 whether providers were moved. The audit of the snapshot finds what could escape: a database that
 gives an id again (SQLite does, after the newest provider was deleted), ids that become visible in
-another order than they were given, and moves that exchange parents.
+another order than they were given, moves that exchange parents, and a resource class with the id of
+another one (OpenStack Placement gives the highest id plus one).
 """
 
 import dataclasses
@@ -19,7 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.change_feed import Kind
+from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.engine import Connection, Database
 from placement.storage.snapshot_reads import GENERATION
@@ -121,16 +122,24 @@ def places(connection: Connection, numbers: Collection[int]) -> dict[int, Place]
 
 
 def was_written_by_others(connection: Connection, since: datetime.datetime) -> bool:
-    """Say whether a provider was last changed by a writer without the feed, after `since` (UTC).
+    """Say whether others wrote after `since` (UTC): a worker told so, or a provider shows it.
 
-    It is a hint: a change that a write of ours followed doesn't show, and if the feed was trimmed,
-    our own writes look like those of others.
+    A provider shows it if it was last changed by a writer without the feed. That is a hint: a
+    change that a write of ours followed doesn't show, and if the feed was trimmed, our own writes
+    look like those of others.
     """
+    feed = provider_changes.c
+    told = sa.exists().where(
+        feed.resource_provider_id == NO_PROVIDER,
+        feed.kind.bitwise_and(int(Kind.OTHERS)) != 0,
+        feed.created_at >= since,
+    )
+    if connection.execute(sa.select(told)).scalar():
+        return True
     changed_at = sa.func.coalesce(_RP.updated_at, _RP.created_at)
     changed = connection.execute(sa.select(_RP.id, changed_at).where(changed_at >= since)).all()
     if not changed:
         return False
-    feed = provider_changes.c
     last = connection.execute(
         sa.select(feed.resource_provider_id, sa.func.max(feed.created_at))
         .where(feed.created_at >= since - _SLACK)

@@ -8,11 +8,8 @@ import pytest
 from tests.adoption import cloud
 from tests.adoption.rows import rows
 
-
-@pytest.fixture(scope="session", params=["sqlite"])
-def database_kind(request):
-    """Return SQLite only: other tests compare the answers on all databases."""
-    return request.param
+#: why the reference fails on PostgreSQL, in a word each
+ON_POSTGRESQL = ["Forbidden", "Usages"]
 
 
 @pytest.fixture
@@ -30,15 +27,23 @@ def compare(ours, monkeypatch):
     return compare
 
 
-def test_a_database_that_was_never_taken_over_is_answered_alike(empty_url, reference, compare):
+def test_a_database_that_was_never_taken_over_is_answered_alike(
+    empty_url, reference, compare, database_kind
+):
     with reference.serving(empty_url, sync=True) as theirs:
         cloud.build(theirs)
         before = rows(empty_url)
         code, report, err = compare(empty_url, theirs, "--sample", "100")
         assert rows(empty_url) == before
-    counts = {kind: count for kind, count in report["counts"].items() if count}
-    assert (code, counts) == (0, {"same": report["requests"]}), (report, err)
+    assert (code, counted(report)) == (0, report["requests"]), (report, err)
     assert report["requests"] > 400
+    crashes = sorted(one["reason"].split()[0] for one in report["known_deviations"])
+    assert crashes == (ON_POSTGRESQL if database_kind == "postgresql" else [])
+
+
+def counted(report):
+    """Return how many requests were answered alike, as far as they can be."""
+    return report["counts"]["same"] + report["counts"]["known"]
 
 
 def test_both_services_beside_each_other_answer_alike(empty_url, reference, ours, compare):
@@ -63,7 +68,7 @@ def test_every_request_about_the_cloud_may_come_from_a_file(
         path.write_text("".join(lines))
         code, report, err = compare(empty_url, theirs, "--requests", str(path))
     assert (code, report["requests"]) == (0, len(set(lines))), (report, err)
-    assert report["counts"]["same"] == report["requests"]
+    assert counted(report) == report["requests"]
 
 
 def test_a_cloud_that_lives_meanwhile_has_no_differences(empty_url, reference, compare):

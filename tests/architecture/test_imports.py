@@ -75,7 +75,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "http",
             "installation",
             "serving.address",
-            "serving.server",
+            "serving.gunicorn_master",
             "storage",
             "wsgi",
         },

@@ -25,17 +25,17 @@ class Service:
     """Placement on a port of its own.
 
     `before`, if set, is called with method and path ahead of each request; if it returns True, the
-    connection is cut instead of answered.
+    connection is cut instead of answered. With `conf` that is its whole configuration.
     """
 
-    def __init__(self, database):
+    def __init__(self, database, conf=None):
         overrides = {
             ("placement_database", "connection"): f"sqlite:///{database}",
             ("placement_database", "sync_on_startup"): True,
             ("api", "auth_strategy"): "noauth2",
             ("berth", "noauth2_admin_roles"): ["admin", "service"],
         }
-        self.app = create_app(config.load(files=[], environ={}, overrides=overrides))
+        self.app = create_app(conf or config.load(files=[], environ={}, overrides=overrides))
         self.before = None
         self.server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self.server.port}"

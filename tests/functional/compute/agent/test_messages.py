@@ -9,7 +9,8 @@ from tests.functional.compute.agent.process import lines_until
 from tests.functional.placement.keystone_stub import Keystone
 
 ROLE = (
-    'needs the role service (admin is enough where nothing is reshaped): see "Access to placement"'
+    "The user of group [placement] needs the role service (admin is enough where nothing is "
+    'reshaped): see "Access to placement"'
 )
 PASSWORD = {
     "placement__auth_type": "password",
@@ -134,6 +135,34 @@ def test_the_service_logs_each_failed_update_once(agent, service, broken):
     failures = [line for line in told if " ERROR " in line or " WARNING " in line]
     assert len(failures) == 1, told
     assert failures[0].count("/resource_providers?in_tree=") <= 1
+
+
+@pytest.mark.parametrize(
+    ("method", "end"),
+    [
+        ("POST", "/resource_providers"),
+        ("PUT", "/inventories"),
+        ("PUT", "/traits"),
+    ],
+)
+def test_an_outage_in_the_middle_of_an_update_is_told_once_with_its_cause(
+    agent, service, method, end
+):
+    service.before = lambda asked, path: asked == method and path.endswith(end)
+    process = agent.launch(default__update_resources_interval="1")
+    told = lines_until(process, "Error updating resources")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    (line,) = [line for line in told if " ERROR " in line or "not responding" in line]
+    assert line.count("Unable to establish connection") == 1
+    assert end in line
+
+
+def test_an_outage_in_the_middle_of_the_only_update_exits_3(agent, service):
+    service.before = lambda method, path: method == "POST"
+    ended, told = agent.once()
+    assert ended.returncode == 3
+    assert told.count("/resource_providers") == 1
 
 
 def test_a_reshape_that_fails_is_told_once_by_the_service(agent):

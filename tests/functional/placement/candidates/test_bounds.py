@@ -21,10 +21,14 @@ NO_TIME = 1e-9
 
 @pytest.fixture
 def service_with(tmp_path):
-    """Return a function that makes a service with options and one tree of devices."""
+    """Return a function that makes a service with options and one tree of devices.
+
+    Unless an option says so, time is no limit: a busy machine may be slow.
+    """
 
     def make(options=None):
-        service = Service(f"sqlite:///{tmp_path}/placement.db", **(options or {}))
+        options = {TIME: 0} | (options or {})
+        service = Service(f"sqlite:///{tmp_path}/placement.db", **options)
         devices = [
             {"name": f"d{n}", "parent": "root", "inventories": {VF: {"total": 8}}}
             for n in range(DEVICES)

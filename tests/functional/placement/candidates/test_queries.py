@@ -20,7 +20,8 @@ MEGABYTE = 1_000_000
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("queries")
-    service = Service(f"sqlite:///{folder}/placement.db")
+    # longer than the default: these queries end by themselves, however slow a busy machine is
+    service = Service(f"sqlite:///{folder}/placement.db", berth__search_time_limit=120)
     Cloud(service).build(DEVICES)
     return service
 

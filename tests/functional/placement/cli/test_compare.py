@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli import comparing, manage
+from placement.cli import compare_command, manage
 from placement.compare import report
 from placement.compare.answers import Reader
 from placement.compare.asking import WSGIService
@@ -40,7 +40,7 @@ def service(database_url, monkeypatch):
     """Return a service with a small cloud; its database is the configured one."""
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
     monkeypatch.setenv("OS_TOKEN", "admin")
-    monkeypatch.setattr(comparing, "_LONGEST_PAUSE", 0)
+    monkeypatch.setattr(compare_command, "_LONGEST_PAUSE", 0)
     service = Service(database_url, berth__noauth2_admin_roles=["admin", "service"])
     fill(service)
     return service
@@ -438,6 +438,25 @@ def test_a_known_deviation_is_counted_apart(run, application, url, file):
     assert "1  Requests that crash the reference are refused: Usages by consumer type" in out
 
 
+@pytest.mark.parametrize(
+    ("query", "error", "code"),
+    [
+        ("resources=VCPU:1&required=!CUSTOM_T", "InvalidTextRepresentation", 0),
+        ("resources=VCPU:1&required=!CUSTOM_T", "UndefinedTable", 1),
+        ("resources=VCPU:1", "InvalidTextRepresentation", 1),
+    ],
+)
+def test_only_a_search_for_forbidden_traits_may_crash_on_postgresql(
+    run, application, url, file, query, error, code
+):
+    body = {"errors": [{"status": 500, "detail": f"(psycopg2.errors.{error}) ungültig"}]}
+    crash = changed_answer("/allocation_candidates", 500, body)
+    with served(Tampered(application, crash)) as reference:
+        questions = file(f"GET /allocation_candidates?{query}", "GET /traits")
+        done, out, _ = run("--with", reference, *questions)
+    assert (done, "Forbidden traits are answered" in out) == (code, code == 0), out
+
+
 # The cloud lives meanwhile
 
 
@@ -522,6 +541,17 @@ def test_what_is_no_placement_service_is_named(run, service):
     with served(other) as url:
         code, _, err = run("--with", url)
     assert (code, f"{url} (--with) is no placement service" in err) == (3, True)
+
+
+def test_a_service_that_only_redirects_is_named_with_the_place(run, service):
+    def other(environ, start_response):
+        start_response("302 Found", [("Location", "https://elsewhere.test/placement\x1b[31m")])
+        return [b""]
+
+    with served(other) as url:
+        code, _, err = run("--with", url)
+    told = f"{url} (--with) redirects to https://elsewhere.test/placement"
+    assert (code, told in err, "\x1b" in err, err.count("\n")) == (3, True, False, 1), err
 
 
 def test_a_service_that_ends_meanwhile_ends_the_run(run, application, file):
@@ -664,7 +694,9 @@ def test_a_token_that_expires_meanwhile_ends_the_run_with_what_is_known(run, gua
     guarded.left = 6
     questions = [f"GET {PATH}?n={number}" for number in range(20)]
     with served(guarded) as url:
-        code, out, err = run("--with", url, "--token", SECRET, *file(*questions))
+        # of two requests at a time, either may be the last with a valid token
+        options = ["--token", SECRET, "--concurrency", "1"]
+        code, out, err = run("--with", url, *options, *file(*questions))
     assert code == 3
     assert f"The run ended early: {url} refuses the token (401): it is wrong, has expired" in out
     assert "5  same\n" in out
@@ -745,8 +777,8 @@ def test_the_service_s_own_log_file_is_left_alone(run, url, file, tmp_path, monk
 
 def test_the_database_s_password_is_not_shown(monkeypatch):
     url = "postgresql://placement:s3cr3t@127.0.0.1/placement?password=s3cr3t"
-    assert "s3cr3t" not in comparing.shown_url(url)
-    assert comparing.shown_url(url) == "postgresql://placement:***@127.0.0.1/placement"
+    assert "s3cr3t" not in compare_command.shown_url(url)
+    assert compare_command.shown_url(url) == "postgresql://placement:***@127.0.0.1/placement"
 
 
 # Requests from logs
@@ -831,7 +863,8 @@ def test_two_running_services_are_compared_without_loading_the_service():
         [
             sys.executable,
             "-c",
-            "import sys, placement.compare.run, placement.compare.sample, placement.cli.comparing\n"
+            "import sys, placement.compare.run, placement.compare.sample\n"
+            "import placement.cli.compare_command\n"
             "print([name for name in sys.modules if name.startswith(('placement.app', 'sqlalchemy',"
             " 'flask', 'numpy', 'placement.storage'))])",
         ],

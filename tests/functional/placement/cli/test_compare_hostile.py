@@ -77,11 +77,12 @@ def test_a_token_that_can_not_be_sent_is_not_shown(token):
     assert "s3" not in str(raised.value)
 
 
-def test_an_answer_that_never_ends_is_given_up():
+@pytest.mark.parametrize("headers", [[], [("Content-Length", "100000")]], ids=["chunks", "length"])
+def test_an_answer_that_never_ends_is_given_up(headers):
     released = threading.Event()
 
     def dripping(environ, start_response):
-        start_response("200 OK", [("Content-Type", "application/json")])
+        start_response("200 OK", [("Content-Type", "application/json"), *headers])
         while not released.wait(0.05):
             yield b" "
 
@@ -110,7 +111,10 @@ def test_a_header_of_a_file_is_sent_alone(name):
 
 
 def test_a_result_that_can_not_be_written_is_said_in_a_sentence():
-    code = "import sys; from placement.cli import comparing; sys.exit(comparing._shown('same', 0))"
+    code = (
+        "import sys; from placement.cli import compare_command as compare; "
+        "sys.exit(compare._shown('same', 0))"
+    )
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True

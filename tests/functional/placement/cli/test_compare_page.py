@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from placement.cli import compare, comparing, manage
+from placement.cli import compare_command, compare_options, manage
 from placement.compare import access_log, deviations, report
 from placement.compare.headers import MATTERING
 from placement.compare.request import read_requests
@@ -35,7 +35,7 @@ def database_kind():
 def url(database_url, monkeypatch):
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
     monkeypatch.setenv("OS_TOKEN", "admin")
-    monkeypatch.setattr(comparing, "_LONGEST_PAUSE", 0)
+    monkeypatch.setattr(compare_command, "_LONGEST_PAUSE", 0)
     service = Service(database_url, berth__noauth2_admin_roles=["admin", "service"])
     fill(service)
     with served(service.app.application) as url:
@@ -92,7 +92,7 @@ def test_the_exit_codes_are_those_of_the_program():
         report.INCOMPLETE_CODE,
         report.INTERRUPTED_CODE,
     }
-    assert compare.INCOMPLETE_CODE == report.INCOMPLETE_CODE
+    assert compare_options.INCOMPLETE_CODE == report.INCOMPLETE_CODE
 
 
 def test_the_headers_are_those_that_are_compared():
@@ -103,7 +103,7 @@ def test_the_headers_are_those_that_are_compared():
 def options():
     """Return the options of the command by name, with their defaults."""
     parser = argparse.ArgumentParser()
-    compare.add_command(parser.add_subparsers())
+    compare_options.add_command(parser.add_subparsers())
     (subparsers,) = parser._subparsers._group_actions
     return {
         action.option_strings[-1]: action.default

@@ -117,8 +117,67 @@ def test_an_unknown_cloud_is_said(monkeypatch, tmp_path):
     needed_library("openstack", "ironic")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(NoToken, match="The cloud 'nowhere' can't be used"):
+    with pytest.raises(NoToken, match=r"The cloud 'nowhere' of clouds\.yaml can't"):
         token_from({}, None, "nowhere")
+
+
+@pytest.fixture
+def cloud(monkeypatch, tmp_path):
+    """Return a function that writes the entry of the cloud `mine` into a clouds.yaml."""
+    needed_library("openstack", "ironic")
+    path = tmp_path / "clouds.yaml"
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+
+    def written(entry):
+        path.write_text(json.dumps({"clouds": {"mine": entry}}))
+
+    return written
+
+
+def entry_of(url, **more):
+    user = {"username": "ada", "password": PASSWORD, "user_domain_name": "Default"}
+    auth = {"auth_url": f"{url}/v3", "project_name": "p", "project_domain_name": "Default"}
+    return {"auth_type": "v3password", "auth": auth | user, **more}
+
+
+def test_a_cloud_gives_tokens_and_another_one_when_it_expires(cloud):
+    guard = Guard()
+    with served(Keystone()) as keystone, served(guard) as url:
+        cloud(entry_of(keystone))
+        service = HTTPService(url, token_from({"OS_TOKEN": "not this"}, None, "mine"), 5)
+        assert service.ask(Request("/traits")).status == 200
+        guard.valid = "token-2"
+        assert service.ask(Request("/traits")).status == 200
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        "text",
+        {},
+        {"auth_type": "nonsense", "auth": {"auth_url": "http://127.0.0.1:1/v3"}},
+        {"auth_type": "v3password", "auth": {"auth_url": "http://127.0.0.1:1/v3"}},
+    ],
+)
+def test_a_cloud_that_can_not_be_used_is_said(cloud, entry):
+    cloud(entry)
+    with pytest.raises(NoToken, match=r"The cloud 'mine' of clouds\.yaml can't be used: ") as told:
+        token_from({}, None, "mine")
+    assert "not found." not in str(told.value)
+
+
+def test_the_command_line_says_how_the_keystone_of_a_cloud_is_checked(cloud, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate[1], certificate[0])
+    with served(Keystone(), context) as url:
+        cloud(entry_of(url))
+        assert token_from({}, None, "mine", str(certificate[1])).value() == "token-1"
+        assert token_from({}, None, "mine", False).value() == "token-2"
+        with pytest.raises(NoToken, match="certificate verify failed"):
+            token_from({}, None, "mine").value()
+        with pytest.raises(NoToken, match="/nowhere"):
+            token_from({}, None, "mine", "/nowhere").value()
 
 
 @pytest.fixture(scope="module")

@@ -61,10 +61,14 @@ def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(api):
 
 def test_several_requests_on_one_connection_of_a_socket_file_are_answered(start, tmp_path):
     path = tmp_path / "placement.sock"
-    server = start([*COMMAND, "--unix-socket", str(path)], str(path), ready=path.exists)
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as client:
         client.settimeout(PATIENCE)
-        client.connect(str(path))
+
+        # the file is there a moment before the server listens
+        def connected():
+            return client.connect_ex(str(path)) == 0
+
+        server = start([*COMMAND, "--unix-socket", str(path)], str(path), ready=connected)
         client.sendall(
             b"GET /resource_providers HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin\r\n"
             b"Connection: close\r\n\r\n"

@@ -22,6 +22,9 @@ REFUSED = {
 LOST = OperationalError("INSERT", {}, Exception("gone"), connection_invalidated=True)
 CLAIM = holding({ROOT: {"VCPU": 1}})
 
+# pytest 8.3 doesn't find this fixture's parameters behind a fixture that replaces another
+pytestmark = pytest.mark.usefixtures("database_kind")
+
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):

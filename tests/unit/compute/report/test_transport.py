@@ -97,6 +97,9 @@ class Asking:
     def ask_openly(self):
         return self._next()
 
+    def ask_plainly(self):
+        return self._next()
+
     @retries
     def persist(self):
         return self._next()
@@ -170,10 +173,14 @@ def test_a_missing_endpoint_is_looked_for_with_a_new_adapter(method):
     assert asking.adapters == 1
 
 
-def test_none_from_a_safe_method_is_a_failure_and_nothing_else_is():
-    assert reached(False) is False
-    with pytest.raises(exceptions.PlacementAPIConnectFailure):
-        reached(None)
+@pytest.mark.parametrize("lost", [ksa_exc.ConnectFailure("gone"), ksa_exc.EndpointNotFound()])
+def test_what_a_safe_method_warns_of_can_be_raised_instead(caplog, lost):
+    asking = Asking(lost, "told")
+    with pytest.raises(exceptions.PlacementAPIConnectFailure) as failure:
+        reached(asking.transport, asking.ask_plainly)
+    assert failure.value.__cause__ is lost
+    assert reached(asking.transport, asking.ask_plainly) == "told"
+    assert not caplog.records
 
 
 def test_a_retry_waits_longer_each_time_and_ends_after_four(caplog):

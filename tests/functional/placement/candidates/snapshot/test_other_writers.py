@@ -262,6 +262,25 @@ def test_a_worker_that_starts_looks_if_others_wrote_in_the_last_hour(
     assert later.may_write
 
 
+def test_a_worker_that_starts_looks_if_another_worker_noticed_others(
+    quiet_cloud, database, snapshot_beside, clock, others
+):
+    live = snapshot_beside(others)
+    live.current()
+    database.write(lambda connection: restock(connection, quiet_cloud.uuids["host"]))
+    live.audit_in_background()
+    # no provider shows the write any more, as after a write of ours to the same provider
+    database.write(lambda c: c.execute(sa.update(RP).values(updated_at=RP.c.created_at)))
+    soon, later = OtherWriters(AUTO, clock), OtherWriters(AUTO, clock)
+    snapshot_beside(soon).current()
+    assert soon.may_write
+    changes = tables.provider_changes
+    long_ago = tables.utcnow() - datetime.timedelta(seconds=WATCHED + 60)
+    database.write(lambda c: c.execute(sa.update(changes).values(created_at=long_ago)))
+    snapshot_beside(later).current()
+    assert not later.may_write
+
+
 def test_a_worker_that_starts_takes_our_own_writes_for_ours(
     service, quiet_cloud, snapshot_beside, others
 ):

@@ -1,4 +1,7 @@
-"""The service of `placement-api` under gunicorn and waitress (architecture.rst D8)."""
+"""What `placement-api` does: check the configuration, then run the service (architecture.rst D8).
+
+Its options are in serve.py, gunicorn's process in placement.serving.gunicorn_master.
+"""
 
 import argparse
 import functools
@@ -62,7 +65,7 @@ def serve(arguments: argparse.Namespace) -> int:
     if alone:
         print(describe_alone(conf, arguments), file=sys.stderr, flush=True)
     # imported after gunicorn's version was checked
-    from placement.serving.server import Server
+    from placement.serving.gunicorn_master import Server
 
     Server(
         _settings(arguments, conf.use_json),

@@ -1,4 +1,4 @@
-"""The options of `placement-manage compare`."""
+"""The options of `placement-manage compare`; compare_command has what they start."""
 
 import argparse
 import functools
@@ -139,5 +139,5 @@ def _checked(kind: type, least: float, most: float, text: str) -> Any:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     # the other commands of the program don't wait for what only this one needs
-    comparing: Any = importlib.import_module("placement.cli.comparing")
-    return comparing.run(conf)
+    compare_command: Any = importlib.import_module("placement.cli.compare_command")
+    return compare_command.run(conf)

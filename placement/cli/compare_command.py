@@ -1,4 +1,4 @@
-"""`placement-manage compare`: this service's answers beside those of another one."""
+"""What `placement-manage compare` does: ask two services, compare, and print the result."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ import urllib3
 from oslo_config import cfg
 
 from placement import config
-from placement.cli.compare import INCOMPLETE_CODE
+from placement.cli.compare_options import INCOMPLETE_CODE
 from placement.compare import access_log, report, sample
 from placement.compare.answers import Reader
 from placement.compare.asking import (
@@ -241,6 +241,12 @@ def _newest(service: Service, option: str) -> int:
         answer = service.ask(Request("/"))
     except Unanswered as error:
         raise Unfit(f"{service.name} can't be reached: {error}.") from None
+    if 300 <= answer.status < 400:
+        place = report.short(answer.headers.get("location", "an unknown address"))
+        raise Unfit(
+            f"{service.name} ({option}) redirects to {place} ({answer.status}): name the address "
+            "of the service itself."
+        )
     try:
         versions = json.loads(answer.body)["versions"]
         major, minor = (int(part) for part in versions[0]["max_version"].split("."))

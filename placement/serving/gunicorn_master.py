@@ -1,4 +1,4 @@
-"""gunicorn's master process, with settings of ours."""
+"""The master process of gunicorn, with our settings: it starts the workers of `placement-api`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,0 +1,98 @@
+"""What `berth-compute --once` and `nova-manage` say when placement doesn't let them in.
+
+Both are processes of their own; the service asks an identity server about each token.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.functional.compute.agent.process import REPOSITORY, Service
+from tests.functional.placement.http.test_keystone import file_of
+from tests.functional.placement.keystone_stub import HOUR, Keystone, token
+from tests.gabbi import services
+
+AGENT = ("compute.cli.berth_compute", "--once")
+TREE = ("compute.cli.nova_manage", "placement", "tree")
+HEAL = ("compute.cli.nova_manage", "placement", "heal_allocations", "--http")
+COMMANDS = pytest.mark.parametrize(("command", "code"), [(AGENT, 3), (TREE, 1), (HEAL, 3)])
+ROLE = (
+    "The user of group [placement] needs the role service (admin is enough where nothing is "
+    'reshaped): see "Access to placement"'
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    with Keystone() as keystone:
+        keystone.tokens.update(
+            reader=token("rea", ["reader"], "services"),
+            expired=token("nova", ["service"], "services", valid_for=-HOUR),
+        )
+        options = services.options_of(folder, {}) | {"api": {"auth_strategy": "keystone"}}
+        options["keystone_authtoken"] = keystone.options()
+        service = Service(None, file_of(folder, options))
+        yield service
+        service.stop()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs a command, and returns its exit code and line of stderr."""
+
+    def run(command, **placement):
+        options = {"auth_type": "admin_token", "token": "unknown", **placement}
+        given = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
+        given["OS_DEFAULT__STATE_PATH"] = str(tmp_path)
+        given["OS_DEFAULT__COMPUTE_DRIVER"] = "fake.MediumFakeDriver"
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        ended = subprocess.run(
+            [sys.executable, "-m", *command],
+            env=inherited | given,
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        (line,) = [line for line in ended.stderr.splitlines() if "normal at the first" not in line]
+        return ended.returncode, line
+
+    return run
+
+
+@COMMANDS
+@pytest.mark.parametrize("given", ["unknown", "expired"])
+def test_a_token_that_keystone_refuses_is_one_line_that_says_what_to_check(
+    run, service, command, code, given
+):
+    ended, line = run(command, endpoint=service.url, token=given)
+    assert ended == code
+    assert "401" in line
+    assert "doesn't accept the token of group [placement]: check it." in line
+    assert ROLE in line
+
+
+@COMMANDS
+def test_a_user_without_the_role_is_one_line_that_names_the_role(run, service, command, code):
+    ended, line = run(command, endpoint=service.url, token="reader")
+    assert ended == code
+    assert "Placement knows the token of group [placement], but refuses the request." in line
+    assert ROLE in line
+
+
+@COMMANDS
+def test_a_service_that_is_not_there_is_one_line_with_its_url(run, command, code):
+    ended, line = run(command, endpoint="http://127.0.0.1:1")
+    assert ended == code
+    assert line.count("http://127.0.0.1:1/") == 1
+    assert line.endswith("Connection refused")
+
+
+@COMMANDS
+def test_a_url_that_is_none_is_one_line_that_names_the_option(run, command, code):
+    ended, line = run(command, endpoint="http://127.0.0.1:99999")
+    assert ended == (2 if command == AGENT else 127)
+    assert "Group [placement]: endpoint is not a URL: 'http://127.0.0.1:99999'." in line
