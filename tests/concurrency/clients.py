@@ -6,6 +6,7 @@ a line, sends its requests, and prints its calls. All processes use one clock of
 
 import contextlib
 import dataclasses
+import functools
 import json
 import pickle
 import random
@@ -20,11 +21,15 @@ from tests.concurrency.model import (
     CONFLICT,
     DONE,
     IN_USE,
+    KEPT,
+    MISPLACED,
     MISSING,
     REFUSED,
     Amounts,
+    Change,
     Operation,
     ReadConsumer,
+    ReadPlace,
     ReadProvider,
     ReadUsage,
     Release,
@@ -33,6 +38,7 @@ from tests.concurrency.model import (
     Search,
     Wish,
     Write,
+    WriteTree,
 )
 from tests.faults.running import NO_ANSWER, ROOT, Answer, Client
 
@@ -124,6 +130,37 @@ class Wire:
         }
         return _outcome(self._client.post("/reshaper", body))
 
+    def _writetree(self, write: WriteTree) -> Any:
+        providers: dict[str, dict[str, Any]] = {}
+        for change in write.changes:
+            wanted = providers[self._providers[change.provider]] = {
+                "generation": change.generation,
+                "parent_provider_uuid": self._uuid(change.parent),
+            }
+            if change.total != KEPT:
+                totals = {} if change.total is None else {CLASS: {"total": change.total}}
+                wanted["inventories"] = totals
+        body = {"providers": providers, "allocations": self._wishes(write.wishes)}
+        answer = self._client.put(f"/berth/v1/provider_trees/{self._uuid(write.root)}", body)
+        if answer.status == 400:
+            return MISPLACED
+        if answer.status != 200:
+            return _outcome(answer)
+        told = answer.body["generations"].items()
+        return DONE, tuple(sorted((self._number[uuid], moved) for uuid, moved in told))
+
+    def _uuid(self, provider: int | None) -> str | None:
+        return None if provider is None else self._providers[provider]
+
+    def _readplace(self, read: ReadPlace) -> Any:
+        body = _found(self._client.get(f"/resource_providers/{self._providers[read.provider]}"))
+        parent = body["parent_provider_uuid"]
+        return (
+            body["generation"],
+            None if parent is None else self._number[parent],
+            self._number[body["root_provider_uuid"]],
+        )
+
     def _readconsumer(self, read: ReadConsumer) -> Any:
         body = _found(self._client.get(f"/allocations/{self._consumers[read.consumer]}"))
         holds = (
@@ -145,14 +182,17 @@ class Wire:
 
     def _search(self, _: Search) -> Any:
         body = _found(self._client.get(f"/allocation_candidates?resources={CLASS}:1"))
-        found = (
-            (
-                self._number[uuid],
-                summary["resources"][CLASS]["capacity"],
-                summary["resources"][CLASS]["used"],
-            )
-            for uuid, summary in body["provider_summaries"].items()
+        offered = {
+            uuid for request in body["allocation_requests"] for uuid in request["allocations"]
+        }
+        summaries = {
+            uuid: body["provider_summaries"][uuid]["resources"][CLASS]
+            for uuid in offered
             if uuid in self._number
+        }
+        found = (
+            (self._number[uuid], summary["capacity"], summary["used"])
+            for uuid, summary in summaries.items()
         )
         return tuple(sorted(found))
 
@@ -186,6 +226,8 @@ class RandomClient:
         self._wire = wire
         self._task = task
         self._source = random.Random(task.seed)
+        #: what the client does next
+        self._due: list[Callable[[], Operation]] = []
         self._providers: dict[int, tuple[int, int | None]] = dict.fromkeys(
             range(PROVIDERS), (1, TOTAL)
         )
@@ -207,13 +249,17 @@ class RandomClient:
             self._learn(operation, answer)
 
     def _choose(self) -> Operation:
+        if self._due:
+            return self._due.pop(0)()
         chance = self._source.random()
         consumer = self._source.randrange(CONSUMERS)
         provider = self._source.randrange(PROVIDERS)
         if chance < 0.12:
             return ReadConsumer(consumer)
-        if chance < 0.24:
+        if chance < 0.2:
             return ReadProvider(provider)
+        if chance < 0.24:
+            return ReadPlace(provider)
         if chance < 0.3:
             return ReadUsage(provider)
         if chance < 0.4:
@@ -223,9 +269,11 @@ class RandomClient:
         if chance < 0.6:
             total = self._source.randint(TOTAL // 2, TOTAL + 2)
             return Restock(provider, self._providers[provider][0], total)
-        if chance < 0.66:
+        if chance < 0.65:
             return self._reshape(provider)
-        if chance < 0.76:
+        if chance < 0.75:
+            return self._tree(provider)
+        if chance < 0.82:
             return Write(tuple(map(self._wish, self._source.sample(range(CONSUMERS), 2))))
         return Write((self._wish(consumer),))
 
@@ -250,6 +298,21 @@ class RandomClient:
         total = (self._providers[source][1] or 0) + (self._providers[target][1] or 0) or TOTAL
         return Reshape(source, target, generations, total, tuple(wishes))
 
+    def _tree(self, root: int) -> WriteTree:
+        """Write a tree: sometimes the root alone, mostly others below it, wherever they are now."""
+        others = [number for number in range(PROVIDERS) if number != root]
+        named = self._source.sample(others, self._source.randint(0, len(others)))
+        changes = [self._change(root, None)] if self._source.random() < 0.8 else []
+        for number in named:
+            above = self._source.choice([root, *named]) if number != named[0] else root
+            changes.append(self._change(number, above))
+        consumers = self._source.sample(range(CONSUMERS), self._source.choice([0, 0, 1, 2]))
+        return WriteTree(root, tuple(changes), tuple(map(self._wish, consumers)))
+
+    def _change(self, provider: int, parent: int | None) -> Change:
+        totals = [KEPT, KEPT, None, self._source.randint(TOTAL // 2, TOTAL + 2)]
+        return Change(provider, self._providers[provider][0], parent, self._source.choice(totals))
+
     def _learn(self, operation: Operation, answer: Any) -> None:
         """Remember results of reads, and the effects of successful writes."""
         match operation:
@@ -268,6 +331,21 @@ class RandomClient:
                 for wish in wishes:
                     moved = (wish.generation or 0) + 1 if wish.holds else None
                     self._consumers[wish.consumer] = moved, wish.holds
+            case WriteTree(_, changes, wishes) if answer[0] == DONE:
+                for provider, generation in answer[1]:
+                    self._providers[provider] = generation, self._providers[provider][1]
+                for change in changes:
+                    if not isinstance(change.total, str):
+                        generation = self._providers[change.provider][0]
+                        self._providers[change.provider] = generation, change.total
+                for wish in wishes:
+                    moved = (wish.generation or 0) + 1 if wish.holds else None
+                    self._consumers[wish.consumer] = moved, wish.holds
+            case WriteTree(root, changes) if answer == CONFLICT and self._source.random() < 0.5:
+                self._due = [functools.partial(ReadPlace, change.provider) for change in changes]
+                self._due.append(functools.partial(self._tree, root))
+            case ReadPlace(provider):
+                self._providers[provider] = answer[0], self._providers[provider][1]
             case Write(wishes) if answer == CONFLICT:
                 for wish in wishes:
                     self._look_again(wish.consumer)

@@ -13,16 +13,21 @@ REFUSED = "refused"
 IN_USE = "in use"
 MISSING = "missing"
 DONE = "done"
+#: a provider would be in another tree, or its own ancestor
+MISPLACED = "misplaced"
+#: what stays as it is
+KEPT = "kept"
 
 Amounts = tuple[tuple[int, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's generation and the total of its inventory; None: no inventory."""
+    """A provider's generation, the total of its inventory (None: no inventory), and its parent."""
 
     generation: int
     total: int | None
+    parent: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,7 +125,8 @@ class Restock:
         now = state.providers[self.provider]
         if now.generation != self.generation:
             return CONFLICT, state
-        return DONE, state.with_providers({self.provider: Provider(now.generation + 1, self.total)})
+        after = dataclasses.replace(now, generation=now.generation + 1, total=self.total)
+        return DONE, state.with_providers({self.provider: after})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,11 +157,86 @@ class Reshape:
         after = after.with_providers(
             {
                 # the reference's three rounds: union, allocations, final inventories
-                self.source: Provider(source.generation + 1, None),
-                self.target: Provider(target.generation + 2, self.total),
+                self.source: dataclasses.replace(
+                    source, generation=source.generation + 1, total=None
+                ),
+                self.target: dataclasses.replace(
+                    target, generation=target.generation + 2, total=self.total
+                ),
             }
         )
         return DONE, _bumped(after, named)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """What a write of a tree says of one provider.
+
+    :param generation: as the caller expects it
+    :param total: KEPT: the inventory stays; None: it is removed
+    """
+
+    provider: int
+    generation: int
+    parent: int | None
+    total: int | str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteTree:
+    """PUT of a whole tree, with allocations."""
+
+    root: int
+    changes: tuple[Change, ...]
+    wishes: tuple[Wish, ...]
+
+    def apply(self, state: State) -> Outcome:
+        now = {change.provider: state.providers[change.provider] for change in self.changes}
+        if any(now[change.provider].generation != change.generation for change in self.changes):
+            return CONFLICT, state
+        union = state.with_providers(
+            {
+                change.provider: dataclasses.replace(
+                    now[change.provider],
+                    parent=change.parent,
+                    # until the consumers have moved, the old inventory is there, too
+                    total=now[change.provider].total
+                    if change.total in (KEPT, None)
+                    else change.total,
+                )
+                for change in self.changes
+            }
+        )
+        refusal = _why_not(union, self.wishes)
+        if refusal == CONFLICT:
+            return refusal, state
+        if any(_top(union, number) != self.root for number in (self.root, *now)):
+            return MISPLACED, state
+        if refusal is not None:
+            return refusal, state
+        after = _written(union, self.wishes)
+        stocked = {change.provider for change in self.changes if change.total != KEPT}
+        emptied = {change.provider for change in self.changes if change.total is None}
+        if any(after.used(number) for number in emptied):
+            return IN_USE, state
+        after = after.with_providers(
+            {n: dataclasses.replace(after.providers[n], total=None) for n in emptied}
+        )
+        named = _named(state, self.wishes)
+        after = _bumped(after, named | stocked)
+        told = tuple((n, after.providers[n].generation) for n in sorted({*now, *named}))
+        return (DONE, told), after
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadPlace:
+    """GET of a provider: its generation, its parent, and the root of its tree."""
+
+    provider: int
+
+    def apply(self, state: State) -> Outcome:
+        now = state.providers[self.provider]
+        return (now.generation, now.parent, _top(state, self.provider)), state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +287,28 @@ class Search:
         return tuple(found), state
 
 
-Operation = Write | Release | Restock | Reshape | ReadConsumer | ReadProvider | ReadUsage | Search
+Operation = (
+    Write
+    | Release
+    | Restock
+    | Reshape
+    | WriteTree
+    | ReadConsumer
+    | ReadProvider
+    | ReadPlace
+    | ReadUsage
+    | Search
+)
+
+
+def _top(state: State, provider: int) -> int | None:
+    """Return the root of the provider's tree; None if its way up is a circle."""
+    way = [provider]
+    while (parent := state.providers[way[-1]].parent) is not None:
+        if parent in way:
+            return None
+        way.append(parent)
+    return way[-1]
 
 
 def _why_not(state: State, wishes: tuple[Wish, ...]) -> str | None:

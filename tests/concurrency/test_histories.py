@@ -13,7 +13,16 @@ import pytest
 
 from tests.concurrency.clients import CONSUMERS, PROVIDERS, TOTAL, Task, at_work, make
 from tests.concurrency.history import Explained, explain
-from tests.concurrency.model import CONFLICT, DONE, REFUSED, State, Write
+from tests.concurrency.model import (
+    CONFLICT,
+    DONE,
+    IN_USE,
+    MISPLACED,
+    REFUSED,
+    State,
+    Write,
+    WriteTree,
+)
 from tests.faults.running import running
 
 HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
@@ -36,12 +45,16 @@ def tasks(service, history):
     return [Task(service.path, history, client, CALLS, seed) for client, seed in enumerate(seeds)]
 
 
-def outcomes(calls):
-    return collections.Counter(str(c.answer) for c in calls if isinstance(c.operation, Write))
+def outcomes(calls, kind=Write):
+    """Count the results of one kind of operation, without what more they tell."""
+    answers = (call.answer for call in calls if isinstance(call.operation, kind))
+    return collections.Counter(
+        answer[0] if isinstance(answer, tuple) else answer for answer in answers
+    )
 
 
 def test_concurrent_calls_are_explained_by_some_order(service):
-    total = collections.Counter()
+    total, trees = collections.Counter(), collections.Counter()
     for history in range(HISTORIES):
         with at_work(tasks(service, history)) as calls:
             recorded = calls()
@@ -49,9 +62,11 @@ def test_concurrent_calls_are_explained_by_some_order(service):
         assert isinstance(found, Explained), str(found)
         assert len(found.order) == CLIENTS * CALLS
         total += outcomes(recorded)
+        trees += outcomes(recorded, WriteTree)
     # every outcome occurred, so that there was something to explain
     assert {DONE, CONFLICT, REFUSED} <= total.keys()
-    print(f"{HISTORIES} histories; writes: {dict(total)}")
+    assert {DONE, CONFLICT} <= trees.keys() <= {DONE, CONFLICT, REFUSED, MISPLACED, IN_USE}
+    print(f"{HISTORIES} histories; writes: {dict(total)}, of trees: {dict(trees)}")
 
 
 def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):

@@ -7,9 +7,13 @@ from tests.concurrency.model import (
     CONFLICT,
     DONE,
     IN_USE,
+    KEPT,
+    MISPLACED,
     MISSING,
     REFUSED,
+    Change,
     ReadConsumer,
+    ReadPlace,
     ReadProvider,
     ReadUsage,
     Release,
@@ -19,6 +23,7 @@ from tests.concurrency.model import (
     State,
     Wish,
     Write,
+    WriteTree,
 )
 
 START = State.fresh(providers=2, consumers=2, total=2)
@@ -90,6 +95,23 @@ GOOD = {
         (ReadProvider(1), (4, 2)),
         (take(1, None, (0, 1)), REFUSED),
     ),
+    "a tree is written as a whole": one_by_one(
+        (take(0, None, (0, 2)), DONE),
+        (WriteTree(0, (Change(1, 1, 0, 5),), ()), (DONE, ((1, 2),))),
+        (ReadPlace(1), (2, 0, 0)),
+        (WriteTree(1, (Change(1, 2, None, KEPT),), ()), (DONE, ((1, 2),))),
+        (WriteTree(1, (Change(1, 2, 0, KEPT),), ()), MISPLACED),
+        (WriteTree(0, (Change(0, 2, 1, KEPT), Change(1, 2, 0, KEPT)), ()), MISPLACED),
+        (WriteTree(1, (Change(0, 2, 1, None),), ()), IN_USE),
+        (
+            WriteTree(1, (Change(0, 2, 1, None),), (Wish(0, 1, ((1, 5),)),)),
+            (DONE, ((0, 3), (1, 3))),
+        ),
+        (ReadPlace(0), (3, 1, 1)),
+        (ReadProvider(0), (3, None)),
+        (WriteTree(1, (), (Wish(1, None, ((1, 1),)),)), REFUSED),
+        (WriteTree(0, (Change(0, 2, None, 9),), ()), CONFLICT),
+    ),
     "an unanswered write took effect": [
         Call(0, 0, None, take(0, None, (0, 1))),
         Call(1, 5, 6, ReadUsage(0), (1, 0)),
@@ -141,6 +163,13 @@ BAD = {
         Call(1, 5, 6, ReadUsage(0), (2, 1)),
         Call(1, 7, 8, ReadUsage(0), (1, 0)),
     ],
+    "half of a tree is written": one_by_one(
+        (
+            WriteTree(0, (Change(0, 1, None, 5), Change(1, 1, 0, 5)), ()),
+            (DONE, ((0, 2), (1, 2))),
+        ),
+        (ReadPlace(1), (2, None, 1)),
+    ),
     "a reshape loses an allocation": one_by_one(
         (take(0, None, (0, 1)), DONE), (Reshape(0, 1, (2, 1), 2, ()), DONE)
     ),

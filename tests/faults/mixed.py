@@ -116,6 +116,37 @@ def reshape(client: Client, chance: random.Random, number: int) -> Iterator[int]
     yield client.post("/reshaper", {"inventories": stocks, "allocations": allocations}).status
 
 
+def write_tree(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """Write the whole tree in one request, with a new child in use; then remove the child."""
+    fresh, consumer, name = numbered("b", number), numbered("a", number), f"CUSTOM_N{number % 7}"
+    places = {LEAF: chance.choice([MIDDLE, ROOT]), MIDDLE: ROOT}
+    providers: dict[str, dict] = {
+        uuid: {
+            "generation": client.get(f"/resource_providers/{uuid}").body["generation"],
+            "name": chance.choice([uuid, f"{uuid} {number}"]),
+            "parent_provider_uuid": parent,
+            "traits": chance.sample(TRAITS, 2),
+        }
+        for uuid, parent in places.items()
+    }
+    providers[fresh] = {
+        "generation": None,
+        "name": fresh,
+        "parent_provider_uuid": ROOT,
+        "inventories": {name: {"total": 2}, "CUSTOM_THING": {"total": 2}},
+        "traits": [name],
+        "aggregates": chance.sample(AGGREGATES, 2),
+    }
+    holding = held(None, {ROOT: {"VCPU": 1}, fresh: {"CUSTOM_THING": 1}})
+    body = {"providers": providers, "allocations": {consumer: holding}, "create_names": True}
+    path = f"/berth/v1/provider_trees/{ROOT}"
+    written = client.put(path, body)
+    yield written.status
+    if written.status == 200:
+        released = {consumer: held(1, {})}
+        yield client.put(path, {"remove": {fresh: 1}, "allocations": released}).status
+
+
 def name_things(client: Client, chance: random.Random, number: int) -> Iterator[int]:
     """Create and delete classes and traits."""
     for kind in ("resource_classes", "traits"):
@@ -125,7 +156,14 @@ def name_things(client: Client, chance: random.Random, number: int) -> Iterator[
 
 
 CLAIMS: tuple[Step, ...] = (claim, claim_together)
-TREES: tuple[Step, ...] = (keep_parent, rename, change_parent, move_tree, come_and_go)
+TREES: tuple[Step, ...] = (
+    keep_parent,
+    rename,
+    change_parent,
+    move_tree,
+    come_and_go,
+    write_tree,
+)
 REST: tuple[Step, ...] = (
     change_inventories,
     change_traits,

@@ -62,6 +62,7 @@ def part_of(url: str, writer: Writer) -> Part:
             for uuid, generation in ask(url, "SELECT uuid, generation FROM resource_providers")
             if uuid in providers
         },
+        roots={uuid: root for uuid, root in ask(url, _ROOTS) if uuid in providers},
         shared_steps=writer.part.shared_steps,
     )
     for consumer, provider, name, used in ask(url, _ALLOCATIONS):
@@ -75,6 +76,10 @@ def part_of(url: str, writer: Writer) -> Part:
     return part
 
 
+_ROOTS = """
+    SELECT p.uuid, r.uuid FROM resource_providers p
+    JOIN resource_providers r ON r.id = p.root_provider_id
+"""
 _ALLOCATIONS = """
     SELECT a.consumer_id, p.uuid, c.name, a.used FROM allocations a
     JOIN resource_providers p ON p.id = a.resource_provider_id

@@ -74,6 +74,12 @@ def claim(service):
     return service.put(f"/allocations/{NEW}", holding(wanted))
 
 
+def write_tree(service, root, providers):
+    """Write providers, all of generation 1, in one request."""
+    wanted = {uuid: {"generation": 1, **change} for uuid, change in providers.items()}
+    return service.put(f"/berth/v1/provider_trees/{root}", {"providers": wanted})
+
+
 #: by name: the write, and the providers that it locks, by ascending id
 WRITES = {
     "a move within the tree": (lambda service: put(service, LEAF, ROOT), [LEAF, ROOT]),
@@ -83,6 +89,30 @@ WRITES = {
     ),
     "a child that becomes a root": (lambda service: put(service, LEAF, None), [LEAF, ROOT]),
     "a new child of a child": (lambda service: create(service, MIDDLE), [MIDDLE, ROOT]),
+    "a tree with a rename": (
+        lambda service: write_tree(service, ROOT, {LEAF: {"name": "leaf"}}),
+        [LEAF, ROOT],
+    ),
+    "a tree with a child of a child": (
+        lambda service: write_tree(
+            service,
+            ROOT,
+            {
+                numbered("b", 1): {
+                    "generation": None,
+                    "name": "new",
+                    "parent_provider_uuid": MIDDLE,
+                }
+            },
+        ),
+        [MIDDLE, ROOT],
+    ),
+    "a tree that another one joins": (
+        lambda service: write_tree(
+            service, OTHER_ROOT, {MIDDLE: {"parent_provider_uuid": OTHER_ROOT}}
+        ),
+        [LEAF, MIDDLE, ROOT, OTHER_ROOT],
+    ),
     "an allocation": (claim, [LEAF, MIDDLE, ROOT]),
 }
 LOCK = "SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE"

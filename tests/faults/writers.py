@@ -34,6 +34,7 @@ class Part:
     :param held: allocations of its consumers
     :param stocks: inventories of its providers: `{provider: {class: total}}`
     :param provider_generations: of its providers
+    :param roots: of the trees of its providers
     :param shared_steps: how often it has incremented the shared provider's generation
     """
 
@@ -41,6 +42,7 @@ class Part:
     held: dict[str, Holding]
     stocks: dict[str, dict[str, int]]
     provider_generations: dict[str, int]
+    roots: dict[str, str]
     shared_steps: int = 0
 
 
@@ -60,7 +62,13 @@ class Writer:
         self.number = number
         self.consumers = [numbered("c", number, i) for i in range(2)]
         self.providers = [numbered("a", number, i) for i in range(2)]
-        self.part = Part({}, {}, {p: {} for p in self.providers}, dict.fromkeys(self.providers, 0))
+        self.part = Part(
+            {},
+            {},
+            {p: {} for p in self.providers},
+            dict.fromkeys(self.providers, 0),
+            {p: p for p in self.providers},
+        )
         self.maybe: Part | None = None
         self.granted = 0
         self.wrong: list[str] = []
@@ -115,6 +123,7 @@ class Writer:
             lambda: self._claim([consumer]),
             lambda: self._claim(self.consumers),
             self._move,
+            self._turn,
             lambda: self._stock(self._away, {"DISK_GB": self._source.randrange(1, 1000)}),
         ]
         if held is not None:
@@ -182,6 +191,36 @@ class Writer:
     def _move(self) -> Plan:
         """Return a reshape that moves the VGPUs and their allocations to the other provider."""
         home, away = self._home, self._away
+        after, wishes = self._moved()
+        after.provider_generations[home] += 1
+        # the three rounds of a reshape (rest-api.md 4.4)
+        after.provider_generations[away] += 3 if wishes else 2
+        offers = {away: self._offer(away, after.stocks[away]), home: self._offer(home, {})}
+        return ("POST", "/reshaper", {"inventories": offers, "allocations": wishes}), after
+
+    def _turn(self) -> Plan:
+        """Return a write of a tree: the same move, and the other provider becomes the root."""
+        home, away = self._home, self._away
+        after, wishes = self._moved()
+        providers: dict[str, dict[str, Any]] = {}
+        for uuid, parent in ((home, away), (away, None)):
+            offer = self._offer(uuid, after.stocks[uuid])
+            providers[uuid] = {
+                "generation": offer["resource_provider_generation"],
+                "inventories": offer["inventories"],
+                "parent_provider_uuid": parent,
+            }
+            after.provider_generations[uuid] += 1
+        after.roots = {home: away, away: away}
+        body = {"providers": providers, "allocations": wishes}
+        return ("PUT", f"/berth/v1/provider_trees/{away}", body), after
+
+    def _moved(self) -> tuple[Part, dict[str, Any]]:
+        """Return the rows after the VGPUs went to the other provider, and the consumers' bodies.
+
+        The generations of the writer's providers are those before.
+        """
+        home, away = self._home, self._away
         after, wishes = copy.deepcopy(self.part), {}
         after.stocks[home], after.stocks[away] = {}, {"VGPU": OWN_TOTAL}
         for consumer, held in self.part.held.items():
@@ -191,9 +230,5 @@ class Writer:
             moved = {uuid: dict.fromkeys(amounts, generation) for uuid, amounts in moved.items()}
             wishes[consumer] = self._wish(consumer, moved)
             after.generations[consumer], after.held[consumer] = generation, moved
-        after.provider_generations[home] += 1
-        # the three rounds of a reshape (rest-api.md 4.4)
-        after.provider_generations[away] += 3 if wishes else 2
         after.shared_steps += 1 if wishes else 0
-        offers = {away: self._offer(away, after.stocks[away]), home: self._offer(home, {})}
-        return ("POST", "/reshaper", {"inventories": offers, "allocations": wishes}), after
+        return after, wishes
