@@ -23,6 +23,7 @@ from placement.policies.enforcement import Policy
 from placement.routes import ROUTES, offers, routes
 from placement.storage import readiness
 from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.feed_watch import FeedWatch
 
 LOG = logging.getLogger(__name__)
 
@@ -34,9 +35,11 @@ class Running:
     application: WSGIApplication
     database: Database
     snapshot: LiveSnapshot
+    watch: FeedWatch
 
     def close(self) -> None:
         """Close the connections to the database; a later request opens new ones."""
+        self.watch.end_waits()
         self.snapshot.rest()
         self.database.close()
 
@@ -61,12 +64,13 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     database = open_database(conf, store_standard_names, wait)
     others = OtherWriters(conf.berth.beside_reference)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)
+    watch = FeedWatch(database)
     services = Services(
-        conf, database, policy, snapshot, JointClaims(), offers(), OthersInFeed(others)
+        conf, database, policy, snapshot, JointClaims(), watch, offers(), OthersInFeed(others)
     )
     application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
-    return Running(wrapped(application, conf), database, snapshot)
+    return Running(wrapped(application, conf), database, snapshot, watch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +105,7 @@ def start_reading(conf: cfg.ConfigOpts) -> Reading:
         database.close()
         raise
     snapshot = TableSnapshot(database)
-    services = Services(conf, database, policy, snapshot, JointClaims())
+    services = Services(conf, database, policy, snapshot, JointClaims(), FeedWatch(database))
     application: WSGIApplication = Placement(ROUTES, services)
     application = StatementCount(application, database)
     return Reading(wrapped(application, conf), database, snapshot)

@@ -50,11 +50,13 @@
     │       ├── InvalidInventory        the provider has no such inventory
     │       ├── ConstraintViolated      min_unit, max_unit, step_size
     │       └── CapacityExceeded
+    ├── PositionGone                410, changes after the position can't all be named
     ├── BodyTooLong                 413
     ├── UnsupportedMediaType        415
     ├── HeadersTooLong              431
     ├── TransferNotImplemented      501
     ├── ServerBusy                  503
+    ├── TooManyWaits                503, requests that wait for changes
     ├── DatabaseUnavailable         503
     │   └── OutcomeUnknown          the connection was lost during the commit
     ├── SearchUnfinished            503, a search for candidates reached a limit
@@ -87,6 +89,8 @@ class PlacementError(Exception):
     text: ClassVar[str] = ""
     #: whether the response names the microversion's header in `vary` (rest-api.md 1.9)
     vary: ClassVar[bool] = True
+    #: seconds after which the client may ask again, for the header Retry-After
+    retry_after: ClassVar[int | None] = None
 
     def __init__(self, message: str | None = None, **facts: Any) -> None:
         self.facts = facts
@@ -248,6 +252,13 @@ class NotAcceptable(PlacementError):
     status, title = 406, "Not Acceptable"
 
 
+class PositionGone(PlacementError):
+    """The change feed can't name all changes after the client's position."""
+
+    status, title = 410, "Gone"
+    code = "berth.position_gone"
+
+
 class BodyTooLong(PlacementError):
     status, title = 413, "Request Entity Too Large"
     text = "No body may be longer than {longest} bytes ([berth]max_body_size)."
@@ -273,6 +284,18 @@ class ServerBusy(PlacementError):
 
     status, title = 503, "Service Unavailable"
     text = "Too many requests wait to be answered. Nothing was changed."
+
+
+class TooManyWaits(PlacementError):
+    """So many requests wait for changes that one more could keep others from a thread."""
+
+    status, title = 503, "Service Unavailable"
+    code = "berth.too_many_waits"
+    text = (
+        "Too many requests wait for changes ([berth]changes_waits). "
+        "Ask again later, or without `wait`."
+    )
+    retry_after = 5
 
 
 class DatabaseUnavailable(PlacementError):

@@ -13,6 +13,7 @@ from placement.handlers import (
     allocations,
     allocations_query,
     claims,
+    changes,
     discovery,
     inventories,
     provider_traits,
@@ -153,6 +154,7 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     ),
     # the query is that of GET /allocation_candidates, which is as old
     f"{PREFIX}/claims": (post(claims.create, (1, 10), answers=True, offer="claims"),),
+    f"{PREFIX}/changes": (get(changes.list_all, offer="changes"),),
 }
 
 

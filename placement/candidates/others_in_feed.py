@@ -28,6 +28,10 @@ class OthersInFeed:
         """Say whether others may write, as far as this process knows, without a statement."""
         return self._others.may_write
 
+    def knows(self, cursor: Cursor) -> bool:
+        """Say whether `may_write` has all that the feed tells up to the cursor."""
+        return not self._others.is_automatic or self._others.may_write or cursor == self._read_to
+
     def may_write_now(self, connection: Connection, cursor: Cursor) -> bool:
         """Say whether others may write, as far as the feed tells up to the cursor.
 

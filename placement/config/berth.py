@@ -64,6 +64,15 @@ OPTIONS = [
         "not, the answer to any request there is 404, as OpenStack Placement's is.",
     ),
     cfg.IntOpt(
+        "changes_waits",
+        default=2,
+        min=0,
+        help="How many requests of a process may wait for changes (`GET /berth/v1/changes` with "
+        "`wait`); each uses a thread meanwhile. Use fewer than the process has threads. Further "
+        "requests get 503 at once. placement-api uses at most half of the threads of a worker for "
+        "this, whatever this option says. 0: `wait` counts as 0.",
+    ),
+    cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,
         min=1024,

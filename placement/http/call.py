@@ -16,7 +16,7 @@ from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
 from placement.http.context import RequestContext
-from placement.http.environ import Environ, absolute_url
+from placement.http.environ import STOPPING, THREADS, Environ, absolute_url
 from placement.http.json_body import loads
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
@@ -25,6 +25,7 @@ from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.json_schema import Schema
 from placement.storage.engine import Database
+from placement.storage.feed_watch import FeedWatch
 
 NO_CONTENT = 204
 NOT_MODIFIED = 304
@@ -62,6 +63,7 @@ class Services:
     """The objects that handlers share; `placement.app.start` makes them once.
 
     :param offers: the names of the extensions that the service offers
+    :param watch: waits for changes
     :param others: whether services that don't append to the change feed may write
     """
 
@@ -70,6 +72,7 @@ class Services:
     policy: Policy
     snapshot: Snapshots
     claims: Claims
+    watch: FeedWatch
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
 
@@ -110,6 +113,7 @@ class Call:
         self.database = services.database
         self.snapshot = services.snapshot
         self.claims = services.claims
+        self.watch = services.watch
         self.offers = services.offers
         self.others = services.others
         self.form = form
@@ -136,6 +140,20 @@ class Call:
         if reason is not None:
             raise SchemaMismatch(why=reason)
         return body
+
+    @property
+    def waits(self) -> int:
+        """How many requests like this one may wait at once, so that others find a thread."""
+        if not self.environ.get("wsgi.multithread"):
+            return 0
+        most: int = self.conf.berth.changes_waits
+        threads = self.environ.get(THREADS)
+        return most if threads is None else min(most, threads // 2)
+
+    def server_stops(self) -> bool:
+        """Return whether the server ends after the requests in progress, as far as it tells."""
+        stopping = self.environ.get(STOPPING)
+        return stopping is not None and bool(stopping())
 
     def client_left(self) -> bool:
         """Return whether the client has closed its connection, as far as the server can tell."""

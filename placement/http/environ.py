@@ -13,6 +13,9 @@ CONTEXT = "placement.context"
 VERSION = "placement.version"
 #: whether the request is for an extension (see `placement.http.extensions`)
 EXTENSION = "placement.extension"
+#: how many threads of the worker answer requests, and a function that says whether the worker
+#: stops; `placement-api` gives both, other servers don't
+THREADS, STOPPING = "berth.threads", "berth.stopping"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
 

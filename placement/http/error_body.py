@@ -28,6 +28,8 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
     exception = kind(detail=error.message, json_formatter=as_json)
     if isinstance(error, MethodNotAllowed) and error.allow:
         exception.headers["allow"] = ", ".join(error.allow)
+    if error.retry_after is not None:
+        exception.headers["retry-after"] = str(error.retry_after)
     # as webob's own method does, with our `strip_tags`
     exception.plain_body = lambda environ: exception.plain_template_obj.substitute(
         status=exception.status,

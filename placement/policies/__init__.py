@@ -9,6 +9,7 @@ from placement.policies import (
     allocation_candidates,
     allocations,
     claims,
+    changes,
     inventories,
     provider_trees,
     reshaper,
@@ -32,6 +33,7 @@ _FAMILIES = (
     reshaper,
     provider_trees,
     claims,
+    changes,
 )
 
 

@@ -14,6 +14,7 @@ TITLES = {
     405: "Method Not Allowed",
     406: "Not Acceptable",
     409: "Conflict",
+    410: "Gone",
     413: "Request Entity Too Large",
     415: "Unsupported Media Type",
     503: "Service Unavailable",
@@ -27,6 +28,7 @@ EXPLANATIONS = {
     405: "The method ",
     406: "The resource could not be generated that was acceptable to your browser ",
     409: "There was a conflict when trying to complete your request.",
+    410: "This resource is no longer available.",
     413: "The body of your request was too large for this server.",
     415: "The request media type ",
     503: "The server is currently unavailable. Please try again at a later time.",
@@ -55,7 +57,9 @@ CODES = {
         "berth.search_unfinished",
         "berth.search_abandoned",
         "berth.claim_unfinished",
+        "berth.too_many_waits",
     ],
+    410: ["berth.position_gone"],
 }
 _VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
 _SERVED: Json = {"max_version": _VERSION, "min_version": _VERSION}

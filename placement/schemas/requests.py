@@ -10,6 +10,7 @@ from placement.schemas import (
     allocation_candidates,
     allocations,
     claims,
+    changes,
     inventories,
     provider_tree_changes,
     provider_trees,
@@ -50,4 +51,5 @@ QUERIES: dict[str, Table] = {
     "/traits": traits.LIST,
     "/usages": usages.LIST,
     "/berth/v1/provider_trees": provider_trees.LIST,
+    "/berth/v1/changes": changes.LIST,
 }

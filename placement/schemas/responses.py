@@ -13,6 +13,7 @@ from placement.schemas import (
     allocation_candidates,
     allocations,
     claims,
+    changes,
     discovery,
     inventories,
     provider_tree_changes,
@@ -146,5 +147,8 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/claims": {
         "POST": _extension({200: claims.CREATED}, 403, 404, 406, 409, 415, 503),
+    },
+    "/berth/v1/changes": {
+        "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),
     },
 }

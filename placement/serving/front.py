@@ -43,6 +43,7 @@ class Listening:
 
     def __init__(self, front: "Front", *args: Any, **named: Any) -> None:
         self.front = front
+        self.threads = front.threads
         self.longest_body = front.longest_body
         self.client_timeout = front.client_timeout
         self.look_again: Callable[[Connection], None] = front.look_again
@@ -124,6 +125,7 @@ class Front:
         longest_body: int,
         most_held: int,
     ) -> None:
+        self.threads = threads
         self.client_timeout = client_timeout
         self.longest_body = longest_body
         self.connections = connections

@@ -13,7 +13,7 @@ from placement.errors import (
     UnreadableRequest,
 )
 from placement.http import error_body
-from placement.http.environ import Environ, WSGIApplication
+from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication
 from placement.http.request_log import RequestLog
 
 #: errors for requests that can't be read, by waitress's status; UnreadableRequest for others
@@ -30,6 +30,10 @@ class Task(WSGITask):
         environ: Environ = super().get_environment()
         environ["PATH_INFO"] = self.request.path
         environ["SERVER_SOFTWARE"] = "placement-api"
+        server = self.channel.server
+        environ["wsgi.multithread"] = server.threads > 1
+        environ[THREADS] = server.threads
+        environ[STOPPING] = lambda: server.stopping
         # `Connection.write_soon` accepts bytes only
         del environ["wsgi.file_wrapper"]
         return environ

@@ -29,6 +29,7 @@ class Service:
         }
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
         running = app.start(config.load(files=[], environ=False, overrides=overrides))
+        self.running = running
         self.app, self.database = running.application, running.database
         self.client = Client(self.app)
 

@@ -1,0 +1,29 @@
+"""Queries and responses of /berth/v1/changes (extensions.md 7)."""
+
+from placement.schemas.answer_shapes import PROVIDER_UUID, AnswerTable, exactly
+from placement.schemas.json_schema import STRING, Schema, closed_object
+
+LIST = {
+    (1, 0): Schema(
+        closed_object(
+            {
+                "after": STRING,
+                "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
+                # seconds, at most 30
+                "wait": {"type": "string", "pattern": "^([0-9]|[12][0-9]|30)$"},
+            }
+        )
+    )
+}
+
+LISTED: AnswerTable = {
+    (1, 0): Schema(
+        exactly(
+            {
+                "position": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"},
+                "providers": {"type": "array", "items": PROVIDER_UUID, "uniqueItems": True},
+                "complete": {"type": "boolean"},
+            }
+        )
+    )
+}
