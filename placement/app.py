@@ -19,7 +19,7 @@ from placement.http.fault import FaultWrapper
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
 from placement.operations.joint_claims import JointClaims
-from placement.policies.enforcement import Policy
+from placement.policies.enforcement import Policy as Policy
 from placement.routes import ROUTES, offers, routes
 from placement.storage import readiness
 from placement.storage.engine import Database, DatabaseSettings
@@ -44,12 +44,19 @@ class Running:
         self.database.close()
 
 
-def create_app(conf: cfg.ConfigOpts, wait: bool = True) -> WSGIApplication:
+def create_app(
+    conf: cfg.ConfigOpts, wait: bool = True, policy: Policy | None = None
+) -> WSGIApplication:
     """Return the service as a WSGI application; see `start` for parameters and errors."""
-    return start(conf, wait=wait).application
+    return start(conf, wait=wait, policy=policy).application
 
 
-def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True) -> Running:
+def start(
+    conf: cfg.ConfigOpts,
+    store_standard_names: bool = True,
+    wait: bool = True,
+    policy: Policy | None = None,
+) -> Running:
     """Start the service from its configuration, for callers that also close it.
 
     Brings the schema up to date if `[placement_database]sync_on_startup` is set. Raises
@@ -59,8 +66,9 @@ def start(conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = 
     :param wait: whether to wait for an unreachable database, as long as `max_retries` and
         `retry_interval` say. If not, the service starts without the database, and requests get 503
         until the database can be reached
+    :param policy: the policy, if it was loaded already
     """
-    policy = Policy(conf)
+    policy = policy or Policy(conf)
     database = open_database(conf, store_standard_names, wait)
     others = OtherWriters(conf.berth.beside_reference)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)

@@ -32,6 +32,17 @@ MOUNT = "/placement"
 CALLER = {"x-auth-token": "admin", "x-roles": "admin,service"}
 
 
+def connection_of_service() -> str | None:
+    """Return `[placement_database]connection` as the service would read it; None if it isn't set.
+
+    Raises oslo.config's errors.
+    """
+    try:
+        return config.load().placement_database.connection
+    except cfg.RequiredOptError:
+        return None
+
+
 class PlacementDirect:
     """Opens a placement service in this process and returns a client for it.
 

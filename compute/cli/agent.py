@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from compute import config, exceptions
 from compute.cli.common_options import config_arguments
-from compute.cli.console import SAID, say, set_up_logging
+from compute.cli.console import SAID, LogUnusable, say, set_up_logging
 from compute.cli.installation import UnusableInstallation, check_installation
 from compute.cli.report_lines import told
 from compute.records.cell_database import sqlite
@@ -65,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _check_installation()
         conf = _load_configuration(arguments)
-        set_up_logging(conf, PROGRAM, brief=arguments.once)
+        try:
+            set_up_logging(conf, PROGRAM, brief=arguments.once)
+        except LogUnusable as error:
+            raise Failure(BAD_CONFIGURATION, error) from error
         try:
             _run(conf, once=arguments.once)
         except Failure as failure:

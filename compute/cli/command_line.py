@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from compute.cli.console import set_up_logging
+from compute.cli.console import LogUnusable, set_up_logging
 from compute.cli.help_text import fitted
 
 if TYPE_CHECKING:
@@ -93,7 +93,10 @@ def load_configuration(
         raise InvalidInput(f"{' '.join(config_arguments)}: {error}") from error
     except (cfg.Error, ValueError, OSError) as error:
         raise InvalidInput(error) from error
-    set_up_logging(conf, PROGRAM, brief=True)
+    try:
+        set_up_logging(conf, PROGRAM, brief=True)
+    except LogUnusable as error:
+        raise InvalidInput(error) from error
     if not conf.debug:
         _keep_to_files(logging.getLogger())
     return conf

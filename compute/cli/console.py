@@ -31,6 +31,10 @@ class WithoutTraceback(logging.Formatter):
 SAID = {"said": True}
 
 
+class LogUnusable(Exception):
+    """Messages can't be logged as the options say: a log file can't be written, for example."""
+
+
 class WithoutExceptions(logging.Filter):
     """Drops records that carry an exception: the command itself prints why it failed."""
 
@@ -46,7 +50,7 @@ class WithoutSaid(logging.Filter):
 
 
 def set_up_logging(conf: "cfg.ConfigOpts", program: str, brief: bool) -> None:
-    """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file.
+    """Log as [DEFAULT] of `conf` says, and to stderr if it names no log file. Raises LogUnusable.
 
     `brief` is for a command that runs once: stderr gets warnings, and the command itself prints
     why it failed. Without `brief`, stderr gets what a log file would get, without tracebacks.
@@ -55,7 +59,11 @@ def set_up_logging(conf: "cfg.ConfigOpts", program: str, brief: bool) -> None:
     from oslo_log import log as oslo_log
 
     conf.set_default("use_stderr", not (conf.log_file or conf.log_dir or conf.use_journal))
-    oslo_log.setup(conf, program)
+    try:
+        oslo_log.setup(conf, program)
+    # whatever the handlers raise that the options choose
+    except Exception as error:
+        raise LogUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
     # The hook of oslo.log would print the traceback of the exception that ends the process.
     sys.excepthook = sys.__excepthook__
     if conf.debug:

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import http.client
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from compute import config
 from compute.cli.command_line import InvalidInput
 from compute.config.placement import build_adapter
 from compute.report.failures import Refusal, described_user, explained, why
-from placement.direct import PlacementDirect
+from placement.direct import PlacementDirect, connection_of_service
 
 HTTP, DATABASE = "http", "database"
 #: the uuid of no provider
@@ -69,12 +70,13 @@ def opened(
     if (way or usual_way(conf)) == HTTP:
         yield _over_http(conf)
         return
-    url = _database_url(conf)
+    of_service = _reads_service_s_file(conf)
+    url = _database_url(conf, of_service)
     with contextlib.ExitStack() as stack:
         if read_only and url.get_backend_name() == "sqlite":
             url = stack.enter_context(_copy_of(url))
             read_only = False
-        direct = _configured(url, config_arguments, read_only)
+        direct = _configured(url, () if of_service else config_arguments, read_only)
         adapter = stack.enter_context(direct)
         _check(adapter)
         yield adapter
@@ -103,8 +105,13 @@ def _over_http(conf: cfg.ConfigOpts) -> Adapter:
     return adapter
 
 
-def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
-    connection = conf.placement_database.connection
+def _reads_service_s_file(conf: cfg.ConfigOpts) -> bool:
+    """Whether only the placement.conf that OS_PLACEMENT_CONFIG_DIR leads to names the database."""
+    return not conf.placement_database.connection and bool(os.environ.get(config.VARIABLE))
+
+
+def _database_url(conf: cfg.ConfigOpts, of_service: bool) -> sa.URL:
+    connection = _connection_of_service() if of_service else conf.placement_database.connection
     if not connection:
         service = ", or say --http to use the running service" if usual_way(conf) == HTTP else ""
         raise InvalidInput(
@@ -129,6 +136,13 @@ def _database_url(conf: cfg.ConfigOpts) -> sa.URL:
     return url
 
 
+def _connection_of_service() -> str | None:
+    try:
+        return connection_of_service()
+    except (cfg.Error, ValueError, OSError) as error:
+        raise InvalidInput(error) from error
+
+
 def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> PlacementDirect:
     # A command reports at once a database that a service would wait for.
     overrides: dict[tuple[str | None, str], Any] = {
@@ -140,7 +154,9 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
     argv = [argument for argument in config_arguments if argument.startswith("--config-")]
     try:
         return PlacementDirect.configured(
-            argv, overrides=overrides, store_standard_names=not read_only
+            argv,
+            overrides=overrides,
+            store_standard_names=not read_only,
         )
     except cfg.Error as error:
         raise InvalidInput(error) from error

@@ -4,6 +4,7 @@ The configuration is read by :func:`load` and passed on; nothing here is global.
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,8 @@ from compute.config import (
 
 PROJECT = "berth"
 PROGRAM = "berth-compute"
+#: names a directory that is searched before the usual ones; the placement service reads it, too
+VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
 
 FILES = (
     identity,
@@ -87,8 +90,9 @@ def load(
 
     :param argv: command line arguments (`--config-file`, `--config-dir`, logging options)
     :param files: exactly these files; None: `berth-compute.conf` and `berth.conf`, each from the
-        first of `~/.berth`, `~`, `/etc/berth` and `/etc` that has it
-    :param environ: where to look for `OS_<GROUP>__<OPTION>`; None: the process's environment
+        first of `~/.berth`, `~`, `/etc/berth` and `/etc` that has it. If one of them is in the
+        directory that OS_PLACEMENT_CONFIG_DIR names, only that directory is searched
+    :param environ: where to look for variables; None: the process's environment
     :param overrides: `{(group or None, option): value}`, stronger than all else
     :raises oslo_config.cfg.Error: a file is missing or unreadable, or a value is not valid
     """
@@ -97,12 +101,15 @@ def load(
     if environ is not None:
         # oslo.config has no public way to hand it an environment other than the process's own.
         conf._env_driver = _GivenEnvironment(environ)
+    folders: list[str] | None = []
+    if files is None:
+        files, folders = _named_sources(os.environ if environ is None else environ)
     conf(
         list(argv or ()),
         project=PROJECT,
         prog=PROGRAM,
         default_config_files=None if files is None else list(files),
-        default_config_dirs=None if files is None else [],
+        default_config_dirs=folders,
     )
     for (group, option), value in (overrides or {}).items():
         conf.set_override(option, value, group=group)
@@ -110,13 +117,29 @@ def load(
     return conf
 
 
+def _named_sources(environ: Mapping[str, str]) -> tuple[list[str] | None, list[str] | None]:
+    """Return our files and directories where VARIABLE says; None: the usual places are searched.
+
+    The service's own configuration may be the only one there.
+    """
+    folder = environ.get(VARIABLE)
+    if not folder:
+        return None, None
+    paths = [os.path.join(folder, f"{name}.conf") for name in (PROJECT, PROGRAM)]
+    files = [path for path in paths if os.path.isfile(path)]
+    folders = [f"{path}.d" for path in paths if os.path.isdir(f"{path}.d")]
+    return (files, folders) if files or folders else (None, None)
+
+
 def where_searched(conf: cfg.ConfigOpts) -> str:
     """Return a sentence for messages if no configuration file was found, else an empty text."""
     if conf.config_file or conf.config_dir:
         return ""
+    named = os.environ.get(VARIABLE)
+    first = f"{named}, " if named else ""
     return (
         f" No configuration file was found: neither {PROGRAM}.conf nor {PROJECT}.conf is in "
-        f"~/.{PROJECT}, ~, /etc/{PROJECT} or /etc."
+        f"{first}~/.{PROJECT}, ~, /etc/{PROJECT} or /etc."
     )
 
 

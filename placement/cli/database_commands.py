@@ -26,8 +26,7 @@ SOMETHING_FAILED = 2
 def run(conf: cfg.ConfigOpts) -> int:
     """Run the command of the command line and return its exit code."""
     # standard output has only the command's result
-    conf.set_default("use_stderr", True)
-    logs.set_up(conf, config.PROJECT)
+    logs.set_up(conf, config.PROJECT, always_stderr=True)
     database = Database(DatabaseSettings.of(conf.placement_database))
     incomplete = online_migrations.IncompleteOwner(
         conf.placement.incomplete_consumer_project_id,

@@ -15,12 +15,33 @@ from placement.config import sources
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def set_up(conf: cfg.ConfigOpts, project: str) -> None:
+class LogUnusable(cfg.Error):
+    """Messages can't be logged as the options say."""
+
+
+def set_up(conf: cfg.ConfigOpts, project: str, always_stderr: bool = False) -> None:
     """Set up oslo.log from the options, and escape control characters in messages.
+
+    Unless the options say otherwise, messages go to standard error if they go nowhere else. Raises
+    LogUnusable, for example if a log file can't be written.
+
+    :param always_stderr: whether messages also go to standard error if they go elsewhere
+    """
+    elsewhere = conf.log_file or conf.log_dir or conf.use_journal or conf.use_syslog
+    conf.set_default("use_stderr", always_stderr or not elsewhere)
+    try:
+        oslo_log.setup(conf, project)
+    # whatever the handlers raise that the options choose
+    except Exception as error:
+        raise LogUnusable(f"Messages can't be logged as [DEFAULT] says: {error}") from error
+    escape_messages()
+
+
+def escape_messages() -> None:
+    """Escape control characters in the messages of all handlers that exist.
 
     Without the escapes, text from a client could forge lines of the log.
     """
-    oslo_log.setup(conf, project)
     for handler in _handlers():
         handler.addFilter(_one_line)
 

@@ -1,6 +1,8 @@
 """Where the configuration files are, and what is said when there is none (rest-api.md 7.1)."""
 
+import argparse
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 
 from oslo_config import cfg
@@ -25,6 +27,10 @@ class NotConfigured(cfg.RequiredOptError):
         return " or ".join([*names, f"{PROJECT}.conf.d/*.conf"])
 
 
+class NotText(cfg.Error):
+    """A configuration file is not UTF-8 text."""
+
+
 def read(
     conf: cfg.ConfigOpts,
     argv: Sequence[str],
@@ -35,7 +41,7 @@ def read(
 ) -> None:
     """Parse the command line and read the files into `conf`, whose options are registered.
 
-    Raises cfg.Error; NotConfigured if an option is missing and there is no file.
+    Raises cfg.Error; NotConfigured if an option is missing and there is no file; NotText.
 
     :param program: name of the program; a file `<program>.conf` beside `placement.conf` is read
     :param files: the files to read; None: the usual places, or those that VARIABLE names
@@ -59,6 +65,28 @@ def read(
         if conf.config_file or conf.config_dir:
             raise
         raise NotConfigured(missing, program) from missing
+    except UnicodeDecodeError as error:
+        raise NotText(f"{_undecodable(argv, program, files)} is not UTF-8 text: {error}") from error
+
+
+def _undecodable(argv: Sequence[str], program: str, files: Sequence[str] | None) -> str:
+    """Return the path of the first file that isn't UTF-8 text; the parser doesn't name it."""
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--config-file", action="append", default=[])
+    options.add_argument("--config-dir", action="append", default=[])
+    given, _ = options.parse_known_args(list(argv))
+    if files is None:
+        files = cfg.find_config_files(project=PROJECT, prog=program)
+    folders = given.config_dir or cfg.find_config_dirs(project=PROJECT, prog=program)
+    parts = [path for folder in folders for path in sorted(pathlib.Path(folder).glob("*.conf"))]
+    for path in (*map(pathlib.Path, given.config_file or files), *parts):
+        try:
+            path.read_text("utf-8")
+        except UnicodeDecodeError:
+            return str(path)
+        except OSError:
+            continue
+    return "A configuration file"
 
 
 def named_sources(

@@ -1,5 +1,6 @@
 """Check policy rules with oslo.policy, with the reference's error messages."""
 
+import logging
 import os
 import threading
 import time
@@ -12,6 +13,8 @@ from oslo_policy import policy
 
 from placement.errors import Forbidden
 from placement.policies import list_rules
+
+LOG = logging.getLogger(__name__)
 
 #: seconds after which the directories of policy files are searched again
 SEARCH_INTERVAL = 1.0
@@ -37,6 +40,9 @@ class Policy:
     change. Without the cache, oslo.policy would take longer than many requests. Nothing is cached
     while a rule calls another server (`http:`).
 
+    Files that can't be used raise what oslo.policy raises. Once there are rules, such files are
+    logged, and the rules stay as they are.
+
     :param clock: monotonic time in seconds
     """
 
@@ -61,7 +67,7 @@ class Policy:
             target = {"project_id": context.project_id, "user_id": context.user_id}
         if self._clock() >= self._search_again or self._stamp() != self._loaded_stamp:
             with self._lock:
-                self._load()
+                self._load_changes()
         answers = self._answers
         if answers is None:
             refusal = self._ask(context, rule, target)
@@ -84,6 +90,16 @@ class Policy:
         except policy.PolicyNotAuthorized:
             return f"Policy does not allow {rule} to be performed."
         return None
+
+    def _load_changes(self) -> None:
+        """Do as `_load`; if the files can't be used, say so in the log and keep the rules."""
+        try:
+            self._load()
+        # whatever oslo.policy raises for a file that it can't use
+        except Exception as error:
+            LOG.error("The policy can't be used, so the old rules stay in force: %s", error)
+            self._loaded_stamp = self._stamp()
+            self._search_again = self._clock() + SEARCH_INTERVAL
 
     def _load(self) -> None:
         """Read the policy files if they changed, and clear the cache."""

@@ -29,6 +29,8 @@ BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
 #: seconds for which a new connection isn't closed at a stop, because a request may be on its way
 FRESH = 2.0
+#: seconds that idle threads have to end at a stop
+WAIT_FOR_THREADS = 0.5
 #: seconds between checks for clients that are too slow or whose data takes too much space
 INTERVAL = 1.0
 #: bytes received or buffered that cause an earlier check
@@ -209,11 +211,12 @@ class Front:
         return not self._connected()
 
     def close(self) -> None:
-        """Close all connections and stop all threads at once."""
+        """Close all connections and stop all threads that don't work for a request."""
         for connection in self._connected():
             connection.handle_close()
-        self._open.shutdown(timeout=0)
-        self._requests.shutdown(timeout=0)
+        # idle threads end at once; waitress logs a warning for each that doesn't end in time
+        self._open.shutdown(timeout=WAIT_FOR_THREADS)
+        self._requests.shutdown(timeout=WAIT_FOR_THREADS)
 
     def _connected(self) -> list[Connection]:
         return [

@@ -14,6 +14,7 @@ class Server(BaseApplication):
     The attributes are read by the workers (placement.serving.worker).
 
     :param settings: gunicorn's settings; those that its version doesn't have are left out
+    :param reload: called at a reload, before the workers are replaced
     :param load: returns the application for one worker
     :param client_timeout: seconds
     :param longest_body: returns the maximum bytes of a request's body that a worker reads: one byte
@@ -25,6 +26,7 @@ class Server(BaseApplication):
     def __init__(
         self,
         settings: Mapping[str, Any],
+        reload: Callable[[], None],
         load: Callable[[], WSGIApplication],
         client_timeout: float,
         longest_body: Callable[[], int],
@@ -33,6 +35,7 @@ class Server(BaseApplication):
         self.client_timeout = client_timeout
         self.most_held = most_held
         self._settings = settings
+        self._reload = reload
         self._load = load
         self._longest_body = longest_body
         super().__init__()
@@ -46,6 +49,11 @@ class Server(BaseApplication):
         for name, value in self._settings.items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
+
+    def reload(self) -> None:
+        """Reload the configuration; gunicorn calls this in the master process."""
+        self._reload()
+        super().reload()
 
     def load(self) -> WSGIApplication:
         """Return the application for one worker."""

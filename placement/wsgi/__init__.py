@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from oslo_config import cfg
 
 from placement import config
-from placement.app import create_app
+from placement.app import Policy, create_app
 from placement.config import logs
 from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
@@ -28,16 +28,20 @@ def init_application() -> WSGIApplication:
 
 
 def load(
-    conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ, wait: bool = True
+    conf: cfg.ConfigOpts,
+    environ: Mapping[str, str] = os.environ,
+    wait: bool = True,
+    policy: Policy | None = None,
 ) -> WSGIApplication:
     """Return the service, for a process that only serves and whose logging is set up.
 
     :param environ: its `OS_WSGI_PROFILER`, if set, names a directory for profiles of requests
     :param wait: see :func:`placement.app.start`
+    :param policy: the policy, if it was loaded already
     """
     if conf.log_options:
         conf.log_opt_values(LOG, logging.DEBUG)
-    application = create_app(conf, wait)
+    application = create_app(conf, wait, policy)
     settle()
     folder = environ.get("OS_WSGI_PROFILER")
     if not folder:

@@ -261,13 +261,19 @@ def test_no_search_is_older_than_a_write_that_was_answered(
         ours.sync(url)
         with ours.serving(url) as mine:
             beside, berth = (growing.one(Client(service.port)) for service in (theirs, mine))
-            writers = [Restocking(beside, turn), Claiming(beside, turn, THEIRS)]
-            writers.append(Claiming(berth, turn, OURS))
+            # claims of ours, one after the other, would outdate each generation that is restocked
+            same_provider = turn or threading.Lock()
+            writers = [Restocking(beside, same_provider), Claiming(beside, turn, THEIRS)]
+            writers.append(Claiming(berth, same_provider, OURS))
+            writers[-1].pause = 0.05
             searching = [Searching(berth, turn, writers) for _ in range(2)]
             clients = [*writers, *searching]
             for client in clients:
                 client.start()
-            eventually(lambda: all(each.count >= STEPS or each.failure for each in clients))
+            eventually(
+                lambda: all(each.count >= STEPS or each.failure for each in clients),
+                lambda: [(type(each).__name__, each.count, each.failure) for each in clients],
+            )
             for client in clients:
                 client.ended.set()
             for client in clients:

@@ -47,6 +47,11 @@ def test_it_serves_with_the_configuration_that_the_file_names(uwsgi):
     assert (uwsgi.folder / "placement.db").exists()
 
 
+def test_a_client_is_told_that_the_connection_ends(uwsgi):
+    for method, path in (("GET", "/traits"), ("PUT", "/traits/CUSTOM_A"), ("GET", "/nothing")):
+        assert uwsgi.request(method, path).headers["Connection"] == "close"
+
+
 def test_a_search_may_name_many_aggregates(uwsgi):
     names = ",".join(f"00000000-0000-4000-8000-{number:012}" for number in range(400))
     path = f"/allocation_candidates?resources=VCPU:1&member_of=in:{names}"

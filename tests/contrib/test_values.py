@@ -54,7 +54,7 @@ def test_the_chart_s_uwsgi_options_exist_and_are_those_of_our_ini():
     ).stdout
     known = set(re.findall(r"--([\w-]+)", help_text))
     assert set(ours) - known == set()
-    ini = text_of("uwsgi/placement-api-uwsgi.ini")
+    ini = text_of("uwsgi/placement-api-uwsgi.ini").lower()
     same = {name: str(value).lower() for name, value in ours.items() if name != "wsgi-file"}
     assert [name for name, value in same.items() if f"\n{name} = {value}\n" not in ini] == []
 

@@ -130,7 +130,7 @@ def test_an_openstack_placement_before_berth_is_named_by_the_agent(environment, 
     behind.install(str(wheel))
     environment.install(REFERENCE)
     (environment.site / "behind.pth").write_text(str(behind.site))
-    script = "from compute.cli.agent import main; raise SystemExit(main(['--once']))"
+    script = "from compute.cli.berth_compute import main; raise SystemExit(main(['--once']))"
     ran = environment.run("python", "-c", script)
     assert ran.returncode == 5, ran.stderr
     assert "the package placement that this Python imports isn't Berth's" in ran.stderr

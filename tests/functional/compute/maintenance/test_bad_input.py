@@ -117,6 +117,31 @@ class TestTheDatabase:
         assert (found.code, "[placement_database]connection" in found.err) == (127, True)
         assert "secret" not in found.err
 
+    def test_is_that_of_the_service_s_file_where_the_variable_names_its_directory(
+        self, sqlite_site, tmp_path, monkeypatch
+    ):
+        with sqlite_site.placement() as outsider:
+            outsider.call("GET", "/")
+        (tmp_path / "etc").mkdir()
+        (tmp_path / "etc" / "placement.conf").write_text(
+            f"[placement_database]\nconnection = {sqlite_site.url}\n"
+        )
+        sqlite_site.url = ""
+        sqlite_site.configure()
+        assert sqlite_site.run("tree").code == 127
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path / "etc"))
+        found = sqlite_site.run("tree")
+        assert (found.code, found.err) == (0, "")
+
+    def test_the_variable_s_directory_must_have_the_service_s_file(
+        self, sqlite_site, tmp_path, monkeypatch
+    ):
+        sqlite_site.url = ""
+        sqlite_site.configure()
+        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path / "nowhere"))
+        found = sqlite_site.run("tree")
+        assert (found.code, f"{tmp_path}/nowhere/placement.conf" in found.err) == (127, True)
+
 
 class TestTheHost:
     def test_that_never_ran_the_service_is_2_and_gets_no_identity(self, sqlite_site):

@@ -105,6 +105,18 @@ def test_each_line_of_a_json_log_is_an_object_from_start_to_end(start):
     assert [message for message in messages if message["name"].startswith("alembic")] == []
 
 
+def test_without_a_log_file_messages_are_on_standard_error(tmp_path):
+    environ = configuration(tmp_path)
+    environ["OS_PLACEMENT_DATABASE__CONNECTION"] = "postgresql://a@127.0.0.1:1/x"
+    environ |= {f"OS_PLACEMENT_DATABASE__{name}": "1" for name in ("MAX_RETRIES", "RETRY_INTERVAL")}
+    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(free_port())]
+    ran = subprocess.run(
+        command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "WARNING placement.storage.engine" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [

@@ -114,61 +114,6 @@ def test_during_a_reload_every_request_is_answered(api):
     assert statuses == {200}
 
 
-def configured(tmp_path, **options):
-    lines = [f"noauth2_admin_roles = {options['roles']}"] if "roles" in options else []
-    path = tmp_path / "placement.conf"
-    path.write_text("\n".join(["[berth]", *lines, *options.get("more", [])]) + "\n")
-    return str(path)
-
-
-def may_reshape(server):
-    return server.request("POST", "/reshaper", json={}).status_code == 400
-
-
-def reload(server):
-    before = server.workers()
-    server.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: server.workers() and not before & server.workers(), server.said)
-
-
-def test_reloading_reads_the_configuration_again(api, tmp_path):
-    server = api("--config-file", configured(tmp_path, roles="admin"))
-    assert not may_reshape(server)
-    configured(tmp_path, roles="admin,service")
-    reload(server)
-    assert may_reshape(server)
-
-
-def test_an_unreadable_file_leaves_the_old_configuration_in_force(api, tmp_path):
-    server = api("--config-file", configured(tmp_path, roles="admin,service"))
-    configured(tmp_path, roles="admin", more=["this is no option"])
-    reload(server)
-    assert may_reshape(server)
-
-
-def test_a_reload_can_not_remove_authentication_on_a_public_address(start, tmp_path):
-    conf = tmp_path / "placement.conf"
-    conf.write_text("[api]\nauth_strategy = keystone\n" + KEYSTONE)
-    port = free_port()
-    arguments = ["--host", "0.0.0.0", "--port", str(port), "--config-file", str(conf)]
-    # not set in the environment, which overrides the file
-    server = start([*COMMAND, *arguments], f"http://127.0.0.1:{port}", OS_API__AUTH_STRATEGY=None)
-    conf.write_text("[api]\nauth_strategy = noauth2\n")
-    server.process.send_signal(signal.SIGHUP)
-    assert server.process.wait(PATIENCE) != 0
-    assert "everybody would be the administrator" in server.said()
-
-
-KEYSTONE = """
-[keystone_authtoken]
-auth_url = http://127.0.0.1:9/v3
-www_authenticate_uri = http://127.0.0.1:9/v3
-auth_type = password
-username = placement
-password = x
-"""
-
-
 def wait_for_threads(server):
     """Send another request; its response shows that the slow one before it was accepted."""
     assert server.request("GET", "/resource_providers").status_code == 200

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import free_port
+from tests.functional.placement.serving.programs import PATIENCE, free_port
 
 COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 
@@ -26,6 +26,8 @@ def refused(tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
+            # one that starts would serve until somebody stops it
+            timeout=PATIENCE,
         )
         (line,) = [line for line in ran.stderr.splitlines() if "Tables added" not in line]
         assert (ran.returncode, ran.stdout) == (1, "")
@@ -72,6 +74,32 @@ def test_a_file_that_does_not_parse_in_a_poor_locale(refused, tmp_path, locale):
     (tmp_path / "é.conf").write_bytes(b"garbage here\n[x\n")
     line = refused("--config-file", os.fsencode(tmp_path / "é.conf"), LC_ALL=locale)
     assert "Failed to parse" in line
+
+
+def test_a_file_that_is_no_text_is_named(refused, tmp_path):
+    path = tmp_path / "one.conf"
+    path.write_bytes(b"\xff\xfe[DEFAULT]\n")
+    assert f"{path} is not UTF-8 text" in refused("--config-file", str(path))
+    assert f"{path} is not UTF-8 text" in refused("--config-dir", str(tmp_path))
+
+
+def test_a_value_that_only_workers_use(refused):
+    line = refused("--port", str(free_port()), OS_BERTH__SEARCH_TIME_LIMIT="soon")
+    assert "search_time_limit" in line
+
+
+@pytest.mark.parametrize("option", ["LOG_DIR", "LOG_FILE", "LOG_CONFIG_APPEND"])
+def test_a_log_that_can_not_be_written(refused, option):
+    line = refused("--port", str(free_port()), **{f"OS_DEFAULT__{option}": "/nowhere/x"})
+    assert "/nowhere/x" in line
+
+
+@pytest.mark.parametrize("content", ["x: [\n", "[1, 2]", "\0"])
+def test_a_policy_that_can_not_be_used(refused, tmp_path, content):
+    path = tmp_path / "rules.yaml"
+    path.write_text(content)
+    line = refused("--port", str(free_port()), OS_OSLO_POLICY__POLICY_FILE=str(path))
+    assert f"The policy can't be used ({path} " in line
 
 
 def test_files_that_are_not_there(refused):

@@ -121,3 +121,35 @@ def test_every_option_is_listed_once_with_a_help_text():
     listed = [(group, option.dest) for group, options in config.list_opts() for option in options]
     assert len(listed) == len(set(listed))
     assert all(option.help for _, options in config.list_opts() for option in options)
+
+
+class TestTheDirectoryThatAVariableNames:
+    @pytest.fixture(autouse=True)
+    def home(self, tmp_path, monkeypatch):
+        """Make a home with a file of its own, and the named directory."""
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home" / "berth-compute.conf").write_text("[DEFAULT]\nreserved_host_cpus = 1\n")
+        (tmp_path / "named").mkdir()
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        monkeypatch.setenv(config.VARIABLE, str(tmp_path / "named"))
+
+    @pytest.mark.parametrize("name", ["berth.conf", "berth-compute.conf", "berth.conf.d/a.conf"])
+    def test_is_searched_alone_if_it_has_a_file_of_the_agent(self, tmp_path, name):
+        path = tmp_path / "named" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("[berth]\nsysfs_root = /named\n")
+        conf = config.load()
+        assert (conf.berth.sysfs_root, conf.reserved_host_cpus) == ("/named", 0)
+
+    def test_changes_nothing_if_it_has_the_service_s_file_alone(self, tmp_path):
+        (tmp_path / "named" / "placement.conf").write_text("[DEFAULT]\nreserved_host_cpus = 2\n")
+        assert config.load().reserved_host_cpus == 1
+
+    def test_counts_no_more_than_the_command_line(self, tmp_path):
+        (tmp_path / "named" / "berth.conf").write_text("[DEFAULT]\nreserved_host_cpus = 2\n")
+        (tmp_path / "own.conf").write_text("[DEFAULT]\nreserved_host_cpus = 3\n")
+        assert config.load([f"--config-file={tmp_path}/own.conf"]).reserved_host_cpus == 3
+
+    def test_is_named_where_nothing_was_found(self, tmp_path, monkeypatch):
+        (tmp_path / "home" / "berth-compute.conf").unlink()
+        assert f"is in {tmp_path}/named, ~/.berth" in config.where_searched(config.load())

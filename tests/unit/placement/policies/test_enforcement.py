@@ -43,6 +43,21 @@ USAGES = "placement:usages"
 NO = "Policy does not allow {} to be performed."
 
 
+def test_a_change_that_can_not_be_used_leaves_the_rules_as_they_are(tmp_path, caplog):
+    file, clock = tmp_path / "policy.yaml", Clock()
+    file.write_text(f"'{RESHAPE}': 'role:member'\n")
+    asked = policy(clock, policy_file=str(file))
+    for number in range(1, 4):
+        file.write_text("x: [\n" * number)
+        for _ in range(3):
+            clock.now += 2 * SEARCH_INTERVAL
+            assert refusal(asked, caller("member"), RESHAPE) is None
+    assert caplog.text.count("the old rules stay in force") == 3
+    file.write_text(f"'{RESHAPE}': 'role:operator'\n")
+    clock.now += 2 * SEARCH_INTERVAL
+    assert refusal(asked, caller("member"), RESHAPE) == NO.format(RESHAPE)
+
+
 @pytest.mark.parametrize("roles", ["admin", "service", "ADMIN", " member , Service "])
 def test_administrators_and_services_are_allowed(roles):
     assert refusal(policy(), caller(roles), LIST) is None
