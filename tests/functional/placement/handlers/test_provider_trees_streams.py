@@ -66,12 +66,10 @@ def swap(service):
 
 STATEMENTS = [
     ("resource_providers AS root", 1),
-    ("FROM inventories", 1),
     ("FROM inventories", 2),
     ("resource_provider_traits", 1),
-    ("resource_provider_aggregates", 1),
-    ("FROM allocations JOIN consumers", 1),
-    ("FROM allocations JOIN consumers", 2),
+    # of allocations, by provider and by consumer
+    ("consumers ON allocations.consumer_id", 2),
     ("FROM consumers", 1),
 ]
 

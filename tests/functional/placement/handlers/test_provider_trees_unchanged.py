@@ -62,33 +62,33 @@ NAMED = [f"uuid={ROOT}", f"in_tree={CHILD}", f"uuid=in:{CHILD},{NEW}&limit=1&fie
 CHANGES = [move_away, rename_class, claim_child, release]
 
 
-@pytest.mark.parametrize("query", NAMED)
-def test_a_change_elsewhere_does_not_matter_to_named_trees(filled, query):
-    tag = tag_of(filled, query)
+def test_a_change_elsewhere_does_not_matter_to_named_trees(filled):
+    tags = {query: tag_of(filled, query) for query in NAMED}
     change_other(filled)
-    response = filled.get(f"{PATH}?{query}", headers_more={"if-none-match": tag})
-    assert response.status_code == 304
-    assert response.headers["etag"] != tag
-    # with the newer tag, the next request looks at nothing
-    with statements() as sent:
-        assert asked_again(filled, query, response.headers["etag"]) == 304
-    assert len(sent) <= 1
+    for query, tag in tags.items():
+        response = filled.get(f"{PATH}?{query}", headers_more={"if-none-match": tag})
+        assert response.status_code == 304, query
+        assert response.headers["etag"] != tag
+        # with the newer tag, the next request looks at nothing
+        with statements() as sent:
+            assert asked_again(filled, query, response.headers["etag"]) == 304
+        assert len(sent) <= 1
 
 
-@pytest.mark.parametrize("query", ["", "name=root", f"uuid={ROOT}&fields=consumers", "limit=1"])
-def test_a_change_elsewhere_may_matter_to_other_questions(filled, query):
-    tag = tag_of(filled, query)
-    assert asked_again(filled, query, tag) == 304
+def test_a_change_elsewhere_may_matter_to_other_questions(filled):
+    queries = ["", "name=root", f"uuid={ROOT}&fields=consumers", "limit=1"]
+    tags = {query: tag_of(filled, query) for query in queries}
+    assert [asked_again(filled, query, tag) for query, tag in tags.items()] == [304] * 4
     change_other(filled)
-    assert asked_again(filled, query, tag) == 200
+    assert [asked_again(filled, query, tag) for query, tag in tags.items()] == [200] * 4
 
 
-@pytest.mark.parametrize("query", NAMED)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_a_change_of_a_named_tree_is_seen(filled, query, change):
-    tag = tag_of(filled, query)
+def test_a_change_of_a_named_tree_is_seen(filled, change):
+    tags = {query: tag_of(filled, query) for query in NAMED}
     change(filled)
-    assert asked_again(filled, query, tag) == 200
+    for query, tag in tags.items():
+        assert asked_again(filled, query, tag) == 200, query
 
 
 def test_a_provider_that_appears_is_seen_by_those_who_named_it(filled):
@@ -158,9 +158,9 @@ GARBAGE = [
 ]
 
 
-@pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
-def test_what_is_no_tag_of_ours_is_no_answer(filled, garbage):
-    assert asked_again(filled, "", garbage) == 200
+def test_what_is_no_tag_of_ours_is_no_answer(filled):
+    for garbage in GARBAGE:
+        assert asked_again(filled, "", garbage) == 200, garbage[:50]
 
 
 def test_a_tag_is_found_in_any_list(filled):
