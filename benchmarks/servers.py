@@ -39,33 +39,39 @@ class Server:
         self._process = process
         self._log = log
 
-    def get(self, path: str) -> bytes:
+    def get(self, path: str, **headers: str) -> bytes:
         """Send a GET that must succeed; return the body."""
-        return self.request("GET", path)
+        return self.request("GET", path, **headers)
 
-    def request(self, method: str, path: str, body: Any = None) -> bytes:
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> bytes:
         """Send a request that must succeed; return the body.
 
         :param body: sent as JSON
+        :param headers: further ones, or others than usual, with `_` for `-`
 
         :raises Silent: without a response, for example if the server couldn't start
         """
         try:
-            status, content = self._answer(method, path, body)
+            status, content, _ = self.answer(method, path, body, **headers)
         except (OSError, http.client.HTTPException) as failed:
             last = "".join(self._log.read_text().splitlines(keepends=True)[-20:])
             raise Silent(f"{self.name}: no answer to {method} {path[:200]}\n{last}") from failed
-        if status >= 300:
+        if status >= 400:
             raise RuntimeError(f"{method} {path[:200]}: {status} {content[:500]!r}")
         return content
 
-    def _answer(self, method: str, path: str, body: Any) -> tuple[int, bytes]:
+    def answer(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, bytes, http.client.HTTPMessage]:
+        """Send a request; return status, body and headers of the response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
+        sent = HEADERS | {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
         with contextlib.closing(connection):
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            connection.request(method, path, None if body is None else json.dumps(body), sent)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return answer.status, answer.read(), answer.headers
 
     def time(self, path: str) -> float:
         """Return the seconds from the request to the last byte of the response."""
@@ -77,6 +83,17 @@ class Server:
         """Return the resident bytes of the worker."""
         pages = int((self._worker() / "statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def forget_peak(self) -> int:
+        """Make `peak` begin anew; return the resident bytes of the worker."""
+        (self._worker() / "clear_refs").write_text("5")
+        return self.memory()
+
+    def peak(self) -> int:
+        """Return the most resident bytes that the worker has had since `forget_peak`."""
+        lines = (self._worker() / "status").read_text().splitlines()
+        (shown,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+        return int(shown) * 1024
 
     def spent(self) -> float:
         """Return the seconds of processor time that the worker has used."""

@@ -5,7 +5,7 @@ import contextlib
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
-from werkzeug.test import Client
+from werkzeug.test import Client, EnvironBuilder
 
 from placement import app, config
 from placement.storage.dialects import prepare, read_url
@@ -38,17 +38,25 @@ class Service:
         self.client = Client(self.app.application)
         return self
 
-    def request(self, method, path, body=None, version="1.39", **more):
-        """Send a request and return the response; `more` are options of werkzeug's client."""
+    def request(self, method, path, body=None, version="1.39", headers_more=None, **more):
+        """Send a request and return the response; `more` are options of werkzeug's client.
+
+        :param headers_more: further headers
+        """
         headers = {
             "x-auth-token": "admin",
             "x-roles": "admin,service",
             "openstack-api-version": f"placement {version}",
-        }
+        } | (headers_more or {})
         # the query goes to the service as it is: werkzeug would repair some
         path, _, query = path.partition("?")
         more.setdefault("query_string", query)
         return self.client.open(path, method=method, json=body, headers=headers, **more)
+
+    def client_environ(self, path, headers):
+        """Return the WSGI environment of a GET by an administrator."""
+        given = {"x-auth-token": "admin", "x-roles": "admin"} | headers
+        return EnvironBuilder(path, headers=given).get_environ()
 
     def write(self, method, path, body=None, version="1.39"):
         """Send a request that has to succeed, and return the body of the response."""
