@@ -44,6 +44,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage.engine",
             # whether it was the database that failed, and what may be said of it
             "storage.error_log",
+            # whether another worker or host wrote meanwhile
+            "storage.feed_watch",
         },
         "handlers": {
             "candidates",
