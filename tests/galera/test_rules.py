@@ -92,3 +92,65 @@ def test_a_provider_with_children_is_not_deleted(services, race):
             ("DELETE", f"/resource_providers/{uuid}"), ("POST", "/resource_providers", body)
         )
         assert (deleted, made) in [(204, 400), (409, 200)]
+
+
+def tree(root, providers, **more):
+    """Return the write of a tree, of providers that are all of generation 0."""
+    wanted = {uuid: {"generation": 0, **change} for uuid, change in providers.items()}
+    return "PUT", f"/berth/v1/provider_trees/{root}", {"providers": wanted, **more}
+
+
+def test_two_trees_that_take_each_other_do_not_become_a_circle(services, race):
+    for turn in range(ROUNDS):
+        one, two = provider(services[0], 2 * turn), provider(services[0], 2 * turn + 1)
+        statuses = race(
+            tree(one, {two: {"parent_provider_uuid": one}}),
+            tree(two, {one: {"parent_provider_uuid": two}}),
+        )
+        assert sorted(statuses) == [200, 400]
+
+
+def test_what_a_write_of_a_tree_relies_on_does_not_change_meanwhile(services, race):
+    """Each write expects a provider as it was that the other one changes."""
+    aggregate = {"aggregates": [numbered("b", 1)]}
+    for turn in range(ROUNDS):
+        root = provider(services[0], 3 * turn)
+        one, two = (
+            provider(services[0], 3 * turn + number, parent_provider_uuid=root) for number in (1, 2)
+        )
+        statuses = race(
+            tree(root, {one: {}, two: aggregate}),
+            tree(root, {two: {}, one: aggregate}),
+        )
+        assert sorted(statuses) == [200, 409]
+
+
+def test_a_tree_is_created_once(services, race):
+    for turn in range(ROUNDS):
+        root, child = numbered("a", 2 * turn), numbered("a", 2 * turn + 1)
+        providers = {
+            root: {"generation": None, "name": root, "traits": [f"CUSTOM_T{turn}"]},
+            child: {"generation": None, "name": child, "parent_provider_uuid": root},
+        }
+        statuses = race(*[tree(root, providers, create_names=True)] * 2)
+        assert sorted(statuses) == [200, 409]
+
+
+def test_a_removed_tree_gets_no_child(services, race):
+    for turn in range(ROUNDS):
+        root, child = provider(services[0], 2 * turn), numbered("a", 2 * turn + 1)
+        new = {child: {"generation": None, "name": child, "parent_provider_uuid": root}}
+        removed, made = race(tree(root, {}, remove={root: 0}), tree(root, new))
+        assert (removed, made) in [(200, 404), (409, 200)]
+
+
+def test_a_provider_that_a_tree_loses_is_not_allocated(services, race):
+    for turn in range(ROUNDS):
+        root = provider(services[0], 2 * turn)
+        child = provider(services[0], 2 * turn + 1, parent_provider_uuid=root)
+        expect(services[0].put(f"/resource_providers/{child}/inventories", stock(0, VCPU=1)), 200)
+        removed, held = race(
+            tree(root, {}, remove={child: 1}),
+            ("PUT", f"/allocations/{numbered('c', turn)}", holding({child: {"VCPU": 1}})),
+        )
+        assert (removed, held) in [(200, 400), (409, 204)]
