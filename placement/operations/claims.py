@@ -27,6 +27,8 @@ from placement.storage.engine import PATIENCE, TRIES, Connection, Database
 
 #: how many plans are written before a claim is given up
 ATTEMPTS = 200
+#: how often nothing must be found at most, if the cloud changes all the time
+SEARCHES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Claim:
         end = time.monotonic() + PATIENCE
         snapshot: Snapshot | None = None
         busy: frozenset[str] = frozenset()
+        unsure = SEARCHES
         for _ in range(ATTEMPTS):
             if time.monotonic() > end:
                 break
@@ -93,7 +96,12 @@ class Claim:
             except (NoCandidate, SearchUnfinished):
                 # after an earlier try of the same claim, nothing more may be free
                 if not self._keep(snapshot):
-                    raise
+                    seen, snapshot = snapshot, self.current()
+                    unsure -= 1
+                    # the consumers may have held something when the search saw the cloud
+                    if snapshot.cursor == seen.cursor or not unsure:
+                        raise
+                    busy = frozenset()
             except OVERTAKEN:
                 snapshot = None
             if len(self._done) == len(self.wanted):

@@ -24,9 +24,11 @@ from tests.concurrency.model import (
     KEPT,
     MISPLACED,
     MISSING,
+    NO_CANDIDATE,
     REFUSED,
     Amounts,
     Change,
+    Claim,
     Operation,
     ReadConsumer,
     ReadPlace,
@@ -109,6 +111,22 @@ class Wire:
             }
             for wish in wishes
         }
+
+    def _claim(self, claim: Claim) -> Any:
+        uuid = self._consumers[claim.consumer]
+        owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+        body = {
+            "query": f"resources={CLASS}:{claim.amount}&in_tree={self._providers[claim.tree]}",
+            "consumers": [{"uuid": uuid, **owner}],
+        }
+        answer = self._client.post("/berth/v1/claims", body)
+        if answer.status != 200:
+            return _outcome(answer)
+        got = answer.body["consumers"][uuid]
+        ((chosen, given),) = got["allocations"].items()
+        assert got["mappings"] == {"": [chosen]}, answer
+        assert given == {"resources": {CLASS: claim.amount}}, answer
+        return DONE, got["consumer_generation"], self._number[chosen]
 
     def _release(self, release: Release) -> Any:
         answer = self._client.delete(f"/allocations/{self._consumers[release.consumer]}")
@@ -216,7 +234,18 @@ def _outcome(answer: Answer) -> Any:
         "placement.concurrent_update": CONFLICT,
         "placement.undefined_code": REFUSED,
         "placement.inventory.inuse": IN_USE,
+        "berth.no_candidate": NO_CANDIDATE,
     }.get(answer.code or "", tuple(answer))
+
+
+def _possible(operation: Operation) -> list[Operation]:
+    """Return what an operation without a response may have been.
+
+    After one of them took effect, the others fail.
+    """
+    if isinstance(operation, Claim):
+        return [dataclasses.replace(operation, chosen=number) for number in range(PROVIDERS)]
+    return [operation]
 
 
 class RandomClient:
@@ -243,8 +272,11 @@ class RandomClient:
             try:
                 answer = self._wire.perform(operation)
             except NO_ANSWER:
-                yield Call(self._task.number, began, None, operation)
+                for possible in _possible(operation):
+                    yield Call(self._task.number, began, None, possible)
                 return
+            if isinstance(operation, Claim) and isinstance(answer, tuple):
+                operation = dataclasses.replace(operation, chosen=answer[2])
             yield Call(self._task.number, began, time.monotonic(), operation, answer)
             self._learn(operation, answer)
 
@@ -275,6 +307,8 @@ class RandomClient:
             return self._tree(provider)
         if chance < 0.82:
             return Write(tuple(map(self._wish, self._source.sample(range(CONSUMERS), 2))))
+        if chance < 0.88:
+            return Claim(consumer, provider, self._source.randint(1, 2))
         return Write((self._wish(consumer),))
 
     def _wish(self, consumer: int) -> Wish:
@@ -323,6 +357,9 @@ class RandomClient:
                     self._providers[provider] = moved, self._providers[provider][1]
             case ReadProvider(provider):
                 self._providers[provider] = answer
+            case Claim(consumer, amount=amount) if isinstance(answer, tuple):
+                _, moved, provider = answer
+                self._consumers[consumer] = moved, ((provider, amount),)
             case Release(consumer):
                 self._consumers[consumer] = None, ()
             case Restock(provider, generation, total) if answer == DONE:

@@ -12,6 +12,7 @@ CONFLICT = "conflict"
 REFUSED = "refused"
 IN_USE = "in use"
 MISSING = "missing"
+NO_CANDIDATE = "no candidate"
 DONE = "done"
 #: a provider would be in another tree, or its own ancestor
 MISPLACED = "misplaced"
@@ -98,6 +99,41 @@ class Write:
         if refusal is not None:
             return refusal, state
         return DONE, _bumped(_written(state, self.wishes), _named(state, self.wishes))
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """POST /berth/v1/claims for one consumer, limited to the tree of a provider.
+
+    The result of success has the consumer's generation, and the provider that gave the amount.
+
+    :param chosen: the provider that gave it, or may have given it; None: the claim failed
+    """
+
+    consumer: int
+    tree: int
+    amount: int
+    chosen: int | None = None
+
+    def apply(self, state: State) -> Outcome:
+        root = _top(state, self.tree)
+        members = [n for n in range(len(state.providers)) if _top(state, n) == root]
+        now = state.consumers[self.consumer]
+        if now is not None and now.holds:
+            provider, amount = now.holds[0]
+            if len(now.holds) > 1 or provider not in members or amount != self.amount:
+                return CONFLICT, state
+            return (DONE, now.generation, provider), state
+        able = [n for n in members if self._fits(state, n)]
+        if self.chosen not in able:
+            return (f"one of {able}" if able else NO_CANDIDATE), state
+        after = Consumer((now.generation if now else 0) + 1, ((self.chosen, self.amount),))
+        state = state.with_consumers({self.consumer: after})
+        return (DONE, after.generation, self.chosen), _bumped(state, {self.chosen})
+
+    def _fits(self, state: State, provider: int) -> bool:
+        total = state.providers[provider].total
+        return total is not None and state.used(provider) + self.amount <= total
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,6 +325,7 @@ class Search:
 
 Operation = (
     Write
+    | Claim
     | Release
     | Restock
     | Reshape

@@ -18,7 +18,9 @@ from tests.concurrency.model import (
     DONE,
     IN_USE,
     MISPLACED,
+    NO_CANDIDATE,
     REFUSED,
+    Claim,
     State,
     Write,
     WriteTree,
@@ -55,6 +57,7 @@ def outcomes(calls, kind=Write):
 
 def test_concurrent_calls_are_explained_by_some_order(service):
     total, trees = collections.Counter(), collections.Counter()
+    claims = collections.Counter()
     for history in range(HISTORIES):
         with at_work(tasks(service, history)) as calls:
             recorded = calls()
@@ -63,10 +66,13 @@ def test_concurrent_calls_are_explained_by_some_order(service):
         assert len(found.order) == CLIENTS * CALLS
         total += outcomes(recorded)
         trees += outcomes(recorded, WriteTree)
+        claims += outcomes(recorded, Claim)
     # every outcome occurred, so that there was something to explain
     assert {DONE, CONFLICT, REFUSED} <= total.keys()
     assert {DONE, CONFLICT} <= trees.keys() <= {DONE, CONFLICT, REFUSED, MISPLACED, IN_USE}
-    print(f"{HISTORIES} histories; writes: {dict(total)}, of trees: {dict(trees)}")
+    assert {DONE, CONFLICT} <= claims.keys() <= {DONE, CONFLICT, NO_CANDIDATE}
+    print(f"{HISTORIES} histories; writes: {dict(total)}, of trees: {dict(trees)}", end="")
+    print(f"; claims: {dict(claims)}")
 
 
 def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):

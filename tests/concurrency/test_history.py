@@ -10,8 +10,10 @@ from tests.concurrency.model import (
     KEPT,
     MISPLACED,
     MISSING,
+    NO_CANDIDATE,
     REFUSED,
     Change,
+    Claim,
     ReadConsumer,
     ReadPlace,
     ReadProvider,
@@ -112,6 +114,14 @@ GOOD = {
         (WriteTree(1, (), (Wish(1, None, ((1, 1),)),)), REFUSED),
         (WriteTree(0, (Change(0, 2, None, 9),), ()), CONFLICT),
     ),
+    "a claim is repeated, and refused to the next": one_by_one(
+        (Claim(0, 0, 2, 0), (DONE, 1, 0)),
+        (Claim(0, 0, 2, 0), (DONE, 1, 0)),
+        (Claim(1, 0, 1), NO_CANDIDATE),
+        (Claim(0, 1, 2), CONFLICT),
+        (Claim(0, 0, 1), CONFLICT),
+        (ReadProvider(0), (2, 2)),
+    ),
     "an unanswered write took effect": [
         Call(0, 0, None, take(0, None, (0, 1))),
         Call(1, 5, 6, ReadUsage(0), (1, 0)),
@@ -125,6 +135,12 @@ GOOD = {
 BAD = {
     "more is allocated than the capacity": at_once(
         (take(0, None, (0, 2)), DONE), (take(1, None, (0, 1)), DONE)
+    ),
+    "nothing fits although something does": one_by_one((Claim(0, 0, 1), NO_CANDIDATE)),
+    "a repeated claim takes twice": one_by_one(
+        (Claim(0, 0, 1, 0), (DONE, 1, 0)),
+        (Claim(0, 0, 1, 0), (DONE, 1, 0)),
+        (ReadUsage(0), (3, 2)),
     ),
     "an answered write is lost": one_by_one(
         (take(0, None, (0, 1)), DONE), (ReadConsumer(0), (None, ()))

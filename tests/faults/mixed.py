@@ -51,6 +51,20 @@ def claim_together(client: Client, chance: random.Random, number: int) -> Iterat
     yield client.post("/allocations", body).status
 
 
+def find_and_claim(client: Client, chance: random.Random, number: int) -> Iterator[int]:
+    """Claim for two new consumers, wherever there is room, then delete the allocations."""
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+    consumers = [numbered(letter, number) for letter in "89"]
+    body = {
+        "query": "resources=VCPU:1,CUSTOM_THING:1",
+        "consumers": [{"uuid": uuid, **owner} for uuid in consumers],
+        "strategy": chance.choice(["first", "random", "spread", "pack"]),
+    }
+    yield client.post("/berth/v1/claims", body).status
+    for uuid in consumers:
+        yield client.delete(f"/allocations/{uuid}").status
+
+
 def keep_parent(client: Client, chance: random.Random, number: int) -> Iterator[int]:
     """Write a child with its current parent."""
     yield _put_below(client, MIDDLE, ROOT).status
@@ -155,7 +169,7 @@ def name_things(client: Client, chance: random.Random, number: int) -> Iterator[
         yield client.delete(path).status
 
 
-CLAIMS: tuple[Step, ...] = (claim, claim_together)
+CLAIMS: tuple[Step, ...] = (claim, claim_together, find_and_claim)
 TREES: tuple[Step, ...] = (
     keep_parent,
     rename,

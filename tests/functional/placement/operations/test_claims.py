@@ -1,0 +1,336 @@
+"""Claims beside other claims and other writers (extensions.md 4)."""
+
+import collections
+import concurrent.futures
+import contextlib
+import functools
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from placement.candidates.budget import Budget
+from placement.candidates.choice import Chooser, Strategy
+from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.request import CandidateRequest, Group
+from placement.domain.consumer import UNCHECKED, ConsumerRequest
+from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
+from placement.operations import claims, joint_claims
+from placement.operations.claims import Claim
+from placement.operations.joint_claims import JointClaims
+from tests.functional.placement.processes import COUNT, Processes
+from tests.functional.placement.service import Service, statements
+from tests.functional.placement.small_cloud import expect, holding, numbered, stock
+from tests.functional.placement.topology import Cloud
+
+HOSTS = [numbered("a", number) for number in range(1, 5)]
+PLACES = 8
+
+
+@pytest.fixture(scope="module")
+def processes():
+    started = Processes()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def service(database_url):
+    """Return a service with hosts that have room for 2 claims of 1 VCPU each."""
+    service = Service(database_url)
+    for number, uuid in enumerate(HOSTS):
+        expect(service.post("/resource_providers", {"name": f"h{number}", "uuid": uuid}), 200)
+        expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=2)), 200)
+    return service
+
+
+def ask(service, *consumers, query="resources=VCPU:1", **more):
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+    body = {"query": query, "consumers": [{"uuid": uuid, **owner} for uuid in consumers], **more}
+    return service.post("/berth/v1/claims", body)
+
+
+def got(response):
+    """Return the hosts of the consumers, in their order."""
+    found = expect(response, 200).json["consumers"].values()
+    return [uuid for one in found for uuid in one["allocations"]]
+
+
+def outcome(response):
+    if response.status_code == 200:
+        return 200
+    return response.json["errors"][0]["code"]
+
+
+def used(service):
+    rows = service.ask(
+        "SELECT p.uuid, sum(a.used) FROM allocations a "
+        "JOIN resource_providers p ON p.id = a.resource_provider_id GROUP BY p.uuid"
+    )
+    return {uuid: int(amount) for uuid, amount in rows}
+
+
+def in_threads(jobs):
+    """Run the jobs in threads that begin together; return the results in their order."""
+    ready = threading.Barrier(len(jobs))
+
+    def run(job):
+        ready.wait()
+        return job()
+
+    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+        return [one.result() for one in [pool.submit(run, job) for job in jobs]]
+
+
+# Among claims
+
+
+def take_last_places(service, number):
+    """Claim in threads, one with each strategy."""
+    jobs = [
+        functools.partial(ask, service, numbered("c", number * 100 + n), strategy=strategy.value)
+        for n, strategy in enumerate(Strategy)
+    ]
+    return collections.Counter(map(outcome, in_threads(jobs)))
+
+
+def test_each_of_the_last_places_is_taken_once(service, processes):
+    answers = sum(processes.run(take_last_places, service.url), collections.Counter())
+    assert answers == {200: PLACES, "berth.no_candidate": COUNT * 4 - PLACES}
+    assert used(service) == dict.fromkeys(HOSTS, 2)
+
+
+def claim_the_same(service, number):
+    return [ask(service, numbered("f", n), numbered("e", n)).json for n in range(3)]
+
+
+def test_a_claim_that_is_sent_again_meanwhile_gets_the_same_answer(service, processes):
+    first, *others = processes.run(claim_the_same, service.url)
+    assert [set(one) for one in first] == [{"consumers"}] * 3
+    assert others == [first] * (COUNT - 1)
+    assert sum(used(service).values()) == 6
+
+
+def test_threads_that_send_the_same_claim_get_the_same_answer(service):
+    answers = in_threads([lambda: ask(service, numbered("c", 1), strategy="random").json] * 6)
+    assert answers == [answers[0]] * 6
+    assert sum(used(service).values()) == 1
+
+
+def test_claims_in_threads_do_not_concern_each_other(service):
+    expect(service.put(f"/allocations/{numbered('d', 1)}", holding({HOSTS[0]: {"VCPU": 2}})), 204)
+    jobs = {
+        "avoids": lambda: got(ask(service, numbered("c", 1), avoid=HOSTS[:3])),
+        "fits": lambda: got(ask(service, numbered("c", 2), query="resources=VCPU:2")),
+        "unknown": lambda: outcome(ask(service, numbered("c", 3), query="resources=CUSTOM_N:1")),
+        "too much": lambda: outcome(ask(service, numbered("c", 4), query="resources=VCPU:3")),
+        "holds": lambda: outcome(ask(service, numbered("d", 1))),
+        "again": lambda: got(ask(service, numbered("d", 1), query="resources=VCPU:2")),
+    }
+    for _ in range(5):
+        answers = dict(zip(jobs, in_threads(list(jobs.values())), strict=True))
+        (fits,) = answers.pop("fits")
+        assert fits in HOSTS[1:]
+        assert answers == {
+            "avoids": [HOSTS[3]],
+            "unknown": "placement.undefined_code",
+            "too much": "berth.no_candidate",
+            "holds": "placement.concurrent_update",
+            "again": [HOSTS[0]],
+        }
+        for number in (1, 2):
+            expect(service.delete(f"/allocations/{numbered('c', number)}"), 204)
+
+
+# Among other writers
+
+
+@contextlib.contextmanager
+def locked(service, *hosts):
+    """Lock the rows of hosts, as a write of allocations does."""
+    if service.database.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has a single lock")
+    question = sa.text("SELECT id FROM resource_providers WHERE uuid = :uuid FOR UPDATE")
+    with service.database.transaction() as connection:
+        for uuid in hosts:
+            connection.execute(question, {"uuid": uuid})
+        yield
+
+
+def test_hosts_that_others_have_locked_are_passed_over(service):
+    with locked(service, *HOSTS[:2]):
+        assert got(ask(service, numbered("c", 1))) == [HOSTS[2]]
+        assert got(ask(service, numbered("c", 2), numbered("c", 3))) == [HOSTS[2], HOSTS[3]]
+    assert got(ask(service, numbered("c", 4))) == [HOSTS[0]]
+
+
+def test_a_claim_waits_for_the_only_host(service):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        with locked(service, HOSTS[1]):
+            query = f"resources=VCPU:1&in_tree={HOSTS[1]}"
+            waiting = pool.submit(ask, service, numbered("c", 1), query=query)
+            with pytest.raises(concurrent.futures.TimeoutError):
+                waiting.result(0.3)
+        assert got(waiting.result()) == [HOSTS[1]]
+
+
+def claim_of(service, current, request=None, budget=Budget):
+    """Return a claim of one VCPU whose searches see what `current` returns."""
+    request = request or CandidateRequest((Group("", {"VCPU": 1}),))
+    wanted = ConsumerRequest(numbered("c", 1), "p", "u", UNCHECKED, "INSTANCE", {})
+    return Claim(service.database, current, Chooser.first(request), [wanted], budget)
+
+
+def outdated(service, change):
+    """Return a function that returns the cloud before a change once, then the cloud as it is."""
+    live = LiveSnapshot(service.database)
+    seen = [live.current()]
+    change()
+    return lambda: seen.pop() if seen else live.current()
+
+
+@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+def test_a_host_that_was_filled_since_the_search_is_passed_over(service, make):
+    def fill():
+        taken = holding({HOSTS[0]: {"VCPU": 2}})
+        expect(service.put(f"/allocations/{numbered('d', 1)}", taken), 204)
+
+    found = make(claim_of(service, outdated(service, fill)))
+    assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
+
+
+@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make):
+    for uuid in HOSTS[:2]:
+        traits = {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 1}
+        expect(service.put(f"/resource_providers/{uuid}/traits", traits), 200)
+
+    def lose():
+        none = {"traits": [], "resource_provider_generation": 2}
+        expect(service.put(f"/resource_providers/{HOSTS[0]}/traits", none), 200)
+
+    group = Group("", {"VCPU": 1}, required=(frozenset({"HW_CPU_X86_AVX"}),))
+    current = outdated(service, lose)
+    found = make(claim_of(service, current, request=CandidateRequest((group,))))
+    assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
+
+
+@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+def test_a_host_that_was_deleted_since_the_search_is_passed_over(service, make):
+    def delete():
+        expect(service.delete(f"/resource_providers/{HOSTS[0]}"), 204)
+
+    found = make(claim_of(service, outdated(service, delete)))
+    assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
+
+
+def test_a_claim_whose_hosts_are_always_taken_is_given_up(service, monkeypatch):
+    monkeypatch.setattr(claims, "ATTEMPTS", 5)
+    monkeypatch.setattr(joint_claims, "ATTEMPTS", 5)
+    live = LiveSnapshot(service.database)
+    before = live.current()
+    taken = {
+        numbered("d", number): holding({uuid: {"VCPU": 2}}) for number, uuid in enumerate(HOSTS)
+    }
+    expect(service.post("/allocations", taken), 204)
+    rows = service.tables()
+    with pytest.raises(ClaimUnfinished):
+        JointClaims().make(claim_of(service, lambda: before))
+    assert service.tables() == rows
+    with pytest.raises(NoCandidate):
+        JointClaims().make(claim_of(service, live.current))
+
+
+# Sent again
+
+
+def test_a_claim_is_answered_the_same_when_nothing_is_free_any_more(service):
+    first = ask(service, *(numbered("c", n) for n in range(PLACES))).json
+    assert ask(service, *(numbered("c", n) for n in range(PLACES))).json == first
+    assert outcome(ask(service, numbered("d", 1))) == "berth.no_candidate"
+
+
+def test_consumers_that_hold_nothing_yet_are_added(service):
+    ask(service, numbered("c", 1))
+    ask(service, numbered("c", 3))
+    assert got(ask(service, *(numbered("c", n) for n in range(1, 5)))) == [
+        *(HOSTS[0], HOSTS[1]),
+        *(HOSTS[0], HOSTS[1]),
+    ]
+
+
+def test_a_consumer_without_allocations_can_claim(service):
+    expect(service.put(f"/allocations/{numbered('c', 1)}", holding({})), 204)
+    answer = expect(ask(service, numbered("c", 1)), 200)
+    assert answer.json["consumers"][numbered("c", 1)]["consumer_generation"] == 1
+
+
+DEVICES = [
+    {"name": "host", "inventories": {"VCPU": {"total": 64}}},
+    *(
+        {
+            "name": f"pf{number}",
+            "parent": "host",
+            "inventories": {"SRIOV_NET_VF": {"total": 8}},
+            "traits": ["CUSTOM_NET_A"] if number % 2 else ["CUSTOM_NET_A", "CUSTOM_NET_B"],
+        }
+        for number in range(4)
+    ),
+]
+GROUPS = (
+    "resources=VCPU:1&resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1&"
+    "resources_C=SRIOV_NET_VF:1&required_A=CUSTOM_NET_B&group_policy=isolate"
+)
+
+
+@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
+def test_mappings_are_the_same_again(new_database, strategy):
+    service = Service(new_database())
+    cloud = Cloud(service).build(DEVICES)
+    for number in range(5):
+        consumer = numbered("c", number)
+        first = expect(ask(service, consumer, query=GROUPS, strategy=strategy), 200).json
+        assert ask(service, consumer, query=GROUPS, strategy=strategy).json == first
+        one = first["consumers"][consumer]
+        mapped = {suffix: cloud.names()[uuid] for suffix, (uuid,) in one["mappings"].items()}
+        assert mapped[""] == "host"
+        assert mapped["_A"] in ("pf0", "pf2")
+        assert len(set(mapped.values())) == 4
+
+
+# What is asked
+
+
+def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(service):
+    ask(service, numbered("d", 1))
+    counts = []
+    for consumers in ([numbered("c", 0)], [numbered("c", n) for n in range(1, 6)]):
+        with statements() as sent:
+            expect(ask(service, *consumers), 200)
+        counts.append(len(sent))
+        for uuid in consumers:
+            expect(service.delete(f"/allocations/{uuid}"), 204)
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+def test_a_search_that_is_not_finished_says_so(service, make):
+    with pytest.raises(SearchUnfinished):
+        make(claim_of(service, LiveSnapshot(service.database).current, budget=lambda: Budget(0)))
+
+
+def test_random_claims_take_every_host(service):
+    random_hosts = set()
+    for number in range(40):
+        random_hosts |= set(got(ask(service, numbered("c", number), strategy="random")))
+        expect(service.delete(f"/allocations/{numbered('c', number)}"), 204)
+    assert random_hosts == set(HOSTS)
+
+
+def test_spread_and_pack_compare_the_free_share(service):
+    expect(service.put(f"/resource_providers/{HOSTS[2]}/inventories", stock(1, VCPU=4)), 200)
+    taken = {numbered("d", n): holding({HOSTS[n]: {"VCPU": 1}}) for n in range(4)}
+    expect(service.post("/allocations", taken), 204)
+    # free: 1/2, 1/2, 3/4, 1/2
+    assert got(ask(service, numbered("c", 1), strategy="spread")) == [HOSTS[2]]
+    assert got(ask(service, numbered("c", 2), strategy="pack")) == [HOSTS[0]]
