@@ -10,6 +10,7 @@ def refuse_taken(
     new: Mapping[str, str],
     renamed: Mapping[str, str],
     gone: Collection[str] = (),
+    repeated: Collection[str] = (),
 ) -> None:
     """Raise DuplicateName for the first provider whose uuid or name another one has or gets.
 
@@ -20,10 +21,11 @@ def refuse_taken(
     :param new: providers to create
     :param renamed: providers that get another name
     :param gone: uuids of the providers that are removed
+    :param repeated: wanted names that, to the database, equal an earlier one
     """
     left = {uuid: name for uuid, name in stored.items() if uuid not in gone}
     kept = [name for uuid, name in left.items() if uuid not in renamed and uuid not in new]
-    taken = _as_wanted(kept, [*new.values(), *renamed.values()])
+    taken = _as_wanted(kept, [*new.values(), *renamed.values()]) | set(repeated)
     for uuid, name in new.items():
         if uuid in stored:
             raise DuplicateName(f"Conflicting resource provider uuid: {uuid} already exists.")

@@ -143,8 +143,10 @@ def _refuse_names(connection: Connection, plan: TreePlan) -> set[str]:
         parent = wanted.parent if isinstance(wanted.parent, str) else None
         refuse_new(uuid, wanted.name, parent)
     names = {uuid: wanted.name or "" for uuid, wanted in new.items()}
-    stored = providers.having(connection, new, [*names.values(), *plan.renamed.values()])
-    refuse_taken(stored, names, plan.renamed, plan.change.remove)
+    given = list(dict.fromkeys([*names.values(), *plan.renamed.values()]))
+    stored = providers.having(connection, new, given)
+    repeated = providers.repeated(connection, given)
+    refuse_taken(stored, names, plan.renamed, plan.change.remove, repeated)
     return stored.keys() & (plan.renamed.keys() | plan.change.remove.keys())
 
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from placement.domain.provider import Member, Node, Provider
 from placement.errors import ProviderNotFound
+from placement.storage import stored_names
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database
@@ -246,6 +247,11 @@ def having(
         }
         found |= {uuid: name for uuid, name in connection.execute(_HAVING[tuple(wanted)], wanted)}
     return found
+
+
+def repeated(connection: Connection, names: Sequence[str]) -> set[str]:
+    """Return those names that equal an earlier one as the database compares them; all differ."""
+    return stored_names.repeated(connection, providers.c.name, names)
 
 
 def insert(connection: Connection, new: Sequence[NewProvider]) -> dict[str, int]:

@@ -5,6 +5,7 @@ equals `é`, and a space at the end doesn't count. Only the database knows which
 (rest-api.md 6.4).
 """
 
+import collections
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -63,6 +64,37 @@ def spelled_otherwise(
     return found
 
 
+def repeated(connection: Connection, column: sa.Column, wanted: Sequence[str]) -> set[str]:
+    """Return those wanted names that equal an earlier one as the column's values are compared.
+
+    The names differ. On MySQL it sends a statement if some of them may be equal, for some hundred
+    names together; on other databases none.
+    """
+    if connection.dialect.name not in MYSQL:
+        return set()
+    plain = collections.Counter(map(_plain, wanted))
+    unusual = any(not _usual(name) for name in wanted)
+    doubtful = [name for name in wanted if unusual or plain[_plain(name)] > 1]
+    found: set[str] = set()
+    for names in parts(doubtful, _SELECTS_PER_STATEMENT):
+        if len(names) == 1:
+            continue
+        # a column of no row makes the database compare the names as it compares the column's values
+        questions = [
+            sa.select(column.label("name"), sa.literal(0).label("place")).where(sa.false())
+        ]
+        questions += [
+            sa.select(sa.literal(name), sa.literal_column(str(place)))
+            for place, name in enumerate(names)
+        ]
+        given = sa.union_all(*questions).subquery()
+        rows = connection.execute(
+            sa.select(sa.func.max(given.c.place)).group_by(given.c.name).having(sa.func.count() > 1)
+        )
+        found.update(names[place] for place in rows.scalars())
+    return found
+
+
 def _doubtful(wanted: Iterable[str], stored: Collection[str]) -> list[str]:
     """Return the wanted names that may equal a stored name; the database must decide.
 
@@ -73,8 +105,12 @@ def _doubtful(wanted: Iterable[str], stored: Collection[str]) -> list[str]:
         return []
     if not all(map(_usual, stored)):
         return list(wanted)
-    known = {name.rstrip().lower() for name in stored}
-    return [name for name in wanted if not _usual(name) or name.rstrip().lower() in known]
+    known = {_plain(name) for name in stored}
+    return [name for name in wanted if not _usual(name) or _plain(name) in known]
+
+
+def _plain(name: str) -> str:
+    return name.rstrip().lower()
 
 
 def _usual(name: str) -> bool:

@@ -35,6 +35,46 @@ def test_a_name_exists_in_all_spellings_that_are_equal_to_the_database(service, 
     assert second.status_code == (409 if spellings == 1 else 200)
 
 
+def test_a_provider_gets_another_spelling_of_its_own_name(stocked):
+    expect(stocked.put(PATH, {"name": "Root"}), 200)
+    assert stocked.get(PATH).json["name"] == "Root"
+
+
+def tree(service, **names):
+    """Write a tree whose new children have these names."""
+    children = {
+        numbered("a", number): {
+            "generation": None,
+            "name": name,
+            "parent_provider_uuid": ROOT,
+        }
+        for number, name in enumerate(names.values(), 10)
+    }
+    return service.put(f"/berth/v1/provider_trees/{ROOT}", {"providers": children})
+
+
+@pytest.mark.parametrize("other", ["Alpha", "alpha ", "älpha"], ids=["case", "space", "accent"])
+def test_two_names_of_one_tree_are_compared_as_the_database_does(stocked, spellings, other):
+    answer = tree(stocked, one="beta", two="alpha", three=other, four="größe")
+    if spellings == 2:
+        expect(answer, 200)
+    else:
+        error = expect(answer, 409).json["errors"][0]
+        assert error["code"] == "placement.duplicate_name"
+        assert f"name: {other} already" in error["detail"]
+        assert len(stocked.get("/resource_providers").json["resource_providers"]) == 1
+
+
+def test_names_are_swapped_in_other_spellings(stocked):
+    expect(tree(stocked, one="alpha", two="beta"), 200)
+    swapped = {
+        numbered("a", 10): {"generation": 0, "name": "BETA"},
+        numbered("a", 11): {"generation": 0, "name": "ALPHA"},
+    }
+    expect(stocked.put(f"/berth/v1/provider_trees/{ROOT}", {"providers": swapped}), 200)
+    assert stocked.get(f"/resource_providers/{numbered('a', 10)}").json["name"] == "BETA"
+
+
 def test_two_spellings_of_a_new_aggregate_are_as_many_as_the_database_says(stocked, spellings):
     assert len(aggregates_of(stocked, 1, LOWER, UPPER)) == spellings
 
