@@ -96,13 +96,14 @@ class LockedConsumers:
         :param provider_ids: ids of providers by uuid
         :param class_ids: ids of resource classes by name
         """
-        entries = []
+        held: dict[str, list[Entry]] = {}
+        for entry in self.held:
+            held.setdefault(entry.consumer, []).append(entry)
+        entries: list[Entry] = []
         for request in self.requests:
             if not request.allocations:
                 entries += [
-                    dataclasses.replace(entry, amount=0)
-                    for entry in self.held
-                    if entry.consumer == request.uuid
+                    dataclasses.replace(entry, amount=0) for entry in held.get(request.uuid, ())
                 ]
             for uuid, resources in request.allocations.items():
                 entries += [
