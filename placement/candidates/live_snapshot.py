@@ -139,7 +139,7 @@ class LiveSnapshot:
                 cause = "fell off the feed"
             else:
                 if Kind.OTHERS in news.kinds.get(NO_PROVIDER, Kind(0)):
-                    self._see_others()
+                    self._others_may_write(self._others.heard())
                 try:
                     snapshot = self._with_news(connection, known.snapshot, news)
                     look = self._look(connection)
@@ -162,7 +162,7 @@ class LiveSnapshot:
         others = self._others
         is_open = others.is_automatic and not others.may_write
         if is_open and generation_look.was_written_by_others(connection, since):
-            self._see_others()
+            self._others_may_write(self._others.heard())
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
         held = _Held(snapshot, cursor, number, self._look(connection))
@@ -187,18 +187,16 @@ class LiveSnapshot:
         """Return the snapshot with what the change feed doesn't name, but a look shows."""
         noticed = notice(connection, snapshot, look)
         if noticed.theirs:
-            self._see_others()
+            self._others_may_write(self._others.seen())
         kinds = {**noticed.theirs, **noticed.unsure}
         return loading.advance(connection, snapshot, kinds) if kinds else snapshot
 
-    def _see_others(self) -> bool:
-        """Note a write by others; return whether searches didn't look for such writes before."""
-        news = self._others.seen()
-        if news:
+    def _others_may_write(self, is_news: bool) -> None:
+        """Log it if searches didn't look for such writes before."""
+        if is_news:
             LOG.info(
                 "Another service writes to this database: searches look for its writes for an hour"
             )
-        return news
 
     def _see_to_audits(self) -> None:
         """Audit now if the last audit is too old, and start audits in the background."""
@@ -244,7 +242,9 @@ class LiveSnapshot:
         if held is None or self._times.is_quiet:
             return
         found, others = self._database.read(lambda connection: self._compare(connection, held))
-        if others and self._see_others():
+        if others:
+            self._others_may_write(self._others.seen())
+        if self._others.is_untold:
             self._tell_workers()
         if found:
             LOG.warning(
@@ -276,6 +276,7 @@ class LiveSnapshot:
         """Tell the other workers that others write. They find out later if that fails."""
         try:
             self._database.write(change_feed.record_others)
+            self._others.is_untold = False
         except (PlacementError, DBAPIError) as error:
             LOG.debug("Can't tell other workers of another service: %s", error)
 

@@ -44,6 +44,8 @@ class OtherWriters:
         self._beside = beside
         self._clock = clock
         self._seen = -math.inf
+        #: whether a write was noticed since other workers were told of one
+        self.is_untold = False
 
     @property
     def may_write(self) -> bool:
@@ -64,6 +66,11 @@ class OtherWriters:
 
     def seen(self) -> bool:
         """Note a write by others; return whether that makes searches look from now on."""
+        self.is_untold = self.is_automatic
+        return self.heard()
+
+    def heard(self) -> bool:
+        """Note that others may write, as another worker or a hint says; return as `seen`."""
         news = self.is_automatic and not self.may_write
         self._seen = self._clock()
         return news

@@ -40,6 +40,6 @@ class OthersInFeed:
         if self._others.is_automatic and not self._others.may_write and cursor != self._read_to:
             since = utcnow() - datetime.timedelta(seconds=WATCHED)
             if change_feed.tells_of_others(connection, self._read_to, cursor, since):
-                self._others.seen()
+                self._others.heard()
             self._read_to = cursor
         return self._others.may_write

@@ -19,6 +19,10 @@ _OTHERS = (
     "Another service writes to this database without naming its changes, or did within the last "
     "hour. Until that is over, changes can't be followed: read all again when you need to."
 )
+_OTHERS_WROTE = (
+    "Another service wrote to this database after this position, without naming its changes. "
+    "Read all again, and go on from the position of that answer."
+)
 _GONE = (
     "The changes after this position aren't all known any more: there were too many, or the "
     "database was restored. Read all again, and go on from the position of that answer."
@@ -56,7 +60,7 @@ def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
 def _start(call: Call, connection: Connection) -> Page:
     now = change_feed.start(connection)
     _refuse_others(call, connection, now)
-    return Page([], now, True)
+    return Page([], now, True, False)
 
 
 def _page(call: Call, cursor: Cursor, limit: int) -> Page:
@@ -68,12 +72,15 @@ def _page(call: Call, cursor: Cursor, limit: int) -> Page:
         page = feed_pages.read(connection, cursor, now, limit)
         if page is None:
             raise PositionGone(_GONE)
+        if page.others:
+            # however long ago that was: the client's copy lacks what they wrote
+            raise PositionGone(_OTHERS_WROTE)
         return page
 
     if not change_feed.has_news(call.database, cursor) and call.others.knows(cursor):
         if call.others.may_write:
             raise PositionGone(_OTHERS)
-        return Page([], cursor, True)
+        return Page([], cursor, True, False)
     return call.database.read(read)
 
 

@@ -30,11 +30,13 @@ class Page:
     :param providers: the uuids of providers that changed, each once
     :param cursor: where the next page begins
     :param complete: whether there were no further news
+    :param others: whether another service wrote meanwhile without naming its changes
     """
 
     providers: list[str]
     cursor: Cursor
     complete: bool
+    others: bool
 
 
 class _Row(NamedTuple):
@@ -108,7 +110,7 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Pag
     lanes = reading.lanes
     uuids = _uuids(connection, reading.ids)
     named = [*reading.deleted, *(uuids[i] for i in reading.ids if i in uuids)]
-    return Page(list(dict.fromkeys(named)), Cursor(lanes), lanes == now.lanes)
+    return Page(list(dict.fromkeys(named)), Cursor(lanes), lanes == now.lanes, reading.others)
 
 
 class _Reading:
@@ -132,6 +134,7 @@ class _Reading:
         #: ids of changed providers and uuids of deleted ones, both in the order of the feed
         self.ids: dict[int, None] = {}
         self.deleted: dict[str, None] = {}
+        self.others = False
         self.is_full = False
 
     def read_lane(
@@ -171,6 +174,7 @@ class _Reading:
     def _takes(self, row: _Row) -> bool:
         """Add what a row names; return whether that stays within the limit."""
         if row.provider_id == NO_PROVIDER:
+            self.others = self.others or Kind.OTHERS in Kind(row.kind)
             return True
         is_new = (
             row.uuid not in self.deleted

@@ -1,6 +1,7 @@
 """GET /berth/v1/changes on a service in this process (extensions.md 7)."""
 
 import contextlib
+import datetime
 import threading
 import time
 
@@ -104,16 +105,40 @@ def test_a_worker_that_begins_later_knows_of_others(new_service):
     later = type(first)(first.url)
     changes(later, status=410)
     never = type(first)(first.url, berth__beside_reference="never")
-    assert changes(never, after)["complete"]
+    assert changes(never, position(never))["complete"]
+    changes(never, after, 410)
 
 
 def test_what_an_audit_notices_ends_changes_in_every_worker(filled):
     other = type(filled)(filled.url)
     after = position(other)
-    filled.get("/allocation_candidates?resources=VCPU:1")
+    live = filled.running.snapshot
+    live.current()
     filled.database.write(lambda connection: restock(connection, ROOT))
-    filled.database.write(change_feed.record_others)
+    live.audit_in_background()
     changes(other, after, 410)
+
+
+def test_what_others_wrote_is_not_forgotten_after_an_hour(filled):
+    """A position from before a write that was noticed is gone for good."""
+    live = filled.running.snapshot
+    positions = []
+    for total in (3, 4, 5):
+        positions.append(filled.get("/berth/v1/provider_trees").json["position"])
+        live.current()
+        filled.database.write(lambda connection, total=total: restock(connection, ROOT, total))
+        # noticed by a search or by an audit, and told by the audit
+        if total != 4:
+            live.current()
+        live.audit_in_background()
+    last = filled.get("/berth/v1/provider_trees").json["position"]
+    long_ago = tables.utcnow() - datetime.timedelta(hours=2)
+    feed = tables.provider_changes
+    filled.database.write(lambda c: c.execute(sa.update(feed).values(created_at=long_ago)))
+    later = type(filled)(filled.url)
+    for after in positions:
+        assert "Another service wrote" in changes(later, after, 410)["errors"][0]["detail"]
+    assert changes(later, last)["complete"]
 
 
 class Waiting(threading.Thread):

@@ -127,7 +127,7 @@ def test_a_search_sees_what_others_wrote(cloud, database, snapshot_beside, their
 def test_own_writes_are_not_taken_for_those_of_others(
     service, cloud, database, snapshot_beside, clock, others, write
 ):
-    others.seen()
+    others.heard()
     live = snapshot_beside(others)
     live.current()
     clock.now += WATCHED - 1
