@@ -1,0 +1,48 @@
+"""Every node names the changes of all nodes, which have their own lanes (extensions.md 7)."""
+
+import concurrent.futures
+
+from tests.functional.placement.changes.watching import Watcher, Writer, everything
+from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import expect, numbered
+
+STEPS = 15
+
+
+def test_each_node_names_the_changes_of_all(urls):
+    services = [Service(url) for url in urls]
+    after = services[0].get("/berth/v1/changes").json["position"]
+    uuids = [numbered("a", number) for number in range(len(services))]
+    for service, uuid in zip(services, uuids, strict=True):
+        expect(service.post("/resource_providers", {"name": uuid, "uuid": uuid}), 200)
+    expect(services[1].delete(f"/resource_providers/{uuids[0]}"), 204)
+
+    for service in services:
+        found = expect(service.get(f"/berth/v1/changes?after={after}"), 200).json
+        assert (set(found["providers"]), found["complete"]) == (set(uuids), True)
+        nothing = service.get(f"/berth/v1/changes?after={found['position']}").json
+        assert nothing == {"position": found["position"], "providers": [], "complete": True}
+
+
+def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls):
+    services = [Service(url) for url in urls]
+    services[0].put("/resource_classes/CUSTOM_A")
+    writers = [Writer(service, seed) for seed, service in enumerate(services)]
+    watcher = Watcher(services[0])
+
+    def write(writer):
+        for _ in range(STEPS):
+            writer.step()
+
+    with concurrent.futures.ThreadPoolExecutor(len(writers)) as pool:
+        running = [pool.submit(write, writer) for writer in writers]
+        turn = 0
+        while not all(job.done() for job in running):
+            watcher.service = services[turn % len(services)]
+            watcher.step()
+            turn += 1
+        for job in running:
+            job.result()
+    watcher.catch_up()
+    assert watcher.copy == everything(services[-1])
+    assert watcher.read_all == 1
