@@ -19,6 +19,7 @@ from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
 from tests.versions.earlier import manage, release_before
 
 STEPS = int(os.environ.get("BERTH_VERSIONS_STEPS", "1"))
+CHANGES = "/berth/v1/changes"
 
 
 class Fleet:
@@ -146,3 +147,23 @@ def kept(service, url, writers):
         for writer in claims
     ]
     return [writers[0].done, *numbers]
+
+
+def test_changes_of_the_earlier_version_are_named_or_refused(new_database, before, services):
+    url = new_database(empty=True)
+    synced(before, url)
+    synced(ROOT, url)
+    with services(url, before) as old, services(url, ROOT) as new:
+        growing.build(old)
+        after = new.get(CHANGES).body["position"]
+        renamed = old.put(f"/resource_providers/{OURS}", {"name": "renamed"})
+        assert renamed.status == 200, renamed
+        named = new.get(f"{CHANGES}?after={after}&wait=30").body
+        assert (named["providers"], named["complete"]) == ([OURS], True)
+        # the version before doesn't say which provider it deleted
+        assert old.delete(f"/resource_providers/{THEIRS}").status == 204
+        gone = new.get(f"{CHANGES}?after={named['position']}")
+        assert (gone.status, gone.code) == (410, "berth.position_gone")
+        again = new.get(CHANGES).body["position"]
+        assert new.delete(f"/resource_providers/{OURS}").status == 204
+        assert new.get(f"{CHANGES}?after={again}").body["providers"] == [OURS]

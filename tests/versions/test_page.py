@@ -29,8 +29,8 @@ def test_the_commands_between_versions_work(new_database, before, tmp_path):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     environ["OS_PLACEMENT_DATABASE__CONNECTION"] = url
     here = shlex.quote(str(Path(sys.executable).parent))
-    # the check again, after the schema was upgraded
-    for line in (*commands, commands[0]):
+    # the check again, after the schema was upgraded; 1 is the code of a warning
+    for line, code in zip((*commands, commands[0]), (1, 0, 0), strict=True):
         done = subprocess.run(
             line.replace(PLACE, here),
             shell=True,
@@ -40,7 +40,7 @@ def test_the_commands_between_versions_work(new_database, before, tmp_path):
             text=True,
             check=False,
         )
-        assert done.returncode == 0, (line, done)
+        assert done.returncode == code, (line, done)
     # the table's lines are short, so a sentence has several
     told = " ".join(done.stdout.replace("|", " ").split())
     assert "Berth 0.1.0 and later can serve on it" in told, done
