@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
-from placement.storage import consumers
+from placement.storage import change_feed, consumers
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database
+from placement.storage.list_parameters import among
 from placement.storage.tables import allocations, resource_providers
 from placement.storage.tables import consumers as consumers_table
 
@@ -61,6 +63,7 @@ def set_root_provider_ids(connection: Connection, limit: int, owner: IncompleteO
             .where(columns.id.in_(found))
             .values(root_provider_id=columns.id)
         )
+        change_feed.record(connection, found, Kind.ROW)
     return Count(len(found), len(found))
 
 
@@ -83,6 +86,11 @@ def create_incomplete_consumers(
             for uuid in found
         ]
         connection.execute(sa.insert(consumers_table), rows)
+        theirs = sa.select(allocations.c.resource_provider_id).where(
+            among(allocations.c.consumer_id, "consumers")
+        )
+        holding = connection.execute(theirs.distinct(), {"consumers": found}).scalars()
+        change_feed.record(connection, holding, Kind.USAGE)
     return Count(len(found), len(found))
 
 

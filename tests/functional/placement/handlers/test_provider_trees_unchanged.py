@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+from placement.cli import online_migrations
+from placement.cli.online_migrations import IncompleteOwner
 from placement.storage import change_feed, feed_position
 from placement.storage.change_feed import Cursor
 from tests.functional.placement import whole_trees
@@ -141,6 +143,21 @@ def _change(service, chance, number):
             service.put(path, body)
         case _:
             pass
+
+
+def test_rows_that_are_completed_later_are_seen(filled):
+    with filled.database.transaction() as connection:
+        connection.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{HOLDER}'")
+        connection.exec_driver_sql(
+            f"UPDATE resource_providers SET root_provider_id = NULL WHERE uuid = '{EMPTY}'"
+        )
+    queries = [f"uuid={ROOT}&fields=allocations", f"uuid={EMPTY}"]
+    tags = {query: tag_of(filled, query) for query in queries}
+    online_migrations.run(filled.database, IncompleteOwner("p", "u"), None, 10)
+    for query, tag in tags.items():
+        assert asked_again(filled, query, tag) == 200, query
+    allocations = filled.get(f"{PATH}?{queries[0]}").json["trees"][0]["providers"][0]
+    assert HOLDER in allocations["allocations"]
 
 
 GARBAGE = [
