@@ -124,7 +124,7 @@ def _array(schema):
 
 def _uuids_of(schema):
     """Keys for objects of this kind: of consumers, or else of providers."""
-    known = CONSUMERS if "project_id" in schema["properties"] else PROVIDERS
+    known = CONSUMERS if "project_id" in schema.get("properties", ()) else PROVIDERS
     return [*known, known[0].upper(), "-" * 36]
 
 
@@ -164,6 +164,7 @@ _KINDS = {
     "array": _array,
     "object": _object,
     "null": lambda schema: st.none(),
+    "boolean": lambda schema: st.booleans(),
 }
 
 

@@ -87,6 +87,7 @@ ODD_HEADER = st.sampled_from([(name, value) for name, all in ODD_HEADERS.items()
 #: what stands in the braces of a path
 NAMES = {
     "uuid": PROVIDERS,
+    "root_uuid": PROVIDERS,
     "consumer_uuid": CONSUMERS,
     "resource_class": CLASSES,
     "name": [*CLASSES, *TRAITS],
