@@ -12,7 +12,16 @@ from sqlalchemy import event
 from tests.databases.fixtures import CHOSEN
 from tests.faults.tables import broken_rules
 from tests.functional.placement.service import Service
-from tests.functional.placement.small_cloud import EMPTY, NEW, ROOT, fill, holding, stock
+from tests.functional.placement.small_cloud import (
+    CHILD,
+    EMPTY,
+    NEW,
+    ROOT,
+    fill,
+    holding,
+    numbered,
+    stock,
+)
 
 CONFLICT = (409, "placement.concurrent_update")
 
@@ -92,4 +101,99 @@ def test_before_1_28_an_empty_write_deletes_a_consumer_created_concurrently(serv
         answer = service.post("/allocations", nothing, version="1.27")
     assert answer.status_code == 204
     assert service.ask("SELECT count(*) FROM consumers WHERE uuid = :uuid", uuid=NEW) == [(0,)]
+    assert broken_rules(database_url) == {}
+
+
+FRESH = numbered("a", 71)
+
+
+def put(service, uuid, **change):
+    return service.put(f"/resource_providers/{uuid}", change)
+
+
+def child_of(uuid):
+    return {"name": "fresh", "uuid": FRESH, "parent_provider_uuid": uuid}
+
+
+def existing(uuid, generation, **change):
+    return {uuid: {"generation": generation, **change}}
+
+
+ROW = (
+    "SELECT p.name, r.uuid FROM resource_providers p JOIN resource_providers r "
+    "ON r.id = p.root_provider_id WHERE p.uuid = :uuid"
+)
+#: a write of a tree, what another writer does meanwhile, the answer, and then a provider with its
+#: name and root
+TREES = {
+    "what is moved gets a child": (
+        (EMPTY, {"providers": existing(CHILD, 2, parent_provider_uuid=EMPTY)}),
+        lambda other: other.post("/resource_providers", child_of(CHILD)),
+        200,
+        (FRESH, "fresh", EMPTY),
+    ),
+    "the tree becomes part of another one": (
+        (EMPTY, {"providers": existing(CHILD, 2, parent_provider_uuid=EMPTY)}),
+        lambda other: put(other, EMPTY, name="empty", parent_provider_uuid=ROOT),
+        400,
+        (CHILD, "child", ROOT),
+    ),
+    "the new parent becomes a child of what is moved": (
+        (EMPTY, {"providers": existing(ROOT, 5, parent_provider_uuid=EMPTY)}),
+        lambda other: put(other, EMPTY, name="empty", parent_provider_uuid=ROOT),
+        400,
+        (EMPTY, "empty", ROOT),
+    ),
+    "a name that stays is changed": (
+        (ROOT, {"providers": existing(CHILD, 2, name="child")}),
+        lambda other: put(other, CHILD, name="other", parent_provider_uuid=ROOT),
+        200,
+        (CHILD, "child", ROOT),
+    ),
+    "a name is taken": (
+        (ROOT, {"providers": existing(CHILD, 2, name="fresh")}),
+        lambda other: other.post("/resource_providers", child_of(None)),
+        409,
+        (CHILD, "child", ROOT),
+    ),
+    "what is new is created": (
+        (
+            ROOT,
+            {"providers": {FRESH: {"generation": None, "name": "x", "parent_provider_uuid": ROOT}}},
+        ),
+        lambda other: other.post("/resource_providers", child_of(ROOT)),
+        409,
+        (FRESH, "fresh", ROOT),
+    ),
+    "what is removed gets a child": (
+        (EMPTY, {"remove": {EMPTY: 0}}),
+        lambda other: other.post("/resource_providers", child_of(EMPTY)),
+        409,
+        (FRESH, "fresh", EMPTY),
+    ),
+    "a generation rises": (
+        (ROOT, {"providers": existing(CHILD, 2, traits=["CUSTOM_T"])}),
+        lambda other: other.put(
+            f"/resource_providers/{CHILD}/aggregates",
+            {"aggregates": [], "resource_provider_generation": 2},
+        ),
+        409,
+        (CHILD, "child", ROOT),
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", [1, 2])
+@pytest.mark.parametrize("case", TREES.values(), ids=TREES)
+def test_a_tree_that_changes_before_it_is_locked_is_written_as_it_is_then(
+    service, database_url, case, statement
+):
+    (root, body), act, status, (uuid, *expected) = case
+    other = Service(database_url, placement_database__sync_on_startup=False)
+    answers = []
+    with before_statement(service, statement, lambda: answers.append(act(other).status_code)):
+        answer = service.put(f"/berth/v1/provider_trees/{root}", body)
+
+    assert (answers, answer.status_code) == ([200], status)
+    assert other.ask(ROW, uuid=uuid) == [tuple(expected)]
     assert broken_rules(database_url) == {}

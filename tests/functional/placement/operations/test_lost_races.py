@@ -21,6 +21,8 @@ OTHERS = "Another thread concurrently updated the resource provider data. Please
 PATH = f"/resource_providers/{ROOT}"
 WANTED = holding({ROOT: {"VCPU": 1}})
 RESHAPE = {"inventories": {CHILD: stock(2, VGPU=2)}, "allocations": {NEW: WANTED}}
+TREE = f"/berth/v1/provider_trees/{ROOT}"
+WRITTEN = {"providers": {CHILD: {"generation": 2, "traits": ["CUSTOM_T"]}}}
 ALLOCATING = f"Inventory and/or allocations changed while attempting to allocate: {OTHERS}"
 
 
@@ -35,6 +37,7 @@ def no_pauses(monkeypatch):
         ("PUT", f"/allocations/{NEW}", WANTED, ALLOCATING),
         ("POST", "/allocations", {NEW: WANTED}, ALLOCATING),
         ("POST", "/reshaper", RESHAPE, f"update conflict: {OTHERS}"),
+        ("PUT", TREE, WRITTEN, f"update conflict: {OTHERS}"),
         (
             "POST",
             f"{PATH}/inventories",
