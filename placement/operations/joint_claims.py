@@ -20,6 +20,8 @@ from placement.storage.engine import PATIENCE
 MOST_CLAIMS, MOST_CONSUMERS = 32, 200
 #: how many plans are written before each claim goes alone
 ATTEMPTS = 20
+#: seconds to wait at most for as many claims as came together before
+LINGER = 0.005
 
 
 class _Job:
@@ -52,6 +54,8 @@ class JointClaims:
         self._changed = threading.Condition()
         self._waiting: list[_Job] = []
         self._working = False
+        #: how many claims there were at the end of the last work
+        self._crowd = 1
 
     def make(self, claim: Claim) -> dict[str, Claimed]:
         """Make the claim; return and raise what `Claim.run` returns and raises."""
@@ -60,16 +64,23 @@ class JointClaims:
         job = _Job(claim)
         with self._changed:
             self._waiting.append(job)
+            if len(self._waiting) == self._crowd:
+                self._changed.notify_all()
             while self._working and not job.done:
                 self._changed.wait()
-            jobs = [] if job.done else self._taken(job)
-            self._working = self._working or bool(jobs)
+            jobs: list[_Job] = []
+            if not job.done:
+                self._working = True
+                # clients that claim one after the other come again as soon as they are answered
+                self._changed.wait_for(lambda: len(self._waiting) >= self._crowd, LINGER)
+                jobs = self._taken(job)
         if jobs:
             try:
                 _make_together(jobs)
             finally:
                 with self._changed:
                     self._working = False
+                    self._crowd = len(jobs) + len(self._waiting)
                     for one in jobs:
                         one.done = True
                     self._changed.notify_all()
