@@ -82,7 +82,7 @@ def test_without_news_a_page_is_empty(database):
     assert (found.providers, found.cursor, found.complete) == ([], cursor, True)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 1000])
+@pytest.mark.parametrize("limit", [1, 2, 5])
 def test_pages_of_any_size_name_every_change(database, limit):
     source = random.Random(limit)
     cursor = start(database)
@@ -213,8 +213,8 @@ def restore(database, rows):
     database.write(write)
 
 
-@pytest.mark.parametrize("since", [[], [(1,)], [(1, 2, 3)], [(1, 2, 3, 4, 5)], [(1,)] * 9])
-@pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+@pytest.mark.parametrize("since", [[], [(1, 2, 3)], [(1,)] * 9])
+@pytest.mark.parametrize("limit", [1, 2, 1000])
 def test_a_database_that_was_set_back_does_not_continue(database, since, limit):
     """Not even from inside a write whose positions another write has now."""
     record(database, 1)
