@@ -9,7 +9,7 @@ from placement.candidates.choice import Choice, Chooser
 from placement.candidates.explanation import why_none
 from placement.candidates.holdings import held_candidate
 from placement.candidates.snapshot import Snapshot
-from placement.domain.consumer import ConsumerRequest, Owner, check_generation
+from placement.domain.consumer import ConsumerRequest, check_generation
 from placement.errors import ClaimUnfinished, ConcurrentUpdate, NoCandidate, SearchUnfinished
 from placement.operations.claim_plan import (
     OVERTAKEN,
@@ -22,12 +22,13 @@ from placement.operations.claim_plan import (
     without,
     write,
 )
-from placement.storage import allocations, consumers
-from placement.storage.engine import PATIENCE, TRIES, Connection, Database
+from placement.storage import holdings
+from placement.storage.engine import PATIENCE, TRIES, Database
+from placement.storage.holdings import Held
 
 #: how many plans are written before a claim is given up
 ATTEMPTS = 200
-#: how often nothing must be found at most, if the cloud changes all the time
+#: how often nothing must be found, or held, at most, if the cloud changes all the time
 SEARCHES = 5
 
 
@@ -92,7 +93,10 @@ class Claim:
                 busy |= locked.uuids
             except Holding:
                 snapshot = self.current()
-                self._keep(snapshot)
+                unsure -= not self._keep(snapshot)
+                if not unsure:
+                    # what it holds is older than the table of consumers (rest-api.md 7.3)
+                    raise ConcurrentUpdate() from None
             except (NoCandidate, SearchUnfinished):
                 # after an earlier try of the same claim, nothing more may be free
                 if not self._keep(snapshot):
@@ -160,26 +164,34 @@ class Claim:
         Raise ConcurrentUpdate for the first one that holds something else.
         """
         left, before = self._left(), len(self._done)
-        held, owners = self.database.read(lambda connection: _held(connection, left))
-        uuids, classes = snapshot.register.uuids, snapshot.names.classes
+        uuids = [request.uuid for request in left]
+        rows: dict[str, list[Held]] = {}
+        for row in self.database.read(lambda read: list(holdings.of_consumers(read, uuids))):
+            rows.setdefault(row.consumer.lower(), []).append(row)
         for request in left:
-            amounts: dict[str, dict[str, int]] = {}
-            for provider_id, class_id, amount in held.get(request.uuid, ()):
-                slot = snapshot.register.slot_of_id.get(provider_id)
-                uuid = "" if slot is None else uuids[slot]
-                amounts.setdefault(uuid, {})[classes.get(class_id, "")] = amount
-            if not amounts:
+            held = rows.get(request.uuid)
+            if not held:
                 continue
-            owner = owners.get(request.uuid)
-            found = None
-            if owner is not None and _is_owner(request, owner):
-                found = held_candidate(snapshot, self.chooser.request, amounts, self.budget())
-            if owner is None or found is None:
-                expected = dataclasses.replace(request, generation=None)
-                check_generation(expected, None if owner is None else owner.generation)
+            found = self._held_candidate(snapshot, request, held)
+            generation = held[0].generation
+            if found is None:
+                check_generation(dataclasses.replace(request, generation=None), generation)
                 raise ConcurrentUpdate()
-            self._done[request.uuid] = Claimed(found, owner.generation)
+            self._done[request.uuid] = Claimed(found, generation)
         return len(self._done) - before
+
+    def _held_candidate(
+        self, snapshot: Snapshot, request: ConsumerRequest, held: list[Held]
+    ) -> Choice | None:
+        """Return the candidate that a consumer holds with the attributes of the request, if any."""
+        owner = held[0]
+        same_type = request.type_name in (None, owner.type_name)
+        if not same_type or (request.project, request.user) != (owner.project, owner.user):
+            return None
+        amounts: dict[str, dict[str, int]] = {}
+        for row in held:
+            amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
+        return held_candidate(snapshot, self.chooser.request, amounts, self.budget())
 
     def _why_none(self, snapshot: Snapshot) -> str:
         """Say why there is no candidate for all consumers."""
@@ -196,27 +208,3 @@ class Claim:
         if not placed:
             return reason
         return f"There is room for {placed} of {len(left)} consumers, then: {reason}"
-
-
-def _is_owner(request: ConsumerRequest, owner: Owner) -> bool:
-    kind = request.type_name
-    same_type = kind is None or kind == owner.type_name
-    return same_type and (request.project, request.user) == (owner.project, owner.user)
-
-
-#: (provider id, class id, amount)
-_Row = tuple[int, int, int]
-
-
-def _held(
-    connection: Connection, requests: Sequence[ConsumerRequest]
-) -> tuple[dict[str, list[_Row]], dict[str, Owner]]:
-    """Return what consumers hold, and their attributes, by uuid in lower case."""
-    uuids = [request.uuid for request in requests]
-    entries, _ = allocations.entries_of(connection, uuids)
-    held: dict[str, list[_Row]] = {}
-    for entry in entries:
-        row = entry.provider_id, entry.class_id, entry.amount
-        held.setdefault(entry.consumer.lower(), []).append(row)
-    owners = consumers.owners(connection, uuids)
-    return held, {uuid.lower(): owner for uuid, owner in owners.items()}

@@ -27,22 +27,16 @@ _LOCK_NUMBERED = by_primary_key(
     _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
     consumers,
 )
-_ATTRIBUTES = (
-    projects.c.external_id,
-    users.c.external_id,
-    consumers.c.generation,
-    consumer_types.c.name,
-)
-_OWNED = (
-    consumers.join(projects, consumers.c.project_id == projects.c.id)
-    .join(users, consumers.c.user_id == users.c.id)
-    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
-)
-_OWNER = sa.select(*_ATTRIBUTES).select_from(_OWNED).where(consumers.c.uuid == sa.bindparam("uuid"))
-_OWNERS = (
-    sa.select(consumers.c.uuid, *_ATTRIBUTES)
-    .select_from(_OWNED)
-    .where(among(consumers.c.uuid, "uuids"))
+_OWNER = (
+    sa.select(
+        projects.c.external_id, users.c.external_id, consumers.c.generation, consumer_types.c.name
+    )
+    .select_from(
+        consumers.join(projects, consumers.c.project_id == projects.c.id)
+        .join(users, consumers.c.user_id == users.c.id)
+        .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+    )
+    .where(consumers.c.uuid == sa.bindparam("uuid"))
 )
 _BUMP = (
     sa.update(consumers)
@@ -170,9 +164,3 @@ def owner(connection: Connection, uuid: str) -> Owner | None:
     """Return the consumer's attributes by name; None if there is no such consumer."""
     row = connection.execute(_OWNER, {"uuid": uuid}).one_or_none()
     return Owner(*row) if row else None
-
-
-def owners(connection: Connection, uuids: Collection[str]) -> dict[str, Owner]:
-    """Return the consumers' attributes by name, by uuid; unknown consumers are missing."""
-    rows = connection.execute(_OWNERS, {"uuids": list(uuids)})
-    return {uuid: Owner(*attributes) for uuid, *attributes in rows}

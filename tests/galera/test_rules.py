@@ -154,3 +154,29 @@ def test_a_provider_that_a_tree_loses_is_not_allocated(services, race):
             ("PUT", f"/allocations/{numbered('c', turn)}", holding({child: {"VCPU": 1}})),
         )
         assert (removed, held) in [(200, 400), (409, 204)]
+
+
+def claim(consumer, tree):
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+    body = {"query": f"resources=VCPU:1&in_tree={tree}", "consumers": [{"uuid": consumer, **owner}]}
+    return "POST", "/berth/v1/claims", body
+
+
+def test_the_last_place_is_claimed_once(services, race):
+    for turn in range(ROUNDS):
+        uuid = provider(services[0], turn)
+        path = f"/resource_providers/{uuid}/inventories"
+        expect(services[0].put(path, stock(0, VCPU=1)), 200)
+        one, two = numbered("c", 2 * turn), numbered("c", 2 * turn + 1)
+        assert sorted(race(claim(one, uuid), claim(two, uuid))) == [200, 409]
+
+
+def test_a_claim_that_is_sent_to_two_nodes_is_made_once(services, race):
+    for turn in range(ROUNDS):
+        uuid = provider(services[0], turn)
+        path = f"/resource_providers/{uuid}/inventories"
+        expect(services[0].put(path, stock(0, VCPU=5)), 200)
+        twice = claim(numbered("c", turn), uuid)
+        assert race(twice, twice) == [200, 200]
+        usages = expect(services[0].get(f"/resource_providers/{uuid}/usages"), 200).json
+        assert usages["usages"] == {"VCPU": 1}
