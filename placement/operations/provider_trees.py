@@ -71,32 +71,17 @@ def change_tree(
 
         galera_locks.hold_trees(connection, plan.roots)
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
-        trained = traits.give(
-            connection,
-            {
-                ids[uuid]: {known[name].id for name in wanted.traits}
-                for uuid, wanted in change.providers.items()
-                if wanted.traits is not None
-            },
-        )
-        joined = {
-            ids[uuid]: wanted.aggregates
-            for uuid, wanted in change.providers.items()
-            if wanted.aggregates is not None
-        }
-        aggregates.join(connection, joined)
+        kinds = _describe(connection, change, known, ids)
         entries = reshaper.replace(connection, stocks, locked, ids)
         gone = {uuid: ids[uuid] for uuid in change.remove}
         remove(connection, gone)
 
         used = {entry.provider_id for entry in entries}
-        kinds: dict[int, Kind] = collections.defaultdict(lambda: Kind(0))
-        _mark(kinds, trained, Kind.TRAITS)
-        _mark(kinds, joined, Kind.AGGREGATES)
         _mark(kinds, (ids[uuid] for uuid in stocks), Kind.INVENTORY)
         _mark(kinds, used, Kind.USAGE)
         written = kinds.keys() - gone.values()
         providers.bump(connection, written)
+        # what follows changes no generation
         _mark(kinds, locked.provider_ids(), Kind.USAGE)
         _mark(kinds, plan.shifted(), Kind.ROW)
         _mark(kinds, (ids[uuid] for uuid in (*plan.renamed, *change.new)), Kind.ROW)
@@ -213,6 +198,33 @@ def _row(plan: TreePlan, uuid: str, ids: Mapping[str, int]) -> NewProvider:
     if parent is None:
         return NewProvider(uuid, name)
     return NewProvider(uuid, name, ids[parent], ids[plan.change.root])
+
+
+def _describe(
+    connection: Connection, change: TreeChange, known: Mapping[str, Trait], ids: Mapping[str, int]
+) -> dict[int, Kind]:
+    """Write traits and aggregates; return what changes, by provider id.
+
+    :param known: the wanted traits, by name
+    """
+    changed = traits.give(
+        connection,
+        {
+            ids[uuid]: {known[name].id for name in wanted.traits}
+            for uuid, wanted in change.providers.items()
+            if wanted.traits is not None
+        },
+    )
+    joined = {
+        ids[uuid]: wanted.aggregates
+        for uuid, wanted in change.providers.items()
+        if wanted.aggregates is not None
+    }
+    aggregates.join(connection, joined)
+    kinds: dict[int, Kind] = collections.defaultdict(lambda: Kind(0))
+    _mark(kinds, changed, Kind.TRAITS)
+    _mark(kinds, joined, Kind.AGGREGATES)
+    return kinds
 
 
 def _mark(kinds: dict[int, Kind], provider_ids: Iterable[int], kind: Kind) -> None:
