@@ -1,0 +1,159 @@
+"""The examples of doc/extensions.rst, word for word, against a service of the test's own."""
+
+import importlib.util
+import json
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+import requests
+
+from placement.policies import changes, claims, provider_trees
+from tests import readme_commands
+from tests.functional.placement.serving.programs import ADMIN, needed, wait_until
+from tests.page_code import files_of, text_of
+
+PAGE = "extensions.rst"
+MARK = "--- "
+ANY = "…"
+
+
+class Enough(Exception):
+    """The program has done what the test wants to see."""
+
+
+@pytest.fixture
+def service(tmp_path):
+    """Yield the URL of an empty service."""
+    with readme_commands.service_in(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    """Return the module of the page's program."""
+    path = tmp_path / "mirror.py"
+    path.write_text(files_of(PAGE)["mirror.py"])
+    spec = importlib.util.spec_from_file_location("mirror", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_all(url):
+    """Run the commands in one shell; return what each example printed."""
+    examples = files_of(PAGE, "bash").items()
+    parts = [f"echo '{MARK}{name}'\n{commands}" for name, commands in examples]
+    said = readme_commands.run("\n".join(parts), url)
+    printed = {}
+    for part in said.split(MARK)[1:]:
+        name, _, output = part.partition("\n")
+        printed[name] = output
+    return printed
+
+
+def values(text):
+    """Return the JSON values that follow each other in a text."""
+    decoder, found, at = json.JSONDecoder(), [], 0
+    text = text.strip()
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        found.append(value)
+        at = len(text) - len(text[at:].lstrip())
+    return found
+
+
+def fits(shown, actual):
+    """Compare a value of the page with an answer."""
+    if shown == ANY:
+        return True
+    if isinstance(shown, dict) and isinstance(actual, dict):
+        return shown.keys() == actual.keys() and all(fits(shown[k], actual[k]) for k in shown)
+    if isinstance(shown, list) and isinstance(actual, list):
+        count = len(actual) if shown == [ANY] else len(shown)
+        return len(actual) == count and all(map(fits, shown, actual))
+    return shown == actual
+
+
+def test_each_example_answers_what_the_page_shows(service):
+    needed("curl", "curl")
+    printed = run_all(service)
+    shown = files_of(PAGE, "json")
+    assert set(printed) == {*shown, "once", "only if something changed"}
+    for name, text in shown.items():
+        found = values(printed[name])
+        assert len(values(text)) == len(found), (name, found)
+        for wanted, actual in zip(values(text), found, strict=True):
+            assert fits(wanted, actual), (name, wanted, actual)
+    (status,) = files_of(PAGE, "text").values()
+    assert printed["only if something changed"].strip() == status.strip()
+
+
+def test_the_program_prints_what_changes(service, tmp_path):
+    needed("curl", "curl")
+    program = tmp_path / "mirror.py"
+    program.write_text(files_of(PAGE)["mirror.py"])
+    printed = tmp_path / "printed"
+    with printed.open("w") as output:
+        running = subprocess.Popen(
+            [sys.executable, str(program), service, "admin"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(lambda: "0 providers\n" in printed.read_text(), printed.read_text)
+        run_all(service)
+        gone = "33333333-3333-4333-8333-333333333333 is gone\n"
+        wait_until(lambda: gone in printed.read_text(), printed.read_text)
+    finally:
+        running.kill()
+        running.wait()
+    lines = [line.partition(" ") for line in printed.read_text().splitlines()[1:]]
+    host = [json.loads(rest) for uuid, _, rest in lines if uuid.startswith("1111")][-1]
+    assert (host["name"], host["usages"]) == ("host1", {"VCPU": 4, "MEMORY_MB": 2048})
+
+
+def test_the_program_s_copy_is_the_cloud(service, mirror):
+    copy = mirror.Mirror(service, "admin")
+    copy.read_all()
+    # more than one page of changes, and more than one request for a page
+    for number in range(120):
+        body = {"name": f"host {number}"}
+        requests.post(f"{service}/resource_providers", json=body, headers=ADMIN).raise_for_status()
+    while len(copy.providers) < 120:
+        assert copy.follow()
+    again = mirror.Mirror(service, "admin")
+    again.read_all()
+    assert copy.providers == again.providers
+
+
+def test_the_program_reads_all_again_if_the_feed_was_trimmed(
+    service, mirror, monkeypatch, tmp_path
+):
+    read_all, pauses = mirror.Mirror.read_all, []
+
+    def read_and_trim(self):
+        read_all(self)
+        body = {"name": f"host {len(self.providers)}"}
+        requests.post(f"{service}/resource_providers", json=body, headers=ADMIN).raise_for_status()
+        with sqlite3.connect(tmp_path / "placement.db") as database:
+            database.execute("DELETE FROM berth_provider_changes")
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise Enough
+
+    monkeypatch.setattr(mirror.Mirror, "read_all", read_and_trim)
+    monkeypatch.setattr(mirror.time, "sleep", pause)
+    with pytest.raises(Enough):
+        mirror.main(service, "admin")
+    assert pauses == [0, mirror.PAUSE, mirror.PAUSE]
+
+
+def test_the_page_names_each_policy():
+    page = text_of(PAGE)
+    for family in (provider_trees, claims, changes):
+        for rule in family.RULES:
+            assert f"``{rule.name}``" in page
