@@ -62,6 +62,13 @@ OPTIONS = [
         "pauses of random length. 0: four tries, without any pause. By default as long as it takes "
         "until the next regular update.",
     ),
+    cfg.BoolOpt(
+        "whole_trees",
+        default=True,
+        help="Read and write a host's whole tree of providers in one request, if the placement "
+        "service offers that. If not, or with another placement service, providers are read and "
+        "written one by one.",
+    ),
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",

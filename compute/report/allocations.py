@@ -24,6 +24,7 @@ from compute.report.transport import (
     retries,
     safe_connect,
 )
+from compute.report.whole_trees import WholeTrees
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +41,17 @@ class ProviderAllocInfo(NamedTuple):
 class ConsumerAllocations:
     """Reading and writing allocations. `context` is any object with a `global_id`, or None."""
 
-    def __init__(self, transport: Transport, cache: ProviderCache, providers: Providers) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        cache: ProviderCache,
+        providers: Providers,
+        whole_trees: WholeTrees,
+    ) -> None:
         self.transport = transport
         self._cache = cache
         self._providers = providers
+        self._whole_trees = whole_trees
 
     # Reading
 
@@ -110,6 +118,11 @@ class ConsumerAllocations:
         ResourceProviderAllocationRetrievalFailed, ConsumerAllocationRetrievalFailed, and
         ClientException if placement is unreachable.
         """
+        node = self._cache.tree.data(nodename).uuid
+        if node not in self._cache.imagined:
+            whole = self._whole_trees.allocations_of(context, node)
+            if whole is not None:
+                return whole
         # After a conflict most consumers are unchanged, as their generations show.
         version = CONSUMER_GENERATION_VERSION if self._cache.recollection.knows_consumers else None
         shown = {

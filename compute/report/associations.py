@@ -9,6 +9,7 @@ from compute import exceptions
 from compute.report.cache import ProviderCache
 from compute.report.providers import Providers
 from compute.report.transport import ATTEMPTS
+from compute.report.whole_trees import WholeTrees
 
 LOG = logging.getLogger(__name__)
 
@@ -16,9 +17,10 @@ LOG = logging.getLogger(__name__)
 class Associations:
     """What the cache has of each provider. `context` is any object with a `global_id`, or None."""
 
-    def __init__(self, cache: ProviderCache, providers: Providers) -> None:
+    def __init__(self, cache: ProviderCache, providers: Providers, whole_trees: WholeTrees) -> None:
         self._cache = cache
         self._providers = providers
+        self._whole_trees = whole_trees
 
     def refresh_and_get_inventory(self, context: Any, uuid: str) -> dict[str, Any] | None:
         """Read the inventory and generation into the cache; return None on an HTTP error."""
@@ -77,6 +79,20 @@ class Associations:
             self._refresh_sharing_providers(context, uuid, known.aggregates, force=True)
         self._cache.note_read(uuid)
         return True
+
+    def load_sharing(self, context: Any, uuid: str, aggregates: set[str]) -> None:
+        """Read the providers that share with the aggregates of a tree that was just read."""
+        if not aggregates:
+            return
+        sharing = self._whole_trees.sharing(context, aggregates)
+        if sharing is None:
+            self._refresh_sharing_providers(context, uuid, aggregates, force=True)
+            return
+        for row in sharing:
+            if not self._cache.tree.exists(row["uuid"]):
+                self._cache.tree.new_root(row["name"], row["uuid"], row["generation"])
+            self._cache.keep(row)
+            self._cache.note_read(row["uuid"])
 
     def _refresh_own(self, context: Any, uuid: str) -> set[int | None]:
         """Read inventories, aggregates and traits, and return the generations they had then.

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from oslo_config import cfg
 
@@ -112,12 +113,31 @@ class ProviderCache:
                 LOG.debug("Provider %s was not cached.", name_or_uuid)
         self.read_at.pop(name_or_uuid, None)
 
+    # Keeping
+
+    def keep(self, row: Mapping[str, Any]) -> None:
+        """Put in what placement told of a provider in one answer. Raise ValueError if unknown.
+
+        :param row: with `uuid`, `inventories`, `aggregates`, `traits` and `generation`
+        """
+        uuid = row["uuid"]
+        self.tree.update_inventory(uuid, row["inventories"])
+        self.tree.update_aggregates(uuid, row["aggregates"])
+        self.tree.update_traits(uuid, row["traits"], generation=row["generation"])
+
     # Rehearsing
 
     def imagine_root(self, name: str, uuid: str) -> None:
-        """Take a provider for known that placement doesn't have: a rehearsal creates none."""
-        self.tree.new_root(name, uuid)
+        """Take a provider for known that placement doesn't have, or not yet."""
+        if not self.tree.exists(uuid):
+            self.tree.new_root(name, uuid)
         self.imagined.add(uuid)
+
+    def stop_imagining(self, uuids: Iterable[str]) -> None:
+        """Forget those of the providers that were only imagined: they are created now."""
+        for uuid in self.imagined.intersection(uuids):
+            self.imagined.discard(uuid)
+            self.tree.forget(uuid)
 
     # Age
 

@@ -19,6 +19,7 @@ from compute.report.associations import Associations
 from compute.report.cache import ProviderCache
 from compute.report.candidates import AllocationCandidates, Candidates, Query
 from compute.report.deletion import ComputeNode, NodeDeletion
+from compute.report.extensions import Extensions, Offers
 from compute.report.host_aggregates import HostAggregates
 from compute.report.instance_allocations import GivenAmounts, InstanceAllocations
 from compute.report.properties import Properties
@@ -33,8 +34,10 @@ from compute.report.transport import (
     safe_connect,
 )
 from compute.report.tree_sync import TreeSync
+from compute.report.tree_write import TreeWriter
 from compute.report.trees import Trees
 from compute.report.usages import Usages
+from compute.report.whole_trees import WholeTrees
 
 if TYPE_CHECKING:
     from requests import Response
@@ -64,14 +67,17 @@ class SchedulerReportClient:
         settings = config.load(files=[], environ={}) if conf is None else conf
         self.conf = settings
         self.cache = ProviderCache(settings)
+        self._offers = Offers()
         self.transport = Transport(
             lambda: build_adapter(settings) if adapter is None else adapter,
             sleep=sleep,
-            on_connect=lambda: self.cache.clear(init=True),
+            on_connect=self._forget,
         )
         self.providers = Providers(self.transport, self.cache, settings)
-        self.associations = Associations(self.cache, self.providers)
-        self.trees = Trees(self.cache, self.providers, self.associations)
+        self.extensions = Extensions(self.transport, self._offers, settings.berth.whole_trees)
+        self.whole_trees = WholeTrees(self.extensions, settings)
+        self.associations = Associations(self.cache, self.providers, self.whole_trees)
+        self.trees = Trees(self.cache, self.providers, self.associations, self.whole_trees)
         self.properties = Properties(self.transport, self.cache)
         self.reshaper = Reshaper(self.transport, self.cache, self.properties)
         self.tree_sync = TreeSync(
@@ -82,14 +88,22 @@ class SchedulerReportClient:
                 self.trees,
                 self.properties,
                 self.reshaper,
-            )
+            ),
+            TreeWriter(self.extensions, self.whole_trees, self.cache),
         )
-        self.allocations = ConsumerAllocations(self.transport, self.cache, self.providers)
+        self.allocations = ConsumerAllocations(
+            self.transport, self.cache, self.providers, self.whole_trees
+        )
         self.instance_allocations = InstanceAllocations(self.transport, self.allocations)
         self.node_deletion = NodeDeletion(self.cache, self.providers, self.trees, self.allocations)
         self.host_aggregates = HostAggregates(self.providers, self.properties)
         self.candidates = AllocationCandidates(self.transport, settings)
         self.usages = Usages(self.transport)
+
+    def _forget(self) -> None:
+        """Forget what a placement told that may not be the one that answers next."""
+        self.cache.clear(init=True)
+        self._offers.forget()
 
     # Requests
 
@@ -161,6 +175,22 @@ class SchedulerReportClient:
         """
         return self.trees.ensured_subtree(
             context, rp_uuid, name, parent_provider_uuid, with_sharing
+        )
+
+    def takes_whole_trees(self, context: Any) -> bool:
+        """Say whether placement tells and takes whole trees; ask it if that isn't known."""
+        return self.whole_trees.offered(context)
+
+    def get_provider_subtree(
+        self, context: Any, rp_uuid: str, name: str, with_sharing: bool = False
+    ) -> ProviderSubTree:
+        """Return as `get_provider_subtree_and_ensure_root`, to be edited and updated.
+
+        Where placement takes whole trees, a missing root is created by `update_from_provider_tree`,
+        together with the rest of its tree.
+        """
+        return self.trees.ensured_subtree(
+            context, rp_uuid, name, with_sharing=with_sharing, may_imagine=True
         )
 
     def update_from_provider_tree(

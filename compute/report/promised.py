@@ -59,6 +59,7 @@ _PROMISES = (
     _promise("PUT", "/(traits|resource_classes)/[^/]+", 201, 204),
     _promise("PUT", _RESOURCES, 200),
     _promise("DELETE", _RESOURCES, 204),
+    *(_promise(method, "/berth/v1(/.*)?", 200) for method in ("GET", "POST", "PUT")),
 )
 
 

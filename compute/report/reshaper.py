@@ -12,6 +12,7 @@ from compute.report.failures import Refusal
 from compute.report.properties import Properties
 from compute.report.transport import (
     CONCURRENT_UPDATE,
+    NOT_DONE,
     Transport,
     error_code,
     global_id,
@@ -22,9 +23,6 @@ from compute.report.transport import (
 LOG = logging.getLogger(__name__)
 
 RESHAPER_VERSION = "1.30"
-
-#: The service's own words; a proxy that gave up waiting doesn't have them.
-NOT_DONE = "Nothing was changed."
 
 #: provider uuid → `{"inventories": …, "resource_provider_generation": …}`
 Inventories = dict[str, dict[str, Any]]

@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 
 CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_IN_USE = "placement.inventory.inuse"
+#: The service's own words; a proxy that gave up waiting doesn't have them.
+NOT_DONE = "Nothing was changed."
 ATTEMPTS = 4
 SILENT_WARNINGS = 10
 

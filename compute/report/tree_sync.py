@@ -1,6 +1,7 @@
 """Making placement look like a ProviderTree (compute.md §3.9).
 
-`steps_to` plans step by step. `TreeSync.run` applies each step before the next one is planned.
+`steps_to` plans step by step. `TreeSync.run` sends all steps as one write where placement takes
+that. Elsewhere it applies each step before the next one is planned.
 `TreeSync.rehearse` only imagines each step, on a copy of what is known, and returns them all: so a
 rehearsal shows the steps of the run. Where both trees agree there are no steps and no requests.
 """
@@ -29,6 +30,7 @@ from compute.report.steps import (
     SetTraits,
     Step,
 )
+from compute.report.tree_write import TreeWriter, body_of
 
 CONVERTED = (
     exceptions.InvalidResourceClass,
@@ -56,8 +58,9 @@ class _Imagined:
 class TreeSync:
     """Runs and rehearses the synchronization of a tree with placement."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, writer: TreeWriter) -> None:
         self._parts = parts
+        self._writer = writer
 
     def run(self, context: Any, wanted: ProviderTree, allocations: Allocations | None) -> bool:
         """Make placement look like `wanted`; `SchedulerReportClient` tells the rest.
@@ -66,13 +69,37 @@ class TreeSync:
         another writer was quicker, that is a conflict; the next call with the same tree writes at
         the generation of then. The first failure ends the run: what was done stays done.
         """
-        cache, changed = self._parts.cache, False
+        cache = self._parts.cache
         with cache.working_with(next(iter(wanted.get_provider_uuids()), "")):
-            for step in steps_to(cache, wanted, allocations):
-                with _failures_of(step, cache, wanted):
-                    step.apply(self._parts, context)
-                changed = True
+            cache.stop_imagining(wanted.get_provider_uuids())
+            changed = self._run_at_once(context, wanted, allocations)
+            if changed is None:
+                changed = self._run_one_by_one(context, wanted, allocations)
             cache.settled()
+        return changed
+
+    def _run_at_once(
+        self, context: Any, wanted: ProviderTree, allocations: Allocations | None
+    ) -> bool | None:
+        """Send all steps as one write, if there are any; return None if that can't be done."""
+        known = self._parts.cache
+        if next(steps_to(known, wanted, allocations), None) is None:
+            return False
+        if not self._writer.offered(context):
+            return None
+        body = body_of(self.rehearse(wanted, allocations), known.tree, wanted)
+        if body is None or not self._writer.write(context, body, wanted):
+            return None
+        return True
+
+    def _run_one_by_one(
+        self, context: Any, wanted: ProviderTree, allocations: Allocations | None
+    ) -> bool:
+        cache, changed = self._parts.cache, False
+        for step in steps_to(cache, wanted, allocations):
+            with _failures_of(step, cache, wanted):
+                step.apply(self._parts, context)
+            changed = True
         return changed
 
     def rehearse(self, wanted: ProviderTree, allocations: Allocations | None) -> list[Step]:

@@ -14,17 +14,23 @@ from compute.report.associations import Associations
 from compute.report.cache import ProviderCache
 from compute.report.providers import FOUND, Providers
 from compute.report.transport import reached
+from compute.report.whole_trees import Row, WholeTrees
 
 
 class Trees:
     """The trees that the cache knows. `context` is any object with a `global_id`, or None."""
 
     def __init__(
-        self, cache: ProviderCache, providers: Providers, associations: Associations
+        self,
+        cache: ProviderCache,
+        providers: Providers,
+        associations: Associations,
+        whole_trees: WholeTrees,
     ) -> None:
         self._cache = cache
         self._providers = providers
         self._associations = associations
+        self._whole_trees = whole_trees
 
     def ensure(
         self,
@@ -45,8 +51,19 @@ class Trees:
             self._create_and_cache(context, uuid, name or uuid, parent_provider_uuid)
         return uuid
 
+    def _ensure_or_imagine(self, context: Any, uuid: str, name: str) -> None:
+        """Have the root's tree in the cache; imagine a missing root if trees are written whole."""
+        cached = self._cache.tree.exists(uuid)
+        if not self._whole_trees.offered(context) or (cached and not self._cache.is_stale(uuid)):
+            self.ensure(context, uuid, name)
+        elif not self.load(context, uuid):
+            self._cache.imagine_root(name, uuid)
+
     def load(self, context: Any, uuid: str) -> bool:
         """Read the whole tree of `uuid` into the cache; say whether placement knows it."""
+        whole = self._whole_trees.of(context, uuid)
+        if whole is not None:
+            return self._load_whole(context, uuid, whole)
         rows = self._providers.in_tree(context, uuid)
         if not rows:
             self._cache.invalidate(uuid)
@@ -59,6 +76,22 @@ class Trees:
         for member in members:
             if not self._associations.recollect(context, member):
                 self._associations.refresh(context, member, force=True)
+        return True
+
+    def _load_whole(self, context: Any, uuid: str, rows: list[Row]) -> bool:
+        if not rows:
+            self._cache.invalidate(uuid)
+            return False
+        members = [row["uuid"] for row in rows]
+        for member in members:
+            self._cache.note_unread(member)
+        self._cache.tree.populate_from_iterable(rows)
+        for row in rows:
+            self._cache.keep(row)
+        aggregates = {aggregate for row in rows for aggregate in row["aggregates"]}
+        self._associations.load_sharing(context, uuid, aggregates)
+        for member in members:
+            self._cache.note_read(member)
         return True
 
     def _create_and_cache(
@@ -108,15 +141,22 @@ class Trees:
         name: str | None = None,
         parent_provider_uuid: str | None = None,
         with_sharing: bool = False,
+        may_imagine: bool = False,
     ) -> ProviderSubTree:
         """Return a private copy of the one tree rooted at `uuid`, created as by `ensured_tree`.
+
+        With `may_imagine` a root that placement doesn't have may be left to `TreeSync.run`, which
+        then creates it together with the rest of its tree, or not at all.
 
         `with_sharing` adds, as roots without children, the providers that share with one of the
         aggregates of the tree's members. Raise what `ensured_tree` raises, and ValueError if `uuid`
         isn't a root.
         """
         with self._cache.working_with(uuid):
-            self.ensure(context, uuid, name, parent_provider_uuid)
+            if may_imagine and parent_provider_uuid is None:
+                self._ensure_or_imagine(context, uuid, name or uuid)
+            else:
+                self.ensure(context, uuid, name, parent_provider_uuid)
             if with_sharing:
                 return self._cache.tree.subtree_with_sharing(uuid)
             return self._cache.tree.subtree(uuid)

@@ -57,9 +57,10 @@ class RootTraits:
         """Return those of MARKERS that placement knows.
 
         Placement is asked once, because only an upgrade of placement changes the answer; and not
-        at all if the root has all markers already.
+        at all if the root has all markers already, or if placement takes whole trees: then it is
+        no older than they are.
         """
-        if current >= set(MARKERS):
+        if current >= set(MARKERS) or self._reportclient.takes_whole_trees(context):
             return set(MARKERS)
         if self._markers is None:
             response = self._reportclient.get(

@@ -87,11 +87,11 @@ class Reporting:
     def wanted(
         self, context: RequestContext, node: TrackedNode, may_reshape: bool
     ) -> WantedProviders:
-        """Work out what the node's providers shall be; only a missing root is created.
+        """Work out what the node's providers shall be; at most a missing root is created.
 
         The service and the commands that stand in for it both come here, and nowhere else.
         """
-        tree = self._reportclient.get_provider_subtree_and_ensure_root(
+        tree = self._reportclient.get_provider_subtree(
             context, node.uuid, name=node.name, with_sharing=True
         )
         additions = ProviderAdditions(

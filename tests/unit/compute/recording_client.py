@@ -24,6 +24,12 @@ class RecordingReportClient:
         self.deleted = []
         self.written_traits = []
 
+    def takes_whole_trees(self, context):
+        return False
+
+    def get_provider_subtree(self, context, uuid, name, with_sharing=False):
+        return self.get_provider_subtree_and_ensure_root(context, uuid, name, with_sharing)
+
     def get_provider_subtree_and_ensure_root(self, context, uuid, name=None, with_sharing=False):
         self.calls.append("get_tree")
         if not self.tree.exists(uuid):

@@ -4,6 +4,9 @@ import json
 
 import requests
 
+#: configuration of clients that ask for each provider alone
+ONE_BY_ONE = {("berth", "whole_trees"): False}
+
 
 def answer(status=200, body=None, text=None):
     response = requests.Response()

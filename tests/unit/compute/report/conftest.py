@@ -4,7 +4,7 @@ import pytest
 
 from compute import config
 from compute.report import SchedulerReportClient
-from tests.unit.compute.report.answers import FakeAdapter
+from tests.unit.compute.report.answers import ONE_BY_ONE, FakeAdapter
 
 
 @pytest.fixture
@@ -14,7 +14,9 @@ def make():
     def make(*answers):
         naps = []
         client = SchedulerReportClient(
-            FakeAdapter(*answers), conf=config.load(files=[], environ={}), sleep=naps.append
+            FakeAdapter(*answers),
+            conf=config.load(files=[], environ={}, overrides=ONE_BY_ONE),
+            sleep=naps.append,
         )
         client.naps = naps
         return client

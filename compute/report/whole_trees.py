@@ -1,0 +1,120 @@
+"""Reading whole trees in one request, where placement offers it (extensions.md 2).
+
+The methods return None where it doesn't: then the caller reads provider by provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import os_traits
+from oslo_config import cfg
+
+from compute import exceptions
+from compute.provider_tree.allocation_records import Allocations
+from compute.report.extensions import Extensions
+from compute.report.failures import Refusal
+
+OFFER = "provider_trees"
+PROPERTIES = "inventories,traits,aggregates"
+HOLDERS = "allocations,consumers"
+
+#: a provider as the answer shows it
+Row = dict[str, Any]
+
+
+class WholeTrees:
+    """Requests for whole trees. `context` is any object with a `global_id`, or None.
+
+    All methods raise ResourceProviderRetrievalFailed, and ClientException if placement is
+    unreachable.
+    """
+
+    def __init__(self, extensions: Extensions, conf: cfg.ConfigOpts) -> None:
+        self._extensions = extensions
+        self._conf = conf
+
+    def offered(self, context: Any) -> bool:
+        """Say whether placement tells and takes whole trees; ask it if that isn't known."""
+        return self._extensions.has(context, OFFER)
+
+    def of(self, context: Any, uuid: str, fields: str = PROPERTIES) -> list[Row] | None:
+        """Return the providers of the tree that `uuid` is part of, parents first.
+
+        The list is empty if placement has no such provider.
+        """
+        answer = self._read(context, f"in_tree={quote(uuid, safe='')}", fields, uuid)
+        return None if answer is None else list(_providers(answer["trees"]))
+
+    def sharing(self, context: Any, aggregates: Iterable[str]) -> list[Row] | None:
+        """Return the providers that share with any of the aggregates, each once."""
+        wanted = sorted(aggregates)
+        size = self._conf.compute.sharing_providers_max_uuids_per_request
+        found: dict[str, Row] = {}
+        for start in range(0, len(wanted), size):
+            part = wanted[start : start + size]
+            query = f"member_of=in:{','.join(part)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}"
+            answer = self._read(context, query, PROPERTIES, part[0])
+            if answer is None:
+                return None
+            found |= {row["uuid"]: row for row in _providers(answer["trees"]) if shares(row, part)}
+        return list(found.values())
+
+    def allocations_of(self, context: Any, uuid: str) -> Allocations | None:
+        """Return all that the consumers of the tree of `uuid` hold, here and elsewhere.
+
+        The allocations of a provider of this tree have the provider's `generation`, too.
+        """
+        answer = self._read(context, f"in_tree={quote(uuid, safe='')}", HOLDERS, uuid)
+        if answer is None:
+            return None
+        generations = {row["uuid"]: row["generation"] for row in _providers(answer["trees"])}
+        return {
+            consumer: _as_single_answer(held, generations)
+            for consumer, held in sorted(answer["consumers"].items())
+            if held["allocations"]
+        }
+
+    def _read(self, context: Any, query: str, fields: str, uuid: str) -> dict[str, Any] | None:
+        """Return the answer, pages joined; None if placement doesn't offer it."""
+        if not self.offered(context):
+            return None
+        whole: dict[str, Any] = {"trees": [], "consumers": {}}
+        marker = ""
+        while True:
+            path = f"/provider_trees?{query}&fields={fields}{marker}"
+            response = self._extensions.get(context, path)
+            if response is None:
+                return None
+            if response.status_code != 200:
+                raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
+            page = response.json()
+            whole["trees"] += page["trees"]
+            whole["consumers"] |= page.get("consumers", {})
+            if not page.get("marker"):
+                return whole
+            marker = f"&marker={page['marker']}"
+
+
+def shares(row: Row, aggregates: Collection[str]) -> bool:
+    """Say whether the provider shares with one of the aggregates."""
+    return os_traits.MISC_SHARES_VIA_AGGREGATE in row["traits"] and not set(
+        row["aggregates"]
+    ).isdisjoint(aggregates)
+
+
+def _providers(trees: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    for tree in trees:
+        yield from tree["providers"]
+
+
+def _as_single_answer(held: dict[str, Any], generations: dict[str, int]) -> dict[str, Any]:
+    """Return what a consumer holds in the form of `GET /allocations/{uuid}` at 1.28."""
+    body = {name: value for name, value in held.items() if name != "consumer_type"}
+    body["allocations"] = {
+        provider: part | ({"generation": generations[provider]} if provider in generations else {})
+        for provider, part in held["allocations"].items()
+    }
+    return body
