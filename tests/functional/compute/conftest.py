@@ -17,9 +17,13 @@ def context():
 
 
 @pytest.fixture
-def compute_conf():
-    """Return the compute side's configuration, with all defaults."""
-    return config.load(files=[], environ={})
+def compute_conf(request):
+    """Return the compute side's configuration, with all defaults.
+
+    In tests that are marked `one_by_one`, the client doesn't use what only Berth offers.
+    """
+    whole = request.node.get_closest_marker("one_by_one") is None
+    return config.load(files=[], environ={}, overrides={("berth", "whole_trees"): whole})
 
 
 @pytest.fixture

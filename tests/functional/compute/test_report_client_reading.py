@@ -26,6 +26,7 @@ def test_c1_an_unknown_provider_has_no_tree(client, context):
     assert client.get_providers_in_tree(context, str(uuid4())) == []
 
 
+@pytest.mark.one_by_one
 def test_c1_ensuring_an_unknown_root_takes_a_look_and_a_creation(
     client, context, placement_adapter, outsider
 ):
@@ -99,6 +100,7 @@ def known(client, context, outsider, placement_adapter):
     return root, child, sharing, aggregate, read
 
 
+@pytest.mark.one_by_one
 def test_a_known_tree_is_read_provider_by_provider(known):
     root, child, sharing, aggregate, read = known
 
@@ -147,6 +149,7 @@ def clock(monkeypatch):
     return lambda seconds: passed.__setitem__(0, seconds)
 
 
+@pytest.mark.one_by_one
 def test_c3_after_the_timer_the_tree_is_read_again(
     client, context, known, placement_adapter, clock, outsider
 ):
@@ -166,6 +169,7 @@ def test_c3_a_refresh_period_of_zero_means_never_again(
     assert placement_adapter.requests == []
 
 
+@pytest.mark.one_by_one
 def test_c3_a_cleared_cache_is_read_again(client, context, known, placement_adapter):
     client.clear_provider_cache()
     client.get_provider_tree_and_ensure_root(context, known[0])
@@ -193,6 +197,7 @@ def test_a_provider_deleted_behind_our_back_is_made_again(client, context, outsi
     assert outsider.exists(uuid)
 
 
+@pytest.mark.one_by_one
 def test_a_read_that_breaks_off_leaves_nothing_that_passes_for_fresh(
     client, context, known, placement_adapter, clock
 ):

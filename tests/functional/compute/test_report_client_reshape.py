@@ -120,6 +120,7 @@ def test_c14_allocations_of_an_unknown_node_are_a_value_error(client, context):
         client.get_allocations_for_provider_tree(context, "nowhere")
 
 
+@pytest.mark.one_by_one
 def test_a_consumer_that_vanishes_amid_the_reading_is_left_out(
     client, context, cloud, outsider, placement_adapter
 ):
@@ -284,6 +285,7 @@ def test_c18_a_tree_collapses_onto_its_root_and_expands_again(
     assert placement_adapter.requests == []
 
 
+@pytest.mark.one_by_one
 def test_requests_of_a_reshape_are_those_of_the_worked_trace(
     client, context, outsider, placement_adapter
 ):

@@ -79,6 +79,7 @@ def test_c8_an_empty_tree_over_an_empty_cache_sends_nothing(client, context, pla
     assert placement_adapter.requests == []
 
 
+@pytest.mark.one_by_one
 def test_c8_a_tree_lives_grows_changes_and_goes(
     client, context, scene, outsider, placement_adapter
 ):
@@ -123,6 +124,7 @@ def test_the_same_tree_again_sends_nothing(client, context, scene, placement_ada
     assert placement_adapter.requests == []
 
 
+@pytest.mark.one_by_one
 def test_requests_are_those_of_the_worked_trace(client, context, scene, placement_adapter):
     custom_class = f"CUSTOM_{uuid4().hex.upper()}"
     tree = scene.tree()
@@ -312,6 +314,7 @@ def test_a_placement_lost_amid_the_flush_is_never_taken_for_success(
 # Sub-trees (compute.md §2.9)
 
 
+@pytest.mark.one_by_one
 def test_a_subtree_leaves_everything_outside_its_scope_alone(
     client, context, scene, outsider, placement_adapter
 ):
