@@ -77,6 +77,35 @@ class ConsumerAllocations:
             ) from Refusal(response)
         return response.json()
 
+    def holders_in_tree(
+        self, context: Any, uuid: str, is_start: bool = False
+    ) -> dict[str, set[str]]:
+        """Return consumer → the providers of `uuid` and below that it holds something of.
+
+        The cache says which providers there are. At a start, a reshape may follow; where placement
+        tells whole trees, `of_tree` then needs no further request. Raise as `of_tree`.
+        """
+        found = None
+        if uuid not in self._cache.imagined:
+            if is_start:
+                found = self._whole_trees.allocations_of(context, uuid)
+                if found is not None:
+                    self._cache.before_reshape[uuid] = found
+            else:
+                found = self._whole_trees.holdings_in(context, uuid)
+        members = self._cache.tree.get_provider_uuids(uuid)
+        holders: dict[str, set[str]] = {}
+        if found is None:
+            for member in members:
+                for consumer in self.of_provider(context, member).allocations:
+                    holders.setdefault(consumer, set()).add(member)
+            return holders
+        for consumer, held in found.items():
+            own = held["allocations"].keys() & set(members)
+            if own:
+                holders[consumer] = own
+        return holders
+
     def of_consumer(self, context: Any, consumer: str) -> dict[str, Any]:
         """Return all of the consumer's allocations, as placement shows them at 1.28.
 
@@ -120,7 +149,10 @@ class ConsumerAllocations:
         """
         node = self._cache.tree.data(nodename).uuid
         if node not in self._cache.imagined:
-            whole = self._whole_trees.allocations_of(context, node)
+            # What was read at the start of this update will do: a reshape tells if it is outdated.
+            whole = self._cache.before_reshape.pop(node, None)
+            if whole is None:
+                whole = self._whole_trees.allocations_of(context, node)
             if whole is not None:
                 return whole
         # After a conflict most consumers are unchanged, as their generations show.

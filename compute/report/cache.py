@@ -34,7 +34,8 @@ class ProviderCache:
     `tree` has the providers. `read_at` has the time at which a provider's associations were read,
     in seconds since the epoch; a provider without a time was not read whole. `recollection` has
     what was known before a conflict. `gathered` has the allocations of consumers as they were read
-    for the reshape that is going on. `imagined` has the providers that a rehearsal only imagines.
+    for the reshape that is going on; `before_reshape` has them by root, where they were read whole
+    because a reshape may follow. `imagined` has the providers that a rehearsal only imagines.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -45,6 +46,7 @@ class ProviderCache:
         self.read_at: dict[str, float] = {}
         self.recollection = Recollection()
         self.gathered: Allocations = {}
+        self.before_reshape: dict[str, Allocations] = {}
         self.imagined: set[str] = set()
 
     @contextmanager
@@ -71,6 +73,7 @@ class ProviderCache:
         self.read_at = {}
         self.recollection = Recollection()
         self.gathered = {}
+        self.before_reshape = {}
         self.imagined = set()
 
     def forget_after_conflict(self) -> None:
@@ -85,6 +88,7 @@ class ProviderCache:
         Another thread that is about to try again just reads more.
         """
         self.gathered = {}
+        self.before_reshape = {}
         self.recollection = Recollection()
 
     def forget_tree(self, uuid: str) -> None:

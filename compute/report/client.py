@@ -301,6 +301,12 @@ class SchedulerReportClient:
         """Return what is allocated against the provider."""
         return self.allocations.of_provider(context, rp_uuid)
 
+    def get_holders_in_provider_tree(
+        self, context: Any, rp_uuid: str, is_start: bool = False
+    ) -> dict[str, set[str]]:
+        """Return consumer → the providers of `rp_uuid` and below that it holds something of."""
+        return self.allocations.holders_in_tree(context, rp_uuid, is_start)
+
     def get_allocations_for_provider_tree(self, context: Any, nodename: str) -> Allocations:
         """Return the complete allocations of every consumer of the tree of `nodename`."""
         return self.allocations.of_tree(context, nodename)

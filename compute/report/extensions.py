@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from compute.report.promised import NotPlacementsAnswer
-from compute.report.transport import Transport, global_id
+from compute.report.transport import Transport, error_detail, global_id, rebuilds_adapter
 
 if TYPE_CHECKING:
     from requests import Response
@@ -28,33 +28,43 @@ ASKED_AGAIN = 600.0
 
 
 class Offers:
-    """What the service said that it offers. It is forgotten after ASKED_AGAIN seconds.
+    """What is known of the service's offers. A finding is forgotten after ASKED_AGAIN seconds.
 
     :param clock: monotonic time in seconds
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: tuple[float, frozenset[str]] | None = None
+        #: when each offer was found to be there; None stands for all others
+        self._found: dict[str | None, tuple[float, bool]] = {}
 
-    def current(self) -> frozenset[str] | None:
-        """Return the names of what is offered; None if the service has to be asked."""
-        known = self._known
-        if known is None or self._clock() - known[0] >= ASKED_AGAIN:
+    def has(self, name: str) -> bool | None:
+        """Say whether the offer is there; None if the service has to be asked."""
+        found = self._found
+        when, is_there = found.get(name) or found.get(None) or (None, False)
+        if when is None or self._clock() - when >= ASKED_AGAIN:
             return None
-        return known[1]
+        return is_there
 
-    def note(self, names: Collection[str]) -> None:
-        """Remember what the service just said."""
-        self._known = self._clock(), frozenset(names)
+    def note(self, name: str, is_there: bool) -> None:
+        """Remember that the service just did, or didn't, what the offer stands for."""
+        self._found = self._found | {name: (self._clock(), is_there)}
+
+    def note_all(self, names: Collection[str]) -> None:
+        """Remember that the service just said that it offers these, and nothing else."""
+        now = self._clock()
+        self._found = {None: (now, False)} | dict.fromkeys(names, (now, True))
 
     def forget(self) -> None:
         """Ask again the next time: another service may answer now."""
-        self._known = None
+        self._found = {}
 
 
 class Extensions:
     """Requests below `/berth/v1`. `context` is any object with a `global_id`, or None.
+
+    A request tells by itself whether the service offers what it asks for. So the service is asked
+    for the list of its offers only by a caller who has to know beforehand.
 
     :param enabled: whether extensions are used at all
     """
@@ -71,54 +81,81 @@ class Extensions:
         """
         if not self._enabled:
             return False
-        known = self._offers.current()
-        if known is None:
-            known = self._discover(context)
-        return name in known
+        known = self._offers.has(name)
+        return name in self._discover(context) if known is None else known
 
     def _discover(self, context: Any) -> frozenset[str]:
-        offered: list[str] = []
         try:
             response = self.transport.get(
                 PREFIX, version=VERSION, global_request_id=global_id(context)
             )
-            if response.status_code == 200:
-                offered = response.json().get("offers", [])
         except NotPlacementsAnswer as foreign:
             LOG.debug("%s", foreign)
-        self._offers.note([name for name in offered if isinstance(name, str)])
-        return self._offers.current() or frozenset()
+            self._offers.note_all(())
+            return frozenset()
+        offered: Any = response.json().get("offers") if response.status_code == 200 else ()
+        offered = offered if isinstance(offered, list) else ()
+        names = frozenset(name for name in offered if isinstance(name, str))
+        if response.status_code < 500:
+            self._offers.note_all(names)
+        return names
 
-    def get(self, context: Any, path: str) -> Response | None:
-        """GET a path below the prefix; None if whoever answered doesn't offer it to us.
+    @rebuilds_adapter
+    def get(self, context: Any, name: str, path: str) -> Response | None:
+        """GET a path below the prefix; None if whoever answers doesn't offer `name` to us.
 
         Raise ClientException if placement is unreachable.
         """
-        return self._unless_missing(
-            path, self.transport.get(PREFIX + path, VERSION, global_id(context))
-        )
+        return self._read(name, path, self.transport.get, context)
 
-    def post(self, context: Any, path: str, body: Any) -> Response | None:
-        """POST to a path below the prefix; otherwise as `get`."""
-        return self._unless_missing(
-            path, self.transport.post(PREFIX + path, body, VERSION, global_id(context))
-        )
+    @rebuilds_adapter
+    def query(self, context: Any, name: str, path: str, body: Any) -> Response | None:
+        """POST a question to a path below the prefix; otherwise as `get`."""
+        return self._read(name, path, self.transport.post, context, body)
 
-    def put(self, context: Any, path: str, body: Any) -> Response | None:
-        """PUT a path below the prefix; otherwise as `get`."""
-        return self._unless_missing(
-            path, self.transport.put(PREFIX + path, body, VERSION, global_id(context))
-        )
+    @rebuilds_adapter
+    def put(self, context: Any, name: str, path: str, body: Any) -> Response | None:
+        """PUT a path below the prefix; otherwise as `get`.
 
-    def _unless_missing(self, path: str, response: Response) -> Response | None:
-        """Return the response; None if it means that the extension isn't there for this caller."""
+        An answer that isn't placement's tells nothing of the write: that is a ClientException, too.
+        """
+        return self._asked(name, path, self.transport.put, context, body)
+
+    def _read(
+        self, name: str, path: str, send: Callable[..., Response], context: Any, *body: Any
+    ) -> Response | None:
+        known = self._offers.has(name)
+        try:
+            return self._asked(name, path, send, context, *body)
+        except NotPlacementsAnswer as foreign:
+            if known:
+                raise
+            LOG.debug("%s", foreign)
+            self._offers.note_all(())
+            return None
+
+    def _asked(
+        self, name: str, path: str, send: Callable[..., Response], context: Any, *body: Any
+    ) -> Response | None:
+        if not self._enabled or self._offers.has(name) is False:
+            return None
+        response = send(PREFIX + path, *body, version=VERSION, global_request_id=global_id(context))
         if response.status_code == 403:
             LOG.warning(
                 "Placement doesn't let this user ask %s%s; falling back to single requests.",
                 PREFIX,
                 path.partition("?")[0],
             )
-        if response.status_code in (403, 404):
-            self._offers.note(())
+            self._offers.note(name, False)
             return None
+        if response.status_code in (404, 405, 501) and not _names(response, path):
+            self._offers.note_all(())
+            return None
+        if response.status_code < 500:
+            self._offers.note(name, True)
         return response
+
+
+def _names(response: Response, path: str) -> bool:
+    """Say whether a 404 means the object of the path, and not the path itself."""
+    return path.partition("?")[0].rpartition("/")[2] in error_detail(response)

@@ -50,6 +50,7 @@ _RESOURCES = (
 # The first that matches counts, at the microversions that the report client uses. Of other paths
 # nothing is promised but that bodies are JSON.
 _PROMISES = (
+    *(_promise(method, "/berth/v1(/.*)?", 200) for method in ("GET", "POST", "PUT")),
     _promise("GET", "/traits/[^/]+", 204),
     _promise("GET", _RESOURCES, 200),
     _promise("POST", "/resource_providers", 200, 201, has_body=True),
@@ -59,7 +60,6 @@ _PROMISES = (
     _promise("PUT", "/(traits|resource_classes)/[^/]+", 201, 204),
     _promise("PUT", _RESOURCES, 200),
     _promise("DELETE", _RESOURCES, 204),
-    *(_promise(method, "/berth/v1(/.*)?", 200) for method in ("GET", "POST", "PUT")),
 )
 
 

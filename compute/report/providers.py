@@ -138,12 +138,23 @@ class Providers:
             LOG.info("Another thread created resource provider %s.", uuid)
             found = self._read(context, uuid)
             return None if found is None else {**found, FOUND: True}
-        if response.status_code == 409 and self._is_made_elsewhere(
-            context, name, parent_provider_uuid
-        ):
+        failure = exceptions.ResourceProviderCreationFailed(name=name)
+        if response.status_code == 409:
+            failure = self.name_taken(context, name, parent_provider_uuid)
+        raise failure from Refusal(response)
+
+    def name_taken(
+        self, context: Any, name: str, parent_uuid: str | None
+    ) -> exceptions.ResourceProviderCreationFailed:
+        """Return the exception to raise for a new provider whose name another one has.
+
+        It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Raise
+        ClientException if placement is unreachable.
+        """
+        if self._is_made_elsewhere(context, name, parent_uuid):
             LOG.info("Another writer created resource provider %s with another uuid.", name)
-            raise exceptions.ResourceProviderCreationConflict(name=name)
-        raise exceptions.ResourceProviderCreationFailed(name=name) from Refusal(response)
+            return exceptions.ResourceProviderCreationConflict(name=name)
+        return exceptions.ResourceProviderCreationFailed(name=name)
 
     def _is_made_elsewhere(self, context: Any, name: str, parent_uuid: str | None) -> bool:
         """Say whether the name is that of another provider of the parent's tree, or free again."""

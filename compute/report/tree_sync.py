@@ -30,7 +30,7 @@ from compute.report.steps import (
     SetTraits,
     Step,
 )
-from compute.report.tree_write import TreeWriter, body_of
+from compute.report.tree_write import NameTaken, TreeWriter, body_of
 
 CONVERTED = (
     exceptions.InvalidResourceClass,
@@ -82,15 +82,48 @@ class TreeSync:
         self, context: Any, wanted: ProviderTree, allocations: Allocations | None
     ) -> bool | None:
         """Send all steps as one write, if there are any; return None if that can't be done."""
-        known = self._parts.cache
-        if next(steps_to(known, wanted, allocations), None) is None:
+        cache = self._parts.cache
+        if next(steps_to(cache, wanted, allocations), None) is None:
             return False
         if not self._writer.offered(context):
             return None
-        body = body_of(self.rehearse(wanted, allocations), known.tree, wanted)
-        if body is None or not self._writer.write(context, body, wanted):
-            return None
-        return True
+        steps = self.rehearse(wanted, allocations)
+        for step in steps:
+            if isinstance(step, AddProvider) and step.was_there:
+                with _failures_of(step, cache, wanted):
+                    step.apply(self._parts, context)
+                steps = []
+        while True:
+            steps = steps or self.rehearse(wanted, allocations)
+            if not steps:
+                return False
+            body = body_of(steps, cache.tree, wanted)
+            if body is None:
+                return None
+            try:
+                return True if self._writer.write(context, body, wanted) else None
+            except NameTaken as taken:
+                self._adopt(context, steps, taken, wanted)
+            steps = []
+
+    def _adopt(
+        self, context: Any, steps: list[Step], taken: NameTaken, wanted: ProviderTree
+    ) -> None:
+        """Read the tree of a provider that was to be created and that another writer made.
+
+        Raise ResourceProviderCreationFailed if it is another provider that has the name;
+        ResourceProviderCreationConflict if that one is in the same tree.
+        """
+        additions = [step for step in steps if isinstance(step, AddProvider)]
+        named = [step for step in additions if step.uuid in taken.error]
+        for step in named:
+            with _failures_of(step, self._parts.cache, wanted):
+                found = self._parts.trees.load(context, step.uuid)
+            if found:
+                return
+        step = next((one for one in additions if one.name in taken.error), additions[0])
+        with _failures_of(step, self._parts.cache, wanted):
+            raise self._parts.providers.name_taken(context, step.name, step.parent_uuid) from taken
 
     def _run_one_by_one(
         self, context: Any, wanted: ProviderTree, allocations: Allocations | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from requests import Response
@@ -30,6 +30,7 @@ from compute.report.steps import (
     Step,
 )
 from compute.report.transport import (
+    ATTEMPTS,
     CONCURRENT_UPDATE,
     INVENTORY_IN_USE,
     NOT_DONE,
@@ -37,11 +38,13 @@ from compute.report.transport import (
     error_detail,
     never_sent,
 )
-from compute.report.whole_trees import WholeTrees
+from compute.report.whole_trees import OFFER, WholeTrees
 
 LOG = logging.getLogger(__name__)
 
 DUPLICATE = "placement.duplicate_name"
+NOT_FOUND = "placement.resource_provider.not_found"
+TOO_LARGE = 413
 
 
 @dataclass
@@ -73,16 +76,13 @@ class TreeBody:
 def body_of(steps: Sequence[Step], known: ProviderTree, wanted: ProviderTree) -> TreeBody | None:
     """Return the write that does what the steps do; None if one write can't.
 
-    It can't if the steps concern more than one tree, or a provider that placement had and that the
-    client must look for first.
+    It can't if the steps concern more than one tree.
     """
     body = TreeBody(root="")
     for step in steps:
         if isinstance(step, RereadInventory):
             continue
         if isinstance(step, AddProvider):
-            if step.was_there:
-                return None
             body.providers[step.uuid] = {
                 "name": step.name,
                 "parent_provider_uuid": step.parent_uuid,
@@ -118,18 +118,27 @@ def _entry(
     """Return the entry of a provider, added if need be; at the generation it is known to have."""
     entry = body.providers.get(uuid)
     if entry is None:
-        has = known.data(uuid)
-        entry = body.providers[uuid] = {
-            "name": has.name,
-            "parent_provider_uuid": has.parent_uuid,
-            "generation": has.generation if generation is None else generation,
-        }
+        if generation is None:
+            generation = known.data(uuid).generation
+        # neither its name nor its parent: others may have changed those
+        entry = body.providers[uuid] = {"generation": generation}
     return entry
 
 
 def _root_of(uuid: str, known: ProviderTree, wanted: ProviderTree) -> str:
     tree = known if known.exists(uuid) else wanted
     return tree.get_provider_uuids_in_tree(uuid)[0]
+
+
+class NameTaken(Exception):
+    """A provider to create has the uuid or the name of another one; nothing was changed.
+
+    :param error: what placement says of it
+    """
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class TreeWriter:
@@ -149,23 +158,24 @@ class TreeWriter:
     def write(self, context: Any, body: TreeBody, wanted: ProviderTree) -> bool:
         """Write, and note the outcome in the cache and in `wanted`.
 
-        Return False, with nothing changed, if the steps must be taken one by one: placement doesn't
-        take whole trees from this client, or somebody else has a provider of the same uuid or name.
+        Return False, with nothing changed, if placement doesn't take this tree whole from this
+        client. Raise NameTaken for a provider to create that is there.
 
         Raise PlacementReshapeConflict, ReshapeFailed or ReshapeUnanswered for a write that moves
         allocations. For others raise ResourceProviderUpdateConflict, InventoryInUse,
         ResourceProviderSyncFailed, and ClientException if placement is unreachable.
         """
-        try:
-            response = self._extensions.put(context, f"/provider_trees/{body.root}", body.as_json())
-        except Exception as failure:
-            if body.allocations is None:
-                self._forget(body)
-                raise
-            kind = exceptions.ReshapeFailed if never_sent(failure) else exceptions.ReshapeUnanswered
-            raise kind(error=failure) from failure
-        if response is None or error_code(response) == DUPLICATE:
+        response = self._send(context, body)
+        for _ in range(ATTEMPTS):
+            newer = self._removals_as_they_are(context, body, response)
+            if newer is None:
+                break
+            body = newer
+            response = self._send(context, body)
+        if response is None or response.status_code == TOO_LARGE:
             return False
+        if error_code(response) == DUPLICATE:
+            raise NameTaken(error_detail(response)) from Refusal(response)
         if response.status_code != 200:
             raise self._failure(body, wanted, response) from Refusal(response)
         self._note(body, wanted, response.json()["generations"])
@@ -178,26 +188,65 @@ class TreeWriter:
         )
         return True
 
+    def _send(self, context: Any, body: TreeBody) -> Response | None:
+        try:
+            return self._extensions.put(
+                context, OFFER, f"/provider_trees/{body.root}", body.as_json()
+            )
+        except Exception as failure:
+            if body.allocations is None:
+                self._forget(body)
+                raise
+            kind = exceptions.ReshapeFailed if never_sent(failure) else exceptions.ReshapeUnanswered
+            raise kind(error=failure) from failure
+
+    def _removals_as_they_are(
+        self, context: Any, body: TreeBody, response: Response | None
+    ) -> TreeBody | None:
+        """Return the write with the present generations of the providers to remove.
+
+        Providers to remove that are gone are left out. Return None if the response isn't about the
+        providers to remove. A reshape has moved what it knows of, so there a newer generation is a
+        conflict.
+        """
+        if response is None or error_code(response) not in (CONCURRENT_UPDATE, NOT_FOUND):
+            return None
+        told = error_detail(response)
+        if not any(uuid in told for uuid in body.remove):
+            return None
+        rows = self._whole_trees.of(context, body.root)
+        if rows is None:
+            return None
+        now: dict[str, int] = {row["uuid"]: row["generation"] for row in rows}
+        remove = {
+            uuid: generation if body.allocations is not None else now[uuid]
+            for uuid, generation in body.remove.items()
+            if uuid in now
+        }
+        for uuid in body.remove.keys() - now.keys():
+            self._cache.invalidate(uuid)
+        return None if remove == body.remove else replace(body, remove=remove)
+
     def _failure(self, body: TreeBody, wanted: ProviderTree, response: Response) -> Exception:
         """Forget what isn't sure any more, and return the exception to raise."""
         code, told = error_code(response), error_detail(response)
         is_conflict = response.status_code == 409 and code == CONCURRENT_UPDATE
-        if is_conflict:
-            _note_conflicts(body, wanted, told)
         if body.allocations is not None:
             if is_conflict:
-                LOG.info("Another writer was quicker than the reshape: %s", told)
+                LOG.info("Another writer was quicker than the reshape: %s", response.text)
                 self._cache.forget_after_conflict()
-                return exceptions.PlacementReshapeConflict(error=told)
-            if response.status_code >= 500 and NOT_DONE not in told:
-                return exceptions.ReshapeUnanswered(error=f"{response.status_code} {told}")
-            return exceptions.ReshapeFailed(error=told)
-        generation = body.providers.get(body.root, {}).get("generation")
+                return exceptions.PlacementReshapeConflict(error=response.text)
+            if response.status_code >= 500 and NOT_DONE not in response.text:
+                return exceptions.ReshapeUnanswered(error=f"{response.status_code} {response.text}")
+            return exceptions.ReshapeFailed(error=response.text)
         self._forget(body)
         if is_conflict:
             LOG.info("Provider tree %s changed since it was read: %s", body.root, told)
+            changed = _note_conflicts(body, wanted, told)
             return exceptions.ResourceProviderUpdateConflict(
-                uuid=body.root, generation=generation or 0, error=told
+                uuid=changed,
+                generation=body.providers.get(changed, {}).get("generation") or 0,
+                error=response.text,
             )
         if code == INVENTORY_IN_USE:
             return exceptions.InventoryInUse(told)
@@ -225,8 +274,24 @@ class TreeWriter:
             self._cache.note_read(uuid)
             if wanted.exists(uuid):
                 wanted.note_written(uuid, generations[uuid])
+        for uuid in generations.keys() - body.providers.keys():
+            self._note_used(uuid, generations[uuid], wanted)
         for uuid in body.remove:
             self._cache.invalidate(uuid)
+
+    def _note_used(self, uuid: str, generation: int, wanted: ProviderTree) -> None:
+        """Note that only allocations of a provider were written, a sharing one for instance."""
+        tree = self._cache.tree
+        if not tree.exists(uuid):
+            return
+        known = tree.data(uuid)
+        if known.generation != generation - 1:
+            # another writer was there, too
+            self._cache.note_unread(uuid)
+            return
+        if wanted.exists(uuid) and wanted.data(uuid).generation == known.generation:
+            wanted.note_written(uuid, generation)
+        tree.update_traits(uuid, known.traits, generation=generation)
 
 
 def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
@@ -236,8 +301,13 @@ def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
         tree.new_child(entry["name"], entry["parent_provider_uuid"], uuid)
 
 
-def _note_conflicts(body: TreeBody, wanted: ProviderTree, told: str) -> None:
-    """Note in `wanted` what had the conflict, so that the next call writes it all the same."""
-    for uuid in body.uuids:
-        if uuid in told and wanted.exists(uuid):
+def _note_conflicts(body: TreeBody, wanted: ProviderTree, told: str) -> str:
+    """Note in `wanted` what had the conflict, so that the next call writes it all the same.
+
+    Return the uuid of the provider that had it, or else the root's.
+    """
+    changed = sorted(uuid for uuid in body.uuids if uuid in told)
+    for uuid in changed:
+        if wanted.exists(uuid):
             wanted.note_conflict(uuid)
+    return changed[0] if changed else body.root

@@ -54,10 +54,14 @@ class Trees:
     def _ensure_or_imagine(self, context: Any, uuid: str, name: str) -> None:
         """Have the root's tree in the cache; imagine a missing root if trees are written whole."""
         cached = self._cache.tree.exists(uuid)
-        if not self._whole_trees.offered(context) or (cached and not self._cache.is_stale(uuid)):
+        if cached and not self._cache.is_stale(uuid):
             self.ensure(context, uuid, name)
-        elif not self.load(context, uuid):
+        elif self.load(context, uuid):
+            return
+        elif self._whole_trees.offered(context):
             self._cache.imagine_root(name, uuid)
+        else:
+            self._create_and_cache(context, uuid, name, None)
 
     def load(self, context: Any, uuid: str) -> bool:
         """Read the whole tree of `uuid` into the cache; say whether placement knows it."""

@@ -77,15 +77,24 @@ class WholeTrees:
             if held["allocations"]
         }
 
+    def holdings_in(self, context: Any, uuid: str) -> Allocations | None:
+        """Return what consumers hold of the tree of `uuid`, without what else is known of them."""
+        rows = self.of(context, uuid, "allocations")
+        if rows is None:
+            return None
+        found: Allocations = {}
+        for row in rows:
+            for consumer, part in row["allocations"].items():
+                found.setdefault(consumer, {"allocations": {}})["allocations"][row["uuid"]] = part
+        return found
+
     def _read(self, context: Any, query: str, fields: str, uuid: str) -> dict[str, Any] | None:
         """Return the answer, pages joined; None if placement doesn't offer it."""
-        if not self.offered(context):
-            return None
         whole: dict[str, Any] = {"trees": [], "consumers": {}}
         marker = ""
         while True:
             path = f"/provider_trees?{query}&fields={fields}{marker}"
-            response = self._extensions.get(context, path)
+            response = self._extensions.get(context, OFFER, path)
             if response is None:
                 return None
             if response.status_code != 200:

@@ -10,7 +10,6 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
 from compute.consumers.rules import LEFTOVER, Kind
-from compute.provider_tree import ProviderTree
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
@@ -77,7 +76,9 @@ class AllocationAudit:
             tree = self._reportclient.get_provider_subtree_and_ensure_root(
                 context, node.uuid, name=node.name, with_sharing=True
             )
-            consumers = self._consumers_of(context, node, tree)
+            consumers = self._reportclient.get_holders_in_provider_tree(
+                context, node.uuid, is_start=node.audited is None
+            )
         except (
             exceptions.ResourceProviderAllocationRetrievalFailed,
             exceptions.ResourceProviderRetrievalFailed,
@@ -101,17 +102,6 @@ class AllocationAudit:
             node.told,
         ).run({uuid: held for uuid, held in consumers.items() if uuid not in kept})
         return set(consumers)
-
-    def _consumers_of(
-        self, context: RequestContext, node: TrackedNode, tree: ProviderTree
-    ) -> dict[str, set[str]]:
-        """Return consumer → the node's providers that it holds something of."""
-        consumers: dict[str, set[str]] = {}
-        for provider in tree.get_provider_uuids(node.uuid):
-            found = self._reportclient.get_allocations_for_resource_provider(context, provider)
-            for consumer in found.allocations:
-                consumers.setdefault(consumer, set()).add(provider)
-        return consumers
 
 
 def _holders(node: TrackedNode) -> frozenset[str]:

@@ -80,18 +80,24 @@ class RecordingAdapter(Adapter):
 
     `requests` has `(method, url, microversion)`. `before`, if set, is called with method and url
     before each request. Its exceptions propagate; a Response that it returns is the response.
+    `after`, if set, is called with method and url after each request: what it raises stands for an
+    answer that got lost.
     """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.requests = []
         self.before = None
+        self.after = None
 
     def request(self, url, method, **kwargs):
         version = (kwargs.get("headers") or {}).get("OpenStack-API-Version")
         self.requests.append((method, url, version and version.removeprefix("placement ")))
         instead = self.before(method, url) if self.before else None
-        return super().request(url, method, **kwargs) if instead is None else instead
+        response = super().request(url, method, **kwargs) if instead is None else instead
+        if self.after:
+            self.after(method, url)
+        return response
 
     @property
     def writes(self):

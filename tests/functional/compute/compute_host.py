@@ -55,8 +55,15 @@ class ComputeHost:
         return self.manager.update_available_resource(admin_context())
 
     def reshapes(self):
-        """How many reshapes the service asked placement for."""
+        """How many reshapes the service asked placement for, as requests of their own."""
         return [sent[:2] for sent in self.adapter.requests].count(("POST", "/reshaper"))
+
+    def whole_writes(self):
+        """How often the service asked placement to write its whole tree."""
+        return sum(
+            method == "PUT" and url.startswith("/berth/v1/provider_trees/")
+            for method, url, _ in self.adapter.requests
+        )
 
 
 class NestingDriver(MediumFakeDriver):

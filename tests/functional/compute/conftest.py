@@ -22,8 +22,12 @@ def compute_conf(request):
 
     In tests that are marked `one_by_one`, the client doesn't use what only Berth offers.
     """
+    return config.load(files=[], environ={}, overrides=_ways(request))
+
+
+def _ways(request):
     whole = request.node.get_closest_marker("one_by_one") is None
-    return config.load(files=[], environ={}, overrides={("berth", "whole_trees"): whole})
+    return {("berth", "whole_trees"): whole}
 
 
 @pytest.fixture
@@ -48,9 +52,9 @@ def client(placement_adapter, compute_conf):
 
 
 @pytest.fixture
-def host(tmp_path, new_adapter):
+def host(request, tmp_path, new_adapter):
     """Return a host with a name of its own, which never ran the service."""
-    overrides = {
+    overrides = _ways(request) | {
         (None, "host"): f"host-{uuid4()}",
         (None, "state_path"): str(tmp_path / "state"),
         ("compute", "provider_config_location"): str(tmp_path / "provider_config"),

@@ -100,6 +100,7 @@ def test_a_plan_that_comes_upon_a_provider_keeps_what_it_has(
         assert outsider.totals(pool) == {"DISK_GB": 5}
 
 
+@pytest.mark.one_by_one
 def test_what_another_made_at_the_same_moment_is_read_with_all_it_has(
     client, context, outsider, placement_adapter
 ):
@@ -153,6 +154,7 @@ def test_what_changes_while_a_provider_is_read_is_not_written_over(
         assert outsider.traits(uuid) == before[1] | {OPERATORS}
 
 
+@pytest.mark.one_by_one
 def test_a_provider_that_changed_once_while_it_was_read_is_read_again(
     client, context, outsider, placement_adapter
 ):
@@ -170,6 +172,7 @@ def test_a_provider_that_changed_once_while_it_was_read_is_read_again(
     assert outsider.aggregates(uuid) == {aggregate, theirs}
 
 
+@pytest.mark.one_by_one
 def test_a_trait_that_comes_during_the_reshape_conflicts_and_stays(
     client, context, outsider, placement_adapter
 ):

@@ -168,7 +168,7 @@ def test_c16_a_null_reshape_refreshes_generations_and_disturbs_nothing(
     allocations = client.get_allocations_for_provider_tree(context, cloud.name) if real else {}
     before = {consumer: outsider.allocations(consumer) for consumer in (cloud.i1, cloud.i2)}
     client.update_from_provider_tree(context, tree, allocations)
-    assert RESHAPER in placement_adapter.writes
+    assert len(placement_adapter.writes) == 1
     assert before == {uuid: outsider.allocations(uuid) for uuid in (cloud.i1, cloud.i2)}
     for uuid in tree.get_provider_uuids():
         assert client.cache.tree.data(uuid).generation == outsider.generation(uuid)
@@ -233,7 +233,9 @@ def test_c18_a_collapse_that_forgets_the_allocations_fails_and_changes_nothing(
     cycle, cloud, outsider, placement_adapter
 ):
     before = outsider.allocations(cloud.i1)
-    with pytest.raises(exceptions.ReshapeFailed, match=r"placement\.inventory\.inuse"):
+    with pytest.raises(
+        exceptions.ReshapeFailed, match=r"placement\.(inventory|resource_provider)\.inuse"
+    ):
         cycle(collapsed(cloud, move_allocations=False))
     assert outsider.allocations(cloud.i1) == before
     assert outsider.totals(cloud.numa1) == {"VCPU": 8, cloud.pcpu: 8, "SRIOV_NET_VF": 4}
@@ -381,6 +383,7 @@ def answered(status, text):
     return response
 
 
+@pytest.mark.one_by_one
 @pytest.mark.parametrize("failure", ["500", "connection", "class"])
 def test_c20_a_reshape_that_fails_deletes_nothing_and_keeps_the_cache(
     cycle, client, cloud, outsider, placement_adapter, failure

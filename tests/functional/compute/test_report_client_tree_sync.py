@@ -293,6 +293,7 @@ def test_a_provider_in_use_fails_the_sync_and_stays(client, context, scene, outs
     assert outsider.exists(scene.ssp)
 
 
+@pytest.mark.one_by_one
 @pytest.mark.parametrize("what", ["inventories", "aggregates", "traits", "resource_classes"])
 def test_a_placement_lost_amid_the_flush_is_never_taken_for_success(
     client, context, scene, placement_adapter, what
@@ -426,6 +427,7 @@ def _noting(apply, taken):
 # C25
 
 
+@pytest.mark.one_by_one
 def test_c25_no_request_is_above_1_36(client, context, scene, placement_adapter):
     client.update_from_provider_tree(context, scene.grown())
     client.update_from_provider_tree(context, scene.tree(), {})

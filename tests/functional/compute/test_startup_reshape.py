@@ -5,7 +5,7 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
 from compute.report.context import admin_context
-from tests.functional.compute.compute_host import NestingDriver, SpreadingDriver
+from tests.functional.compute.compute_host import ComputeHost, NestingDriver, SpreadingDriver
 from virt.fake import (
     FakeBadReshapeDriver,
     FakeNUMAReshapeDriver,
@@ -33,6 +33,19 @@ CAPABILITIES = {
     "COMPUTE_IMAGE_TYPE_RAW",
 }
 ROOT_INVENTORY = {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
+
+
+RESHAPER = "/reshaper"
+WHOLE_TREE = "/berth/v1/provider_trees/{}"
+#: a test in both ways to reshape: the request, and what counts it
+BOTH_WAYS = pytest.mark.parametrize(
+    ("request_url", "count"),
+    [
+        pytest.param(RESHAPER, ComputeHost.reshapes, marks=pytest.mark.one_by_one),
+        pytest.param(WHOLE_TREE, ComputeHost.whole_writes),
+    ],
+    ids=["one by one", "whole"],
+)
 
 
 class Crash(BaseException):
@@ -210,11 +223,14 @@ class TestReshapeAtStartUp:
         spread.update()
         assert spread.adapter.requests[sent:] == []
 
-    def test_a_host_without_allocations_is_reshaped_as_well(self, host, outsider):
+    @BOTH_WAYS
+    def test_a_host_without_allocations_is_reshaped_as_well(
+        self, host, outsider, request_url, count
+    ):
         host.start()
         host.start(NestingDriver)
         assert outsider.totals(host.uuid) == {"DISK_GB": 1028}
-        assert host.reshapes() == 1
+        assert count(host) == 1
 
     def test_r4_a_layout_made_from_scratch_is_no_reshape(self, host, outsider):
         """R4: nothing to move where there was nothing."""
@@ -279,8 +295,9 @@ class TestReshapeThatMayNotBe:
         assert flat_host.adapter.writes == []
         assert unchanged(outsider, flat_host)
 
+    @BOTH_WAYS
     def test_a_reshape_placement_refuses_ends_the_service_and_changes_nothing(
-        self, flat_host, outsider
+        self, flat_host, outsider, request_url, count
     ):
         class ForgetsTheSecond(NestingDriver):
             def move(self, allocations, tree, nodename, children):
@@ -289,10 +306,11 @@ class TestReshapeThatMayNotBe:
 
         with pytest.raises(exceptions.ReshapeFailed):
             flat_host.start(ForgetsTheSecond)
-        assert flat_host.reshapes() == 1
+        assert count(flat_host) == 1
         assert unchanged(outsider, flat_host)
 
 
+@BOTH_WAYS
 class TestConflicts:
     """R10, R11."""
 
@@ -310,11 +328,15 @@ class TestConflicts:
 
         return prepare
 
+    def update_url(self, request_url):
+        """Return the URL to which an update without a reshape sends the inventory."""
+        return "/resource_providers/{}/inventories" if request_url == RESHAPER else request_url
+
     def test_r10_a_reshape_that_others_outrun_twice_succeeds_the_third_time(
-        self, flat_host, outsider
+        self, flat_host, outsider, request_url, count
     ):
-        flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 2))
-        assert flat_host.reshapes() == 3
+        flat_host.start(NestingDriver, prepare=self.racing(outsider, request_url, 2))
+        assert count(flat_host) == 3
         assert (
             flat_host.driver.asked
             == [
@@ -330,48 +352,51 @@ class TestConflicts:
         }
 
     def test_r10_a_reshape_that_others_outrun_four_times_ends_the_service(
-        self, flat_host, outsider
+        self, flat_host, outsider, request_url, count
     ):
         flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         with pytest.raises(exceptions.ReshapeFailed):
-            flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 4))
-        assert flat_host.reshapes() == 4
+            flat_host.start(NestingDriver, prepare=self.racing(outsider, request_url, 4))
+        assert count(flat_host) == 4
         assert unchanged(outsider, flat_host)
         children = set(tree_of(outsider, flat_host).values()) - {flat_host.uuid}
-        assert [outsider.totals(child) for child in children] == [{}, {}]
+        made = [{}, {}] if request_url == RESHAPER else []
+        assert [outsider.totals(child) for child in children] == made
 
     def test_r10_with_time_left_a_reshape_that_others_outran_many_times_gets_through(
-        self, flat_host, outsider
+        self, flat_host, outsider, request_url, count
     ):
-        flat_host.start(NestingDriver, prepare=self.racing(outsider, "/reshaper", 9))
-        assert flat_host.reshapes() == 10
+        flat_host.start(NestingDriver, prepare=self.racing(outsider, request_url, 9))
+        assert count(flat_host) == 10
         assert outsider.totals(flat_host.uuid).keys() == {"DISK_GB"}
 
     def test_r11_an_update_that_others_always_outrun_is_given_up_and_logged(
-        self, flat_host, outsider, caplog
+        self, flat_host, outsider, caplog, request_url, count
     ):
         flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         flat_host.start()
-        inventories = "/resource_providers/{}/inventories"
-        self.racing(outsider, inventories, 4)(flat_host)
+        flat_host.adapter.requests.clear()
+        self.racing(outsider, self.update_url(request_url), 4)(flat_host)
         flat_host.driver.vcpus = 20
         outcome = flat_host.update()
         failure = outcome.failures[flat_host.name]
         assert isinstance(failure, exceptions.ResourceProviderUpdateConflict)
-        puts = [w for w in flat_host.adapter.writes if w[1].endswith("/inventories")]
+        puts = [sent for sent in flat_host.adapter.writes if sent[0] == "PUT"]
         assert len(puts) == 4
         assert "Error updating resources" in caplog.text
 
-    def test_r11_and_the_next_update_works(self, flat_host, outsider):
+    def test_r11_and_the_next_update_works(self, flat_host, outsider, request_url, count):
         flat_host.conf.set_override("conflict_retry_time", 0, "berth")
         flat_host.start()
-        self.racing(outsider, "/resource_providers/{}/inventories", 4)(flat_host)
+        self.racing(outsider, self.update_url(request_url), 4)(flat_host)
         flat_host.driver.vcpus = 20
         flat_host.update()
         assert flat_host.update().failures == {}
         assert outsider.totals(flat_host.uuid)["VCPU"] == 20
 
-    def test_a_stale_generation_is_repaired_within_one_update(self, flat_host, outsider):
+    def test_a_stale_generation_is_repaired_within_one_update(
+        self, flat_host, outsider, request_url, count
+    ):
         """compute.md §3.9.8: each allocation makes the cached generation stale."""
         flat_host.start()
         outsider.allocate({flat_host.uuid: {"DISK_GB": 1}})
@@ -410,11 +435,27 @@ class TestCrash:
 
     def crash_at_the_reshape(self, host):
         def before(method, url):
-            if (method, url) == ("POST", "/reshaper"):
+            if method != "GET" and url in (RESHAPER, WHOLE_TREE.format(host.uuid)):
                 raise Crash
 
         host.adapter.before = before
 
+    def test_before_a_whole_write_leaves_nothing_and_the_next_start_completes(
+        self, flat_host, outsider
+    ):
+        with pytest.raises(Crash):
+            flat_host.start(NestingDriver, prepare=self.crash_at_the_reshape)
+        assert set(tree_of(outsider, flat_host)) == {flat_host.name}
+        assert unchanged(outsider, flat_host)
+        flat_host.start(NestingDriver)
+        made = tree_of(outsider, flat_host)
+        assert outsider.allocations(flat_host.first) == {
+            flat_host.uuid: {"DISK_GB": 1},
+            made[f"{flat_host.name}_numa1"]: {"VCPU": 1},
+            made[f"{flat_host.name}_numa2"]: {"MEMORY_MB": 512},
+        }
+
+    @pytest.mark.one_by_one
     def test_r33_between_the_children_and_the_reshape_leaves_only_empty_children(
         self, flat_host, outsider
     ):
@@ -424,6 +465,7 @@ class TestCrash:
         assert [outsider.totals(child) for child in children] == [{}, {}]
         assert unchanged(outsider, flat_host)
 
+    @pytest.mark.one_by_one
     def test_r33_the_next_start_uses_those_children_and_completes(self, flat_host, outsider):
         with pytest.raises(Crash):
             flat_host.start(NestingDriver, prepare=self.crash_at_the_reshape)
@@ -436,20 +478,21 @@ class TestCrash:
             before[f"{flat_host.name}_numa2"]: {"MEMORY_MB": 512},
         }
 
+    @BOTH_WAYS
     def test_right_after_the_reshape_the_next_start_finds_nothing_left_to_move(
-        self, flat_host, outsider
+        self, flat_host, outsider, request_url, count
     ):
         def crash_after(host):
-            def before(method, url):
-                if host.reshapes() and url != "/reshaper":
+            def after(method, url):
+                if count(host):
                     raise Crash
 
-            host.adapter.before = before
+            host.adapter.after = after
 
         with pytest.raises(Crash):
             flat_host.start(NestingDriver, prepare=crash_after)
         flat_host.start(NestingDriver)
-        assert flat_host.reshapes() == 0
+        assert flat_host.adapter.writes == []
         assert outsider.totals(flat_host.uuid) == {"DISK_GB": 1028}
 
 
@@ -474,10 +517,11 @@ class TestPlacementDown:
         assert tree_of(outsider, host) == {host.name: host.uuid}
         assert outsider.totals(host.uuid) == ROOT_INVENTORY
 
-    def test_during_the_reshape_it_ends_the_service(self, flat_host, outsider):
+    @BOTH_WAYS
+    def test_during_the_reshape_it_ends_the_service(self, flat_host, outsider, request_url, count):
         def prepare(host):
             def before(method, url):
-                if url == "/reshaper":
+                if url == request_url.format(host.uuid):
                     raise ConnectFailure("nobody there")
 
             host.adapter.before = before

@@ -174,6 +174,7 @@ def test_r19_a_restart_takes_over_new_ratios_and_reserved_amounts(host, outsider
     } == {"VCPU": (2, 2.0), "MEMORY_MB": (1024, 2.0), "DISK_GB": (8, 2.0)}
 
 
+@pytest.mark.one_by_one
 def test_r20_a_nested_child_is_made_once(host, outsider):
     host.start(MediumFakeDriverWithNestedCustomResources)
     host.update()
@@ -268,4 +269,4 @@ def test_r35_an_operators_child_and_its_traits_outlive_updates_and_a_reshape(
     assert outsider.totals(own) == {"CUSTOM_OWN": 3}
     assert outsider.traits(own) == {"CUSTOM_OPERATORS"}
     assert outsider.allocations(consumer)[own] == {"CUSTOM_OWN": 1}
-    assert host.reshapes() == 1
+    assert host.whole_writes() == 1

@@ -36,9 +36,9 @@ class RecordingReportClient:
             self.tree.new_root(name, uuid, generation=0)
         return self.tree.subtree(uuid)
 
-    def get_allocations_for_resource_provider(self, context, uuid):
+    def get_holders_in_provider_tree(self, context, rp_uuid, is_start=False):
         self.calls.append("get_consumers")
-        return SimpleNamespace(allocations={})
+        return {}
 
     def get_allocations_for_provider_tree(self, context, nodename):
         self.calls.append("get_allocations")

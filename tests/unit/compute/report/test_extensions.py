@@ -89,7 +89,7 @@ def test_a_placement_that_cant_be_reached_is_no_finding(make):
 def test_an_extension_that_is_gone_is_not_asked_for_a_while(make, clock, status):
     extensions = make(OFFERED, answer(status, {"errors": []}), OFFERED)
     assert extensions.has(None, "claims")
-    assert extensions.post(None, "/claims", {}) is None
+    assert extensions.query(None, "claims", "/claims", {}) is None
     assert not extensions.has(None, "claims")
     clock.now = ASKED_AGAIN
     assert extensions.has(None, "claims")
@@ -97,7 +97,7 @@ def test_an_extension_that_is_gone_is_not_asked_for_a_while(make, clock, status)
 
 def test_any_other_answer_is_the_caller_s(make):
     extensions = make(answer(409, {"errors": []}))
-    assert extensions.put(None, "/provider_trees/u", {}).status_code == 409
+    assert extensions.put(None, "provider_trees", "/provider_trees/u", {}).status_code == 409
 
 
 def test_a_new_connection_may_lead_to_another_placement(make):
@@ -106,7 +106,7 @@ def test_a_new_connection_may_lead_to_another_placement(make):
     extensions = Extensions(transport, offers, enabled=True)
     assert extensions.has(None, "claims")
     transport.connect_anew()
-    assert offers.current() is None
+    assert offers.has("claims") is None
 
 
 def test_queries_are_judged_by_a_microversion_that_the_client_names(make):

@@ -60,6 +60,12 @@ CALLS = {
         [OFFERED],
         "GET",
     ),
+    "a tree's holders": (lambda c: c.get_holders_in_provider_tree(None, "u"), [], "GET"),
+    "a whole tree's holders": (
+        lambda c: c.get_holders_in_provider_tree(None, "u"),
+        [OFFERED],
+        "GET",
+    ),
     "a whole tree's allocations": (
         lambda c: c.get_allocations_for_provider_tree(None, "u"),
         [OFFERED],
@@ -201,6 +207,8 @@ def make():
         overrides = {} if answers[0] is OFFERED else ONE_BY_ONE
         conf = config.load(files=[], environ={}, overrides=overrides)
         client = SchedulerReportClient(FakeAdapter(*answers), conf=conf, sleep=lambda seconds: None)
+        if answers[0] is OFFERED:
+            assert client.takes_whole_trees(None)
         client.cache.tree.new_root("n", "u", 0)
         client.cache.note_read("u")
         return client
