@@ -141,7 +141,7 @@ class Extensions:
             return None
         response = send(PREFIX + path, *body, version=VERSION, global_request_id=global_id(context))
         if response.status_code == 403:
-            LOG.warning(
+            LOG.debug(
                 "Placement doesn't let this user ask %s%s; falling back to single requests.",
                 PREFIX,
                 path.partition("?")[0],

@@ -105,18 +105,24 @@ class RecordingAdapter(Adapter):
 
 
 @pytest.fixture
-def placement_http(tmp_path):
+def extensions():
+    """Say whether the service of the tests offers what only Berth has."""
+    return True
+
+
+@pytest.fixture
+def placement_http(tmp_path, extensions):
     """Return a `requests` session that reaches placement, and its URL."""
     url = os.environ.get(PLACEMENT_URL)
     if url:
         with requests.Session() as http:
             yield http, url
     else:
-        with _own_service(tmp_path) as client:
+        with _own_service(tmp_path, extensions) as client:
             yield client.session.session, client.get_endpoint()
 
 
-def _own_service(tmp_path):
+def _own_service(tmp_path, extensions):
     from placement.direct import PlacementDirect
 
     return PlacementDirect.configured(
@@ -125,6 +131,7 @@ def _own_service(tmp_path):
         overrides={
             ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
             ("placement_database", "sync_on_startup"): True,
+            ("berth", "extensions"): extensions,
         },
     )
 

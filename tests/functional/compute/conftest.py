@@ -1,5 +1,6 @@
 """A report client, and an outsider, at the same placement service."""
 
+import os
 from uuid import uuid4
 
 import pytest
@@ -9,6 +10,27 @@ from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
+from tests.functional.conftest import PLACEMENT_URL
+
+#: modules whose tests run with a placement that offers what only Berth has, and without
+BOTH = {
+    "test_found_providers",
+    "test_report_client_reading",
+    "test_report_client_reshape",
+    "test_report_client_tree_sync",
+}
+
+
+def pytest_generate_tests(metafunc):
+    """Run the tests of BOTH twice, except those that don't ask for more than single requests."""
+    module = metafunc.module.__name__.rpartition(".")[2]
+    if (
+        module in BOTH
+        and "placement_http" in metafunc.fixturenames
+        and metafunc.definition.get_closest_marker("one_by_one") is None
+        and PLACEMENT_URL not in os.environ
+    ):
+        metafunc.parametrize("extensions", [True, False], ids=["whole", "one by one"])
 
 
 @pytest.fixture
