@@ -80,7 +80,7 @@ class WideDriver(MediumFakeDriver):
 
 
 @contextmanager
-def placement(folder: Path) -> Iterator[str]:
+def placement(folder: Path, extensions: bool = True) -> Iterator[str]:
     """Start placement in this process on a fresh database; yield its URL."""
     app = create_app(
         placement_config.load(
@@ -90,6 +90,7 @@ def placement(folder: Path) -> Iterator[str]:
                 ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
                 ("placement_database", "sync_on_startup"): True,
                 ("api", "auth_strategy"): "noauth2",
+                ("berth", "extensions"): extensions,
             },
         )
     )
@@ -103,14 +104,29 @@ def placement(folder: Path) -> Iterator[str]:
 
 
 class ComputeService:
-    """A compute service with a driver and records in a folder."""
+    """A compute service with a driver and records in a folder.
 
-    def __init__(self, url: str, folder: Path, driver_class: Callable[..., Any]) -> None:
-        name = f"host-{uuid4()}"
+    :param name: of the host; a host that has started before finds its records again
+    :param whole_trees: whether it may read and write whole trees in one request
+    """
+
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        driver_class: Callable[..., Any],
+        name: str | None = None,
+        whole_trees: bool = True,
+    ) -> None:
+        name = name or f"host-{uuid4()}"
         conf = config.load(
             files=[],
             environ={},
-            overrides={(None, "host"): name, (None, "state_path"): str(folder / name)},
+            overrides={
+                (None, "host"): name,
+                (None, "state_path"): str(folder / name),
+                ("berth", "whole_trees"): whole_trees,
+            },
         )
         self.adapter = CountingAdapter(
             Session(auth=Token(url, "admin"), session=requests.Session()),
@@ -148,8 +164,8 @@ def count_requests(url: str, folder: Path) -> None:
     small = ComputeService(url, folder, MediumFakeDriver)
     show_requests("first start of one node", small.requests_of(small.start))
     show_requests("its idle cycle", small.requests_of(small.update))
-    wide = ComputeService(url, folder, WideDriver)
-    show_requests("first start of a tree of 50 providers", wide.requests_of(wide.start))
+    wide = ComputeService(url, folder, WideDriver, whole_trees=False)
+    show_requests("first start of a tree of 50 providers, one by one", wide.requests_of(wide.start))
     wide.driver.total = 5
     show_requests("a change of 49 of them", wide.requests_of(wide.update))
     show_requests("its idle cycle", wide.requests_of(wide.update))

@@ -1,13 +1,16 @@
 """The costs of `nova-manage placement migrate_compute_inventory`: time, statements, memory.
 
     python -m benchmarks.nova_manage [--database postgresql] [--nodes 1000] [--consumers 20]
+    python -m benchmarks.nova_manage --nodes 1 --consumers 10000 --children 999
 
-VCPU and MEMORY_MB of each node move from its root to two NUMA cells, with the allocations. The
-service runs in this process, as for the command, so its work is part of the time.
+VCPU and MEMORY_MB of each node move from its root to two NUMA cells, with the allocations. With
+`--children`, VGPU moves to so many physical GPUs instead. The service runs in this process, as for
+the command, so its work is part of the time.
 """
 
 import argparse
 import contextlib
+import itertools
 import resource
 import tempfile
 import time
@@ -18,6 +21,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 from keystoneauth1.adapter import Adapter
+from oslo_config.cfg import ConfigOpts
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +36,7 @@ from placement.direct import PlacementDirect
 from tests.databases.fixtures import COPIES
 from tests.databases.fresh import Databases, SQLiteFiles
 from tests.databases.keeper import join
-from virt.fake import FakeNUMAReshapeDriver
+from virt.fake import FakeNUMAReshapeDriver, FakeReshapeVGPUDriver, MediumFakeDriver
 from virt.fake.driver import node_uuid
 from virt.virtapi import NoopVirtAPI
 
@@ -62,15 +66,23 @@ def database(kind: str, folder: Path) -> Iterator[str]:
         yield new()
 
 
-def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
-    """Create the nodes' providers, and consumers on each."""
+def fill(placement: Adapter, nodes: list[ComputeNode], consumers: list[str], children: int) -> None:
+    """Create the nodes' providers, and consumers on each.
+
+    :param consumers: uuids, the same number on each node
+    :param children: how many children will have the nodes' VGPU; 0: VCPU and MEMORY_MB will move
+    """
     inventory = {
         "VCPU": {"total": 64, "allocation_ratio": 4.0},
         "MEMORY_MB": {"total": 262144},
         "DISK_GB": {"total": 4000},
     }
     held = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 40}
-    for node in nodes:
+    if children:
+        inventory["VGPU"] = {"total": len(consumers)}
+        held = {"VGPU": 1}
+    each = len(consumers) // len(nodes)
+    for number, node in enumerate(nodes):
         root = {"name": node.hypervisor_hostname, "uuid": node.uuid}
         send(placement, "POST", "/resource_providers", root)
         stock = {"inventories": inventory, "resource_provider_generation": 0}
@@ -82,8 +94,23 @@ def fill(placement: Adapter, nodes: list[ComputeNode], consumers: int) -> None:
             "consumer_generation": None,
             "consumer_type": "INSTANCE",
         }
-        wanted = {str(uuid4()): body for _ in range(consumers)}
+        wanted = dict.fromkeys(consumers[number * each : (number + 1) * each], body)
         send(placement, "POST", "/allocations", wanted)
+
+
+def driver_for(
+    conf: ConfigOpts, consumers: list[str], each: int, children: int
+) -> MediumFakeDriver:
+    """Return the driver whose nodes need a reshape; `each` is the number of a node's consumers."""
+    if not children:
+        cells = {cell: {"VCPU": 32, "MEMORY_MB": 131072} for cell in (0, 1)}
+        return FakeNUMAReshapeDriver(NoopVirtAPI(), conf, cells=cells)
+    devices = {f"pci_{number:04x}_00_00_0": -(-each // children) for number in range(children)}
+    names = itertools.cycle(devices)
+    held = {consumer: {next(names): 1} for consumer in consumers}
+    driver = FakeReshapeVGPUDriver(NoopVirtAPI(), conf, pgpus=devices, mdevs=held)
+    driver.vcpus, driver.memory_mb = 64, 262144
+    return driver
 
 
 def send(placement: Adapter, method: str, url: str, body: Any) -> None:
@@ -104,14 +131,19 @@ def measure(
     work: Callable[[ComputeNode], NodeReport],
     result: Result,
     statements: Statements,
+    driver: MediumFakeDriver,
 ) -> Table:
-    """Do the work for each node; print a row for each part of the nodes."""
+    """Do the work for each node; print a row for each part of the nodes.
+
+    :param driver: manages one node at a time
+    """
     table = Table("nodes", "ms a node", "CPU ms a node", "statements a node", "MiB", title=title)
     size = max(1, len(nodes) // PARTS)
     for start in range(0, len(nodes), size):
         part = nodes[start : start + size]
         counted, wall, cpu = statements.count, time.perf_counter(), time.process_time()
         for node in part:
+            driver.init_host(node.hypervisor_hostname)
             report = work(node)
             if report.result is not result:
                 raise RuntimeError(f"{node.hypervisor_hostname}: {report.result} {report.error}")
@@ -131,13 +163,13 @@ def main() -> None:
     parser.add_argument("--database", choices=("sqlite", *COPIES), default="sqlite")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--consumers", type=int, default=20, help="on each node")
+    parser.add_argument("--children", type=int, default=0, help="of each node, with VGPU")
+    parser.add_argument("--one-by-one", action="store_true", help="without whole trees")
     given = parser.parse_args()
-    conf = config.load(files=[], environ={})
-    driver = FakeNUMAReshapeDriver(
-        NoopVirtAPI(),
-        conf,
-        cells={cell: {"VCPU": 32, "MEMORY_MB": 131072} for cell in (0, 1)},
-    )
+    options: dict[tuple[str | None, str], Any] = {("berth", "whole_trees"): not given.one_by_one}
+    conf = config.load(files=[], environ={}, overrides=options)
+    consumers = [str(uuid4()) for _ in range(given.nodes * given.consumers)]
+    driver = driver_for(conf, consumers, given.consumers, given.children)
     driver.local_gb = 4000
     names = [f"node-{number:05}" for number in range(given.nodes)]
     nodes = [ComputeNode(node_uuid(name), "host", name) for name in names]
@@ -154,7 +186,7 @@ def main() -> None:
         }
         direct = PlacementDirect.configured(files=[], environ=False, overrides=overrides)
         placement = stack.enter_context(direct)
-        fill(placement, nodes, given.consumers)
+        fill(placement, nodes, consumers, given.children)
         tracker = StandIn.of(driver, conf, MemoryCellDatabase()).tracker
         migrator = Migrator(lambda: SchedulerReportClient(placement, conf=conf), tracker)
         rehearser = Migrator(lambda: rehearsing_client(placement, conf=conf), tracker)
@@ -164,7 +196,7 @@ def main() -> None:
             ("migration", migrator.migrate, Result.MIGRATED),
             ("second run", migrator.migrate, Result.UNCHANGED),
         ):
-            console.print(measure(title, nodes, work, result, statements))
+            console.print(measure(title, nodes, work, result, statements, driver))
 
 
 if __name__ == "__main__":
