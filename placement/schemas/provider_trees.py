@@ -73,13 +73,10 @@ SHOWN: AnswerTable = {
 #: a line of the same answer as application/x-ndjson: a tree, some of the consumers, or the end
 LINE = Schema({"anyOf": [_TREE, exactly(_CONSUMERS), closed_object(_END, ["position"])]})
 
-#: names of one request for allocations
+#: names of one request for allocations. It isn't part of the schema, whose message would repeat
+#: all of them
 MOST_NAMES = 10_000
-_NAMES: Json = {
-    "type": "array",
-    "items": {"type": "string", "pattern": UUID_KEY},
-    "maxItems": MOST_NAMES,
-}
+_NAMES: Json = {"type": "array", "items": {"type": "string", "pattern": UUID_KEY}}
 ALLOCATIONS_QUERY = {
     (1, 0): Schema(
         closed_object({"consumers": _NAMES, "resource_providers": _NAMES}) | {"minProperties": 1}
