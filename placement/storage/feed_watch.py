@@ -71,10 +71,11 @@ class FeedWatch:
         with self._changed:
             if len(self._waits) >= most:
                 raise TooManyWaits()
-            self._waits[wait] = None
             if not self._is_asking:
-                self._is_asking = True
+                # fails if the process may not have more threads; the next wait tries again
                 threading.Thread(target=self._ask, name="change-feed", daemon=True).start()
+                self._is_asking = True
+            self._waits[wait] = None
             try:
                 yield wait
             finally:

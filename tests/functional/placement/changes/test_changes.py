@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.direct import PlacementDirect
-from placement.storage import change_feed, tables
+from placement.storage import change_feed, feed_position, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
@@ -207,6 +207,25 @@ def test_a_wait_ends_when_the_service_is_closed(filled, watch):
     eventually(lambda: watch.count == 1)
     watch.end_waits()
     assert waiting.result()["providers"] == []
+
+
+def test_a_process_without_a_thread_to_spare_waits_later(filled, watch, monkeypatch):
+    """The place of the request that failed is free, and the next wait starts the thread."""
+    after = position(filled)
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                watch.wait(feed_position.parsed(after), 30, 2, lambda: False)
+    assert watch.count == 0
+    waiting = Waiting(filled, after)
+    eventually(lambda: watch.count == 1)
+    expect(filled.put(f"/resource_providers/{ROOT}", {"name": "new"}), 200)
+    assert waiting.result()["providers"] == [ROOT]
 
 
 def test_more_waits_than_allowed_are_refused_and_other_requests_are_not(filled, watch):
