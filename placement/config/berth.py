@@ -65,12 +65,12 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "changes_waits",
-        default=2,
         min=0,
         help="How many requests of a process may wait for changes (`GET /berth/v1/changes` with "
         "`wait`); each uses a thread meanwhile. Use fewer than the process has threads. Further "
         "requests get 503 at once. placement-api uses at most half of the threads of a worker for "
-        "this, whatever this option says. 0: `wait` counts as 0.",
+        "this, whatever this option says. 0: `wait` counts as 0. Unset: 2 under placement-api, and "
+        "1 under other servers, which don't tell how many threads they have.",
     ),
     cfg.IntOpt(
         "max_body_size",

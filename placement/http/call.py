@@ -146,9 +146,12 @@ class Call:
         """How many requests like this one may wait at once, so that others find a thread."""
         if not self.environ.get("wsgi.multithread"):
             return 0
-        most: int = self.conf.berth.changes_waits
+        most: int | None = self.conf.berth.changes_waits
         threads = self.environ.get(THREADS)
-        return most if threads is None else min(most, threads // 2)
+        if threads is None:
+            # this server doesn't tell how many threads it has: there may be two
+            return 1 if most is None else most
+        return min(2 if most is None else most, threads // 2)
 
     def server_stops(self) -> bool:
         """Return whether the server ends after the requests in progress, as far as it tells."""

@@ -9,20 +9,23 @@ import pytest
 import sqlalchemy as sa
 
 from placement.direct import PlacementDirect
+from placement.http.environ import THREADS
 from placement.storage import change_feed, feed_position, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
 
 PATH = "/berth/v1/changes"
+#: as a server with several threads that doesn't say how many, and as `placement-api` with four
 THREADED = {"environ_overrides": {"wsgi.multithread": True}}
+FOUR_THREADS = {"environ_overrides": {"wsgi.multithread": True, THREADS: 4}}
 
 
-def changes(service, after=None, status=200, **more):
+def changes(service, after=None, status=200, server=THREADED, **more):
     """Ask, and return the body."""
     query = more | ({} if after is None else {"after": after})
     text = "&".join(f"{name}={value}" for name, value in query.items())
-    return expect(service.get(f"{PATH}?{text}", **THREADED), status).json
+    return expect(service.get(f"{PATH}?{text}", **server), status).json
 
 
 def position(service):
@@ -228,14 +231,20 @@ def test_a_process_without_a_thread_to_spare_waits_later(filled, watch, monkeypa
     assert waiting.result()["providers"] == [ROOT]
 
 
-def test_more_waits_than_allowed_are_refused_and_other_requests_are_not(filled, watch):
-    after = position(filled)
-    waits = [Waiting(filled, after), Waiting(filled, after)]
-    eventually(lambda: watch.count == 2)
-    refused = filled.unjudged().get(f"{PATH}?after={after}&wait=30", **THREADED)
+@pytest.mark.parametrize(
+    ("allowed", "server", "count"),
+    [(None, THREADED, 1), (None, FOUR_THREADS, 2), (3, THREADED, 3), (3, FOUR_THREADS, 2)],
+)
+def test_more_waits_than_allowed_are_refused(new_service, allowed, server, count):
+    """A server that doesn't tell its threads may have two: one is left for others by default."""
+    service = new_service(**({} if allowed is None else {"berth__changes_waits": allowed}))
+    watch, after = service.running.watch, position(service)
+    waits = [Waiting(service, after, server=server) for _ in range(count)]
+    eventually(lambda: watch.count == count)
+    refused = service.unjudged().get(f"{PATH}?after={after}&wait=30", **server)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
     assert refused.json["errors"][0]["code"] == "berth.too_many_waits"
-    assert changes(filled, after)["complete"]
+    assert changes(service, after)["complete"]
     watch.end_waits()
     assert all(wait.result() for wait in waits)
 
