@@ -128,6 +128,18 @@ def test_the_program_s_copy_is_the_cloud(service, mirror):
     assert copy.providers == again.providers
 
 
+def test_the_program_does_not_hurry_a_service_that_does_not_wait(service, mirror, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(mirror, "WAIT", 0)
+    monkeypatch.setattr(mirror.time, "sleep", pauses.append)
+    copy = mirror.Mirror(service, "admin")
+    copy.read_all()
+    assert copy.follow() == []
+    requests.post(f"{service}/resource_providers", json={"name": "host"}, headers=ADMIN)
+    assert len(copy.follow()) == 1
+    assert pauses == [mirror.BREATH]
+
+
 def test_the_program_reads_all_again_if_the_feed_was_trimmed(
     service, mirror, monkeypatch, tmp_path
 ):
