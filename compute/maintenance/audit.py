@@ -43,6 +43,8 @@ AUDITED_CLASSES = frozenset(
         "MEM_ENCRYPTION_CONTEXT",
     }
 )
+#: so many providers' allocations are read in one request, where placement offers that
+PROVIDERS_AT_ONCE = 200
 INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
 
 
@@ -93,6 +95,12 @@ class _Provider:
         return self._shares()
 
 
+def batched(providers: list[_Provider], size: int) -> Iterator[list[_Provider]]:
+    """Yield the providers in lists of at most `size`."""
+    for start in range(0, len(providers), size):
+        yield providers[start : start + size]
+
+
 class Auditor:
     """Judges the consumers of providers by the records of `host`."""
 
@@ -129,8 +137,10 @@ class Auditor:
                 f"Resource provider with UUID {resource_provider} does not exist."
             )
         self._known = {row["uuid"]: self._provider(row) for row in rows}
-        for provider in list(self._known.values()):
-            yield from self._orphans_of(provider)
+        for some in batched(list(self._known.values()), PROVIDERS_AT_ONCE):
+            held = self._client.whole_trees.held_of_each(self._context, [one.uuid for one in some])
+            for provider in some:
+                yield from self._orphans_of(provider, held)
 
     def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
         """Judge the consumer again by the current records and traits; None if it is no orphan.
@@ -156,11 +166,18 @@ class Auditor:
             in self._client.get_provider_traits(self._context, uuid).traits
         )
 
-    def _orphans_of(self, provider: _Provider) -> Iterator[Orphan]:
-        found = self._client.get_allocations_for_resource_provider(self._context, provider.uuid)
+    def _orphans_of(
+        self, provider: _Provider, held_of_each: Mapping[str, Mapping[str, Any]] | None
+    ) -> Iterator[Orphan]:
+        if held_of_each is None:
+            found = self._client.get_allocations_for_resource_provider(
+                self._context, provider.uuid
+            ).allocations
+        else:
+            found = dict(held_of_each.get(provider.uuid, {}))
         # The records are read after placement: they know consumers that came in between.
-        known = self._records.of_each(found.allocations)
-        for consumer, held in sorted(found.allocations.items()):
+        known = self._records.of_each(found)
+        for consumer, held in sorted(found.items()):
             evidence = known[consumer]
             if not _audited(held) or judge(provider, evidence).kind in SETTLED:
                 continue

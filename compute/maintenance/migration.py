@@ -15,7 +15,7 @@ from typing import Any
 
 from compute import exceptions
 from compute.maintenance.moves import Move, moves_of
-from compute.maintenance.provider_details import ProviderDetails, details_of, usages_of
+from compute.maintenance.provider_details import ProviderDetails, details_of, usages_in_tree
 from compute.maintenance.rehearsal import refuses_writes
 from compute.maintenance.reshape_check import misfits, used_after
 from compute.provider_tree import ProviderSubTree
@@ -228,12 +228,14 @@ class _Work:
     def add_details(self, report: NodeReport, existing: set[str]) -> None:
         before, after = self.before, self.wanted.tree
         had = before.get_provider_uuids()
-        used = {
-            uuid: {}
-            if uuid in self.client.cache.imagined
-            else usages_of(self.client, self.context, uuid)
-            for uuid in [*had, *existing]
-        }
+        imagined = self.client.cache.imagined
+        nothing: dict[str, dict[str, int]] = {uuid: {} for uuid in had if uuid in imagined}
+        used = nothing | usages_in_tree(
+            self.client,
+            self.context,
+            self.node.uuid,
+            [uuid for uuid in [*had, *existing] if uuid not in imagined],
+        )
         moved = self.moved or Reshaped({}, {})
         later = used_after(used, moved.before, moved.after)
         gone = [uuid for uuid in had if not after.exists(uuid)]

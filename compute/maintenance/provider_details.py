@@ -17,6 +17,7 @@ from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import capacity
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
+from compute.report.whole_trees import DETAILS
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,20 @@ def usages_of(client: SchedulerReportClient, context: RequestContext, uuid: str)
     return _get(client, context, uuid, "usages", "1.0")["usages"]
 
 
+def usages_in_tree(
+    client: SchedulerReportClient, context: RequestContext, root: str, uuids: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """Return provider → what `usages_of` returns; most of the providers are in the root's tree.
+
+    Raise ResourceProviderRetrievalFailed.
+    """
+    rows = client.whole_trees.of(context, root, "usages") or ()
+    whole = {row["uuid"]: row["usages"] for row in rows}
+    return {
+        uuid: whole[uuid] if uuid in whole else usages_of(client, context, uuid) for uuid in uuids
+    }
+
+
 def find_roots(
     client: SchedulerReportClient, context: RequestContext, name_or_uuid: str | None = None
 ) -> list[str]:
@@ -124,7 +139,8 @@ def read_tree(
 
     Raise ResourceProviderNotFound, ResourceProviderRetrievalFailed, and ClientException.
     """
-    rows = client.get_providers_in_tree(context, root)
+    whole = client.whole_trees.of(context, root, DETAILS)
+    rows = client.get_providers_in_tree(context, root) if whole is None else whole
     if not rows:
         raise exceptions.ResourceProviderNotFound(name_or_uuid=root)
     children: dict[str | None, list[dict[str, Any]]] = {}
@@ -136,6 +152,8 @@ def read_tree(
         row = waiting.pop()
         ordered.append(row)
         waiting += reversed(children.get(row["uuid"], []))
+    if whole is not None:
+        return [_shown(row) for row in ordered]
     return [_read_provider(client, context, row) for row in ordered]
 
 
@@ -148,6 +166,10 @@ def read_sharing(
     """
     if not root.aggregates:
         return []
+    whole = client.whole_trees.sharing(context, root.aggregates, DETAILS)
+    if whole is not None:
+        found = [_shown(row) for row in whole if row["root_provider_uuid"] != root.uuid]
+        return sorted(found, key=lambda one: one.name)
     rows = all_providers(
         client,
         context,
@@ -164,18 +186,29 @@ def _read_provider(
     client: SchedulerReportClient, context: RequestContext, row: Mapping[str, Any]
 ) -> ProviderDetails:
     uuid = row["uuid"]
-    holders = client.get_allocations_for_resource_provider(context, uuid).allocations
+    found = {
+        "allocations": client.get_allocations_for_resource_provider(context, uuid).allocations,
+        "inventories": _get(client, context, uuid, "inventories", "1.0")["inventories"],
+        "traits": _get(client, context, uuid, "traits", "1.6")["traits"],
+        "aggregates": _get(client, context, uuid, "aggregates", "1.1")["aggregates"],
+    }
+    return _shown({**row, **found})
+
+
+def _shown(row: Mapping[str, Any]) -> ProviderDetails:
+    """Return the details of a provider with all that belongs to it."""
+    holders = row["allocations"]
     used: Counter[str] = Counter()
     for held in holders.values():
         used.update(held["resources"])
     return ProviderDetails(
-        uuid=uuid,
+        uuid=row["uuid"],
         name=row["name"],
         parent_uuid=row["parent_provider_uuid"],
         generation=row["generation"],
-        inventories=_get(client, context, uuid, "inventories", "1.0")["inventories"],
-        traits=sorted(_get(client, context, uuid, "traits", "1.6")["traits"]),
-        aggregates=sorted(_get(client, context, uuid, "aggregates", "1.1")["aggregates"]),
+        inventories=row["inventories"],
+        traits=sorted(row["traits"]),
+        aggregates=sorted(row["aggregates"]),
         used=dict(used),
         holders={consumer: held["resources"] for consumer, held in sorted(holders.items())},
     )

@@ -239,6 +239,7 @@ class TreeWriter:
             if response.status_code >= 500 and NOT_DONE not in response.text:
                 return exceptions.ReshapeUnanswered(error=f"{response.status_code} {response.text}")
             return exceptions.ReshapeFailed(error=response.text)
+        who = self._who(body, told)
         self._forget(body)
         if is_conflict:
             LOG.info("Provider tree %s changed since it was read: %s", body.root, told)
@@ -251,7 +252,16 @@ class TreeWriter:
         if code == INVENTORY_IN_USE:
             return exceptions.InventoryInUse(told)
         general = exceptions.ResourceProviderSyncFailed.msg_fmt
-        return exceptions.ResourceProviderSyncFailed(f"{general} Provider {body.root}: {told}")
+        return exceptions.ResourceProviderSyncFailed(f"{general} Provider {who}: {told}")
+
+    def _who(self, body: TreeBody, told: str) -> str:
+        """Return the name and the uuid of the provider that the error is about, or of the root."""
+        uuid = next((one for one in sorted(body.uuids) if one in told), body.root)
+        tree = self._cache.tree
+        name = body.providers.get(uuid, {}).get("name")
+        if name is None and tree.exists(uuid):
+            name = tree.data(uuid).name
+        return uuid if name is None else f"{name} ({uuid})"
 
     def _forget(self, body: TreeBody) -> None:
         """Read the tree again the next time."""

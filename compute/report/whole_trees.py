@@ -18,7 +18,9 @@ from compute.report.extensions import Extensions
 from compute.report.failures import Refusal
 
 OFFER = "provider_trees"
+QUERY_OFFER = "allocations.query"
 PROPERTIES = "inventories,traits,aggregates"
+DETAILS = f"{PROPERTIES},allocations"
 HOLDERS = "allocations,consumers"
 
 #: a provider as the answer shows it
@@ -48,7 +50,9 @@ class WholeTrees:
         answer = self._read(context, f"in_tree={quote(uuid, safe='')}", fields, uuid)
         return None if answer is None else list(_providers(answer["trees"]))
 
-    def sharing(self, context: Any, aggregates: Iterable[str]) -> list[Row] | None:
+    def sharing(
+        self, context: Any, aggregates: Iterable[str], fields: str = PROPERTIES
+    ) -> list[Row] | None:
         """Return the providers that share with any of the aggregates, each once."""
         wanted = sorted(aggregates)
         size = self._conf.compute.sharing_providers_max_uuids_per_request
@@ -56,7 +60,7 @@ class WholeTrees:
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
             query = f"member_of=in:{','.join(part)}&required={os_traits.MISC_SHARES_VIA_AGGREGATE}"
-            answer = self._read(context, query, PROPERTIES, part[0])
+            answer = self._read(context, query, fields, part[0])
             if answer is None:
                 return None
             found |= {row["uuid"]: row for row in _providers(answer["trees"]) if shares(row, part)}
@@ -76,6 +80,25 @@ class WholeTrees:
             for consumer, held in sorted(answer["consumers"].items())
             if held["allocations"]
         }
+
+    def held_of_each(
+        self, context: Any, uuids: Collection[str]
+    ) -> dict[str, dict[str, Any]] | None:
+        """Return provider → what is allocated against it, for at most 10,000 providers.
+
+        `{provider: {consumer: {"resources": {class: amount}}}}`; providers that don't exist are
+        left out. Raise ResourceProviderAllocationRetrievalFailed.
+        """
+        body = {"resource_providers": list(uuids)}
+        response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
+        if response is None:
+            return None
+        if response.status_code != 200:
+            raise exceptions.ResourceProviderAllocationRetrievalFailed(
+                rp_uuid=", ".join(list(uuids)[:1]), error=response.text
+            ) from Refusal(response)
+        found: dict[str, Any] = response.json()["providers"]
+        return {uuid: shown["allocations"] for uuid, shown in found.items()}
 
     def holdings_in(self, context: Any, uuid: str) -> Allocations | None:
         """Return what consumers hold of the tree of `uuid`, without what else is known of them."""

@@ -62,6 +62,7 @@ def summed(*places):
     return total
 
 
+@pytest.mark.one_by_one
 def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     host, machine, outsider, neighbours
 ):
@@ -111,6 +112,7 @@ def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     assert reshapes == [1, 1]
 
 
+@pytest.mark.one_by_one
 def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsider, neighbours):
     other = neighbours[0]
     machine.add_gpu("0000:c1:00.0", {"nvidia-35": 8})
@@ -147,6 +149,7 @@ class TestVGPU:
         host.conf.set_override("enabled_mdev_types", ["nvidia-35"], "devices")
         return host
 
+    @pytest.mark.one_by_one
     def test_r21_vgpu_that_nobody_has_moves_to_the_gpu(self, older, outsider):
         consumer = outsider.allocate({older.uuid: {"VCPU": 1}})
         older.start(HostDriver)
