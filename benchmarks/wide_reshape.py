@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--one-by-one", action="store_true")
     given = parser.parse_args()
     console, context = Console(), admin_context()
-    overrides = {("berth", "whole_trees"): not given.one_by_one}
+    overrides: dict[tuple[str | None, str], bool] = {("berth", "whole_trees"): not given.one_by_one}
     conf = config.load(files=[], environ={}, overrides=overrides)
     with tempfile.TemporaryDirectory() as folder:
         service = PlacementDirect.configured(

@@ -11,6 +11,7 @@ import requests
 from keystoneauth1 import exceptions as ksa_exc
 
 from compute import exceptions
+from compute.maintenance.provider_details import read_tree
 from tests.functional.compute.compute_host import MediumFakeDriver
 
 PREFIX = "/berth/v1/provider_trees"
@@ -361,3 +362,25 @@ def test_a_start_that_moves_fifty_providers_and_twenty_consumers_costs_three_req
     host.start(Nesting)
     assert len(host.adapter.requests) <= 2
     assert host.adapter.writes == []
+
+
+# nova-manage
+
+
+def test_a_tree_is_shown_and_audited_by_one_request_each(
+    client, context, root, grown, outsider, placement_adapter
+):
+    client.update_from_provider_tree(context, grown)
+    consumer = outsider.allocate({root: {"VCPU": 3}})
+    child = children(outsider, root)[f"child-{root}"]
+    placement_adapter.requests.clear()
+    shown = read_tree(client, context, root)
+    held = client.whole_trees.held_of_each(context, [root, child])
+    assert [method for method, _, _ in placement_adapter.requests] == ["GET", "POST"]
+    assert [one.uuid for one in shown] == [root, child]
+    assert shown[0].holders == {consumer: {"VCPU": 3}}
+    assert shown[0].used == {"VCPU": 3}
+    assert {uuid: set(consumers) for uuid, consumers in held.items()} == {
+        root: {consumer},
+        child: set(),
+    }
