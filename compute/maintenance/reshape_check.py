@@ -42,11 +42,14 @@ def misfits(
         for provider in removed
         for name, amount in sorted(provider.used.items())
     ]
+    held: dict[str, list[tuple[str, Amounts]]] = {}
+    for consumer, body in sorted(allocations.items()):
+        for uuid, part in body["allocations"].items():
+            held.setdefault(uuid, []).append((consumer, part["resources"]))
     for provider in after:
         found += _overfull(provider)
-        for consumer, body in sorted(allocations.items()):
-            held = body["allocations"].get(provider.uuid, {"resources": {}})["resources"]
-            found += _refused_amounts(provider, consumer, held)
+        for consumer, amounts in held.get(provider.uuid, ()):
+            found += _refused_amounts(provider, consumer, amounts)
     return found
 
 
