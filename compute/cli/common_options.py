@@ -22,7 +22,7 @@ def add_common_options(parser: argparse.ArgumentParser, debug: str) -> None:
     )
     parser.add_argument("--debug", action="store_true", help=debug)
     version = importlib.metadata.version("openstack-berth")
-    parser.add_argument("--version", action="version", version=f"{parser.prog} {version}")
+    parser.add_argument("--version", action="version", version=version)
 
 
 def config_arguments(arguments: argparse.Namespace) -> list[str]:

@@ -19,7 +19,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from compute import config
 from compute.cli.command_line import InvalidInput
 from compute.config.placement import build_adapter
-from compute.report.failures import Refusal, described_user, explained, why
+from compute.report.failures import (
+    UNREACHABLE,
+    Refusal,
+    described_user,
+    explained,
+    has_no_connection,
+    why,
+)
 from placement.direct import PlacementDirect, connection_of_service
 
 HTTP, DATABASE = "http", "database"
@@ -171,7 +178,9 @@ def why_unusable(adapter: Adapter) -> str | None:
     if isinstance(failure, Refusal):
         # the request that failed before has told the rest of the answer
         return f"{failure.status} {http.client.responses.get(failure.status, '')}".rstrip()
-    return None if failure is None else why(failure)
+    if failure is None:
+        return None
+    return f"{why(failure)}. {UNREACHABLE}" if has_no_connection(failure) else why(failure)
 
 
 def _first_failure(adapter: Adapter) -> Exception | None:

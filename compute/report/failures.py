@@ -34,6 +34,10 @@ ADVICE = {
     UNAUTHORIZED: "Placement, or keystone, doesn't accept {}: check it.",
     FORBIDDEN: "Placement knows {}, but refuses the request.",
 }
+UNREACHABLE = (
+    f"Check that the service runs and that this host reaches it, and that group [{GROUP}] and "
+    "keystone's catalogue have the right URL."
+)
 ROLE = (
     f"The user of group [{GROUP}] needs the role service (admin is enough where nothing is "
     'reshaped): see "Access to placement" in doc/agent.rst.'
@@ -66,6 +70,21 @@ def refused_access(error: BaseException) -> int | None:
     return None
 
 
+def has_no_connection(error: BaseException) -> bool:
+    """Say whether an exception comes from a connection that failed or broke."""
+    return any(
+        isinstance(_lost_in_discovery(one) or one, ksa_exceptions.ConnectionError)
+        for one in causes(error)
+    )
+
+
+def _lost_in_discovery(error: BaseException) -> BaseException | None:
+    """Return the lost connection because of which keystone's versions aren't known, or None."""
+    lost = error.__cause__ or error.__context__
+    by_discovery = isinstance(error, ksa_exceptions.DiscoveryFailure)
+    return lost if by_discovery and isinstance(lost, ksa_exceptions.ConnectionError) else None
+
+
 def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the exception and its causes."""
     under: BaseException | None = error
@@ -75,14 +94,18 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def explained(error: BaseException, user: str) -> str:
-    """Return why a request failed, and for missing access also which role is needed.
+    """Return why a request failed, and what to do about missing access or a lost connection.
 
     :param user: whom placement sees, as `described_user` says
     """
     status = refused_access(error)
-    if status is None:
+    if status is not None:
+        advice = f"{ADVICE[status].format(user)} {ROLE}"
+    elif has_no_connection(error):
+        advice = UNREACHABLE
+    else:
         return why(error)
-    return f"{why(error).rstrip('.')}. {ADVICE[status].format(user)} {ROLE}"
+    return f"{why(error).rstrip('.')}. {advice}"
 
 
 def why(error: BaseException) -> str:
@@ -102,6 +125,8 @@ def why(error: BaseException) -> str:
         return f"{str(error).rstrip('.')}: {why(cause)}"
     if isinstance(error.__cause__, Refusal) and error.__cause__.text not in str(error):
         return f"{str(error).rstrip('.')}: {error.__cause__}"
+    if lost := _lost_in_discovery(error):
+        return why(lost)
     if not isinstance(error, ksa_exceptions.ConnectionError):
         return re.sub(r'\{\s*"errors".*', _without_braces, str(error), flags=re.DOTALL)
     cause = error

@@ -30,7 +30,9 @@ OPTIONS = [
         "allocation candidates first looks at the generations of all providers, to see those "
         "writes. With `auto`, a worker begins to look when it loads its snapshot and finds such a "
         "write of the last hour, when an audit (see snapshot_audit_interval) finds one, or when "
-        "another worker found one.",
+        "another worker found one. If snapshot_audit_interval is 0, nothing audits: a worker that "
+        "has noticed no such write for an hour never begins to look by itself. Choose `always` "
+        "then.",
     ),
     cfg.FloatOpt(
         "search_time_limit",

@@ -22,13 +22,6 @@ MAINS = {
     "berth-compute": berth_compute.main,
     "nova-manage": nova_manage.main,
 }
-VERSIONS = {
-    "placement-api": VERSION,
-    "placement-manage": VERSION,
-    "placement-status": VERSION,
-    "berth-compute": f"berth-compute {VERSION}",
-    "nova-manage": f"nova-manage {VERSION}",
-}
 HELPS = [
     *([name, "--help"] for name in MAINS),
     *(["placement-manage", "db", *rest] for rest in (["--help"], ["sync", "--help"])),
@@ -52,12 +45,12 @@ def printed(name, *arguments):
 
 
 @pytest.mark.parametrize("name", MAINS)
-def test_each_program_prints_its_version_without_configuration(name, tmp_path):
+def test_each_program_prints_the_number_of_its_version_without_configuration(name, tmp_path):
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     told = subprocess.run(
         [SCRIPTS / name, "--version"], env=environ, cwd=tmp_path, capture_output=True, text=True
     )
-    assert (told.returncode, told.stdout, told.stderr) == (0, f"{VERSIONS[name]}\n", "")
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"{VERSION}\n", "")
 
 
 @pytest.mark.parametrize("columns", ["80", None])

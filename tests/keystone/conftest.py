@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.placement.serving.conftest import start, start_for_module
+from tests.functional.placement.serving.conftest import memcached, start, start_for_module
 from tests.keystone.cloud import SERVICE_PASSWORD, Placement, options, start_ours, start_reference
 from tests.keystone.environment import keystone_programs
 from tests.keystone.identity import Identity
 from tests.keystone.people import People
-from tests.keystone.server import Keystone, Site
+from tests.keystone.server import BRIEF, Keystone, Site
 from tests.reference.environment import complete_in, reference_python
 
-__all__ = ["start", "start_for_module"]
+__all__ = ["memcached", "start", "start_for_module"]
 
 collect_ignore_glob = [] if os.environ.get("BERTH_KEYSTONE") else ["test_*.py"]
 
@@ -73,6 +73,15 @@ def keystone(bootstrapped: Site, tmp_path_factory: pytest.TempPathFactory) -> It
     """
     with serving(bootstrapped.copied(tmp_path_factory.mktemp("keystone") / "site")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def brief(keystone: Keystone) -> Iterator[Keystone]:
+    """Yield a second server of the same keystone, whose tokens are valid for BRIEF seconds."""
+    server = Keystone(keystone.site, "brief", expiration=BRIEF)
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture

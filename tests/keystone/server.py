@@ -36,6 +36,8 @@ control_socket_disable = True
 REGION = "RegionOne"
 ADMIN_PASSWORD = "ADMIN_PASS"
 HOUR = 3600
+#: seconds that a brief token is valid: enough for a request on a busy machine
+BRIEF = 15
 #: seconds in which keystone must start: its import alone takes five of an idle processor
 PATIENCE = 300
 

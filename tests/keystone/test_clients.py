@@ -16,7 +16,7 @@ from tests.functional.placement.serving.programs import (
 )
 from tests.keystone.cloud import options, start_ours
 from tests.keystone.identity import PASSWORD, Identity
-from tests.keystone.server import Keystone
+from tests.keystone.server import BRIEF
 
 AGENT = """\
 [DEFAULT]
@@ -37,8 +37,6 @@ project_domain_name = Default
 region_name = {region}
 valid_interfaces = {interfaces}
 """
-#: seconds that a brief token is valid
-BRIEF = 10
 #: seconds in which a running agent must report: it logs in often while tokens are brief
 REPORT = 5 * PATIENCE
 
@@ -173,15 +171,6 @@ def test_a_refused_user_is_told_who_it_is_and_which_role_is_missing(
 def test_an_agent_without_the_role_service_reports_all_but_a_reshape(configured, regions, people):
     code, said = run("berth-compute", configured(user="the-admin"), "--once")
     assert code == 0, said
-
-
-@pytest.fixture(scope="module")
-def brief(keystone):
-    """Yield a second server of the same keystone, whose tokens are valid for a short time."""
-    server = Keystone(keystone.site, "brief-for-agents", expiration=BRIEF)
-    server.start()
-    yield server
-    server.stop()
 
 
 def test_a_running_agent_gets_new_tokens(configured, regions, brief, people, tmp_path):

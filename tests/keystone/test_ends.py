@@ -6,19 +6,7 @@ import pytest
 
 from tests.keystone.cloud import options, start_ours
 from tests.keystone.identity import PASSWORD, issued
-from tests.keystone.server import Keystone
-
-#: seconds that a brief token is valid: enough for a request on a busy machine
-BRIEF = 15
-
-
-@pytest.fixture(scope="module")
-def brief(keystone):
-    """Yield a second server of the same keystone, whose tokens are valid for a short time."""
-    server = Keystone(keystone.site, "brief", expiration=BRIEF)
-    server.start()
-    yield server
-    server.stop()
+from tests.keystone.server import BRIEF
 
 
 @pytest.fixture(scope="module")

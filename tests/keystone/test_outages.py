@@ -1,10 +1,7 @@
 """Keystone is down, comes back, or exchanges its keys, while the service runs."""
 
-import subprocess
-
 import pytest
 
-from tests.functional.placement.serving.programs import free_port, needed
 from tests.keystone.cloud import options, start_ours
 from tests.keystone.identity import issued
 
@@ -84,18 +81,6 @@ def test_a_new_password_of_the_service_s_user_is_needed_at_the_next_log_in(
     # so the operator can also change it back
     identity.change("user", user, password="the first")
     assert service.status(people.token("admin")) == 200
-
-
-@pytest.fixture
-def memcached():
-    """Yield a memcached for this test, as `(process, address)`."""
-    port = free_port()
-    command = [needed("memcached", "memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process, f"127.0.0.1:{port}"
-        finally:
-            process.kill()
 
 
 def test_memcached_keeps_tokens_for_all_services_and_may_fail(

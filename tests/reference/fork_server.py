@@ -3,10 +3,13 @@
 Run this with the interpreter of the environment whose placement is to be served, Berth or the
 reference, with gunicorn. Input and output are JSON lines. `{"environ": {...}, "log": path}`
 replaces the running service; the output is `{"port": p}`. `null` and the end of the input stop it.
+The services end with this process, however it ends: they are in process groups of their own, which
+a signal to the group of the tests doesn't reach.
 Only the standard library and gunicorn may be imported here besides placement.
 """
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -19,6 +22,16 @@ from typing import Any
 import gunicorn.app.base
 
 import placement.wsgi
+
+#: option of prctl: the signal that this process gets when its parent ends
+PR_SET_PDEATHSIG = 1
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends; end now if it has ended already."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 class Server(gunicorn.app.base.BaseApplication):
@@ -33,6 +46,8 @@ class Server(gunicorn.app.base.BaseApplication):
         self.cfg.set("bind", f"fd://{self.listener.fileno()}")
         self.cfg.set("loglevel", "error")
         self.cfg.set("control_socket_disable", True)
+        # a worker's own look whether its master lives comes late
+        self.cfg.set("post_fork", lambda master, worker: end_with(master.pid))
 
     def load(self) -> Callable[..., Any]:
         """Load the application from the environment of this process."""
@@ -51,10 +66,12 @@ def serve(listener: socket.socket, environ: dict[str, str], log: str) -> None:
 
 def start(environ: dict[str, str], log: str) -> tuple[int, int]:
     """Fork a service; return its process id and its port, which accepts requests at once."""
+    parent = os.getpid()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         child = os.fork()
         if not child:
             try:
+                end_with(parent)
                 os.setpgid(0, 0)
                 serve(listener, environ, log)
             finally:

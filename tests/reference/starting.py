@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,11 @@ class Starter:
         for place in self._folder.iterdir():
             if place.is_dir():
                 shutil.rmtree(place)
+
+    def kill(self, end: signal.Signals) -> None:
+        """Send a signal that ends the process which forks the services."""
+        self._process.send_signal(end)
+        self._process.wait()
 
     def close(self) -> None:
         """Stop all processes."""

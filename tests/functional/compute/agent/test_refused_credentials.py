@@ -6,9 +6,11 @@ Both are processes of their own; the service asks an identity server about each 
 import os
 import subprocess
 import sys
+import uuid
 
 import pytest
 
+from compute.report.failures import UNREACHABLE
 from tests.functional.compute.agent.process import REPOSITORY, Service
 from tests.functional.placement.http.test_keystone import file_of
 from tests.functional.placement.keystone_stub import HOUR, Keystone, token
@@ -17,7 +19,10 @@ from tests.gabbi import services
 AGENT = ("compute.cli.berth_compute", "--once")
 TREE = ("compute.cli.nova_manage", "placement", "tree")
 HEAL = ("compute.cli.nova_manage", "placement", "heal_allocations", "--http")
-COMMANDS = pytest.mark.parametrize(("command", "code"), [(AGENT, 3), (TREE, 1), (HEAL, 3)])
+MIGRATE = ("compute.cli.nova_manage", "placement", "migrate_compute_inventory", "--http")
+COMMANDS = pytest.mark.parametrize(
+    ("command", "code"), [(AGENT, 3), (TREE, 1), (HEAL, 3), (MIGRATE, 1)]
+)
 ROLE = (
     "The user of group [placement] needs the role service (admin is enough where nothing is "
     'reshaped): see "Access to placement"'
@@ -41,9 +46,16 @@ def service(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs a command, and returns its exit code and line of stderr."""
+    """Return a function that runs a command, and returns its exit code and line of stderr.
 
-    def run(command, **placement):
+    The host has a node already, which `migrate_compute_inventory` needs; `new` is one without.
+    """
+
+    node = str(uuid.uuid4())
+
+    def run(command, new=False, **placement):
+        if not new:
+            (tmp_path / "compute_id").write_text(node)
         options = {"auth_type": "admin_token", "token": "unknown", **placement}
         given = {f"OS_PLACEMENT__{name.upper()}": value for name, value in options.items()}
         given["OS_DEFAULT__STATE_PATH"] = str(tmp_path)
@@ -88,7 +100,24 @@ def test_a_service_that_is_not_there_is_one_line_with_its_url(run, command, code
     ended, line = run(command, endpoint="http://127.0.0.1:1")
     assert ended == code
     assert line.count("http://127.0.0.1:1/") == 1
-    assert line.endswith("Connection refused")
+    assert f"Connection refused. {UNREACHABLE}" in line
+
+
+def test_a_keystone_that_is_not_there_is_one_line_with_its_url(run):
+    options = dict.fromkeys(("username", "password", "project_name"), "nova")
+    options |= dict.fromkeys(("user_domain_name", "project_domain_name"), "Default")
+    for url in ("http://127.0.0.1:1", "http://127.0.0.1:1/v3"):
+        for command, code in ((AGENT, 3), (TREE, 1)):
+            ended, line = run(command, auth_type="password", auth_url=url, **options)
+            assert ended == code
+            assert line.count("http://127.0.0.1:1") == 1
+            assert f"Connection refused. {UNREACHABLE}" in line
+
+
+def test_a_new_host_has_nothing_to_migrate_and_placement_is_not_asked(run):
+    ended, line = run(MIGRATE, new=True, endpoint="http://127.0.0.1:1")
+    assert ended == 2
+    assert "the compute service never ran here" in line
 
 
 @COMMANDS

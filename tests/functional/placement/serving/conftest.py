@@ -4,12 +4,13 @@ import contextlib
 import gc
 import logging
 import os
+import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
 
-from tests.functional.placement.serving.programs import Server
+from tests.functional.placement.serving.programs import Server, free_port, needed
 
 ROOT = Path(__file__).parents[4]
 
@@ -76,3 +77,15 @@ def own_process():
     root.setLevel(level)
     gc.unfreeze()
     gc.set_threshold(*thresholds)
+
+
+@pytest.fixture
+def memcached():
+    """Yield a memcached for this test, as `(process, address)`."""
+    port = free_port()
+    command = [needed("memcached", "memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process, f"127.0.0.1:{port}"
+        finally:
+            process.kill()

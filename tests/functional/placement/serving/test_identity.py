@@ -9,7 +9,7 @@ import requests
 
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import PATIENCE, free_port, needed, wait_until
+from tests.functional.placement.serving.programs import PATIENCE, free_port, wait_until
 
 THREADS = 4
 #: maximum number of requests that may wait for keystone
@@ -62,18 +62,6 @@ def test_a_silent_keystone_delays_only_requests_that_need_it(serve, keystone):
         finally:
             keystone.stop()
     assert ask(server, "known") == 200
-
-
-@pytest.fixture
-def memcached():
-    """Yield a memcached for this test, as `(process, address)`."""
-    port = free_port()
-    command = [needed("memcached", "memcached"), "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process, f"127.0.0.1:{port}"
-        finally:
-            process.kill()
 
 
 def test_tokens_are_cached_in_memcached_while_it_runs(serve, keystone, memcached):

@@ -10,6 +10,7 @@ from keystoneauth1.exceptions import ConnectFailure
 
 from compute import exceptions
 from compute.cli import agent, berth_compute
+from compute.report.failures import UNREACHABLE
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, MediumFakeDriver
 
@@ -124,7 +125,7 @@ def test_an_unreachable_placement_is_3_and_says_where_it_was_looked_for(once, ca
     (line,) = said(capsys)
     assert line.startswith("berth-compute: node host1: Unable to establish connection to ")
     assert f"http://127.0.0.1:{closed_port}/" in line
-    assert line.endswith(": Connection refused")
+    assert f": Connection refused. {UNREACHABLE}" in line
 
 
 def test_an_unknown_driver_is_4_and_names_the_known_ones(once, capsys):

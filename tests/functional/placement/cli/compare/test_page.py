@@ -6,13 +6,10 @@ import textwrap
 
 import pytest
 
-from placement.cli import compare_command, compare_options, manage
+from placement.cli import compare_options, manage
 from placement.compare import access_log, deviations, report
 from placement.compare.headers import MATTERING
 from placement.compare.request import read_requests
-from tests.functional.placement.served import served
-from tests.functional.placement.service import Service
-from tests.functional.placement.small_cloud import fill
 from tests.page_code import text_of
 
 PAGE = text_of("compare.rst")
@@ -24,22 +21,6 @@ def shown_after(words):
     assert found, words
     (block,) = re.findall(r"::\n\n((?:(?: {4}.*)?\n)+)", rest)[:1]
     return textwrap.dedent(block).strip("\n")
-
-
-@pytest.fixture
-def database_kind():
-    return "sqlite"
-
-
-@pytest.fixture
-def url(database_url, monkeypatch):
-    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
-    monkeypatch.setenv("OS_TOKEN", "admin")
-    monkeypatch.setattr(compare_command, "_LONGEST_PAUSE", 0)
-    service = Service(database_url, berth__noauth2_admin_roles=["admin", "service"])
-    fill(service)
-    with served(service.app.application) as url:
-        yield url
 
 
 def form_of(text):
