@@ -79,9 +79,9 @@ class Chooser:
         Raise BadRequest for names that don't exist; SearchUnfinished or SearchAbandoned when the
         budget is used up before a candidate was found.
         """
+        class_id = None if self.by is None else self._class_id(snapshot, self.by)
         if self.strategy is Strategy.FIRST:
             return _first(snapshot, self.request, budget)
-        class_id = None if self.by is None else self._class_id(snapshot, self.by)
         try:
             prepared = prepare(snapshot, self.request, Account(), budget=budget)
             if prepared is None:
