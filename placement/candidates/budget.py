@@ -81,6 +81,12 @@ class Budget:
         self.kept = 0
         self._memories = _MOST_REMEMBERED
 
+    def shorten(self, seconds: float) -> None:
+        """Let the search end after so many seconds from now, if it wouldn't end earlier."""
+        end = self._clock() + seconds
+        if self._end is None or end < self._end:
+            self.seconds, self._end = seconds, end
+
     def spend(self, steps: int = 1) -> None:
         """Note steps of about a microsecond. Raise OutOfTime or Abandoned."""
         self._steps -= steps

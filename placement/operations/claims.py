@@ -112,13 +112,19 @@ class Claim:
                 return self.results()
         raise ClaimUnfinished()
 
-    def plan(self, cloud: Snapshot, busy: frozenset[str]) -> Plan | None:
+    def plan(
+        self, cloud: Snapshot, busy: frozenset[str], seconds: float | None = None
+    ) -> Plan | None:
         """Choose candidates for the consumers that hold none (see `plan_for`).
 
         :param busy: uuids of providers that must not be chosen
+        :param seconds: how long the search may take at most, if that is less than the budget
         """
         cloud = without(cloud, self.chooser.request, self.chooser.request.avoid, busy)
-        return plan_for(cloud, self.chooser, self._left(), self.budget())
+        budget = self.budget()
+        if seconds is not None:
+            budget.shorten(seconds)
+        return plan_for(cloud, self.chooser, self._left(), budget)
 
     def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.

@@ -3,7 +3,8 @@
 A claim costs mostly its two transactions: one that reads what is new, and the write. So a thread
 does both for all claims that came while the thread before it worked. Each claim is planned as if
 those before it were stored already, so they don't choose the same place. Where a claim can't go
-with the others, its own thread makes it alone, and the others aren't concerned.
+with the others, or its search is a long one, its own thread makes it alone, and the others aren't
+concerned.
 """
 
 import os
@@ -11,7 +12,6 @@ import threading
 import time
 
 from placement.candidates.snapshot import Snapshot
-from placement.errors import PlacementError
 from placement.operations.claim_plan import OVERTAKEN, Holding, Locked, Plan, with_choice, write
 from placement.operations.claims import Claim, Claimed
 from placement.storage.engine import PATIENCE
@@ -22,9 +22,11 @@ MOST_CLAIMS, MOST_CONSUMERS = 32, 200
 ATTEMPTS = 20
 #: seconds to wait at most for as many claims as came together before
 LINGER = 0.005
+#: seconds that the others wait at most for the search of one claim
+LONGEST_SEARCH = 0.1
 
 
-class _Job:
+class Job:
     """One claim that waits.
 
     :param done: whether it was made, or has to be made alone
@@ -46,29 +48,35 @@ class JointClaims:
     """Makes the claims of one process."""
 
     def __init__(self) -> None:
-        self._begin_in_process()
+        #: by process: in a child process no thread exists that would release the parent's lock
+        self._queues: dict[int, _Queue] = {}
 
-    def _begin_in_process(self) -> None:
-        """Make a new lock: in a child process no thread exists that would release the old one."""
-        self._process = os.getpid()
+    def make(self, claim: Claim) -> dict[str, Claimed]:
+        """Make the claim; return and raise what `Claim.run` returns and raises."""
+        # threads of a new process may come here at the same time: all of them get the same queue
+        return self._queues.setdefault(os.getpid(), _Queue()).make(claim)
+
+
+class _Queue:
+    """The claims that wait in one process."""
+
+    def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: list[_Job] = []
+        self._waiting: list[Job] = []
         self._working = False
         #: how many claims there were at the end of the last work
         self._crowd = 1
 
     def make(self, claim: Claim) -> dict[str, Claimed]:
-        """Make the claim; return and raise what `Claim.run` returns and raises."""
-        if os.getpid() != self._process:
-            self._begin_in_process()
-        job = _Job(claim)
+        """Make the claim, with others if it can be."""
+        job = Job(claim)
         with self._changed:
             self._waiting.append(job)
             if len(self._waiting) == self._crowd:
                 self._changed.notify_all()
             while self._working and not job.done:
                 self._changed.wait()
-            jobs: list[_Job] = []
+            jobs: list[Job] = []
             if not job.done:
                 self._working = True
                 # clients that claim one after the other come again as soon as they are answered
@@ -76,7 +84,7 @@ class JointClaims:
                 jobs = self._taken(job)
         if jobs:
             try:
-                _make_together(jobs)
+                make_together(jobs)
             finally:
                 with self._changed:
                     self._working = False
@@ -86,7 +94,7 @@ class JointClaims:
                     self._changed.notify_all()
         return claim.run() if job.results is None else job.results
 
-    def _taken(self, own: _Job) -> list[_Job]:
+    def _taken(self, own: Job) -> list[Job]:
         """Take claims that wait, in their order, and `own` in any case; no consumer twice."""
         taken, seen, left = [own], set(own.uuids), []
         for job in self._waiting:
@@ -102,8 +110,11 @@ class JointClaims:
         return taken
 
 
-def _make_together(jobs: list[_Job]) -> None:
-    """Make what can be made in one write; the others have no results then."""
+def make_together(jobs: list[Job]) -> None:
+    """Make what can be made in one write; the other jobs have no results then.
+
+    :param jobs: no consumer is in two of them
+    """
     first = jobs[0].claim
     end = time.monotonic() + PATIENCE
     snapshot: Snapshot | None = None
@@ -127,22 +138,28 @@ def _make_together(jobs: list[_Job]) -> None:
                 for job in jobs:
                     job.finish(plan, snapshot, generations)
                 return
-    except PlacementError:
-        # whose fault it is shows when each goes alone
+    except Exception:
+        # whose fault it is shows when each goes alone: one bad claim must not fail another
         return
 
 
-def _planned(jobs: list[_Job], snapshot: Snapshot, busy: frozenset[str]) -> tuple[list[_Job], Plan]:
+def _planned(jobs: list[Job], snapshot: Snapshot, busy: frozenset[str]) -> tuple[list[Job], Plan]:
     """Return the claims for which there are candidates, after those before them, and the plan."""
     cloud, together, able = snapshot, Plan(), []
     for job in jobs:
-        try:
-            found = job.claim.plan(cloud, busy)
-        except PlacementError:
-            continue
+        found = _plan(job, cloud, busy)
         if found is not None:
             for choice in found.choices:
                 cloud = with_choice(cloud, choice)
             together += found
             able.append(job)
     return able, together
+
+
+def _plan(job: Job, cloud: Snapshot, busy: frozenset[str]) -> Plan | None:
+    """Return the plan of one claim; None if it has to be made alone."""
+    try:
+        return job.claim.plan(cloud, busy, LONGEST_SEARCH)
+    except Exception:
+        # its own thread meets the error again, and tells its client
+        return None

@@ -9,7 +9,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from placement.candidates.budget import Budget
+from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.choice import Chooser, Strategy
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.request import CandidateRequest, Group
@@ -140,6 +140,61 @@ def test_claims_in_threads_do_not_concern_each_other(service):
         }
         for number in (1, 2):
             expect(service.delete(f"/allocations/{numbered('c', number)}"), 204)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_in_one_search_does_not_concern_other_claims(service, failing):
+    jobs = [joint_job(service, number) for number in range(3)]
+    jobs[failing].claim.chooser = Failing()
+    joint_claims.make_together(jobs)
+    assert [bool(job.results) for job in jobs] == [number != failing for number in range(3)]
+
+
+def test_a_long_search_does_not_hold_up_other_claims(service):
+    jobs = [joint_job(service, number) for number in range(3)]
+    jobs[1].claim.chooser = Endless()
+    joint_claims.make_together(jobs)
+    assert [bool(job.results) for job in jobs] == [True, False, True]
+
+
+class Failing:
+    """A chooser with a defect."""
+
+    request = CandidateRequest((Group("", {"VCPU": 1}),))
+
+    def choose(self, snapshot, budget):
+        raise RecursionError
+
+
+class Endless:
+    """A chooser that searches until its budget is used up."""
+
+    request = CandidateRequest((Group("", {"VCPU": 1}),))
+
+    def choose(self, snapshot, budget):
+        try:
+            while True:
+                budget.spend()
+        except SearchEnded as ended:
+            raise SearchUnfinished("") from ended
+
+
+def joint_job(service, number):
+    """Return a claim that waits for a thread which makes several together."""
+    live = LiveSnapshot(service.database)
+    request = CandidateRequest((Group("", {"VCPU": 1}),))
+    wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
+    return joint_claims.Job(
+        Claim(service.database, live.current, Chooser.first(request), [wanted], Budget)
+    )
+
+
+def test_threads_of_a_new_process_wait_for_each_other(service, monkeypatch):
+    made = JointClaims()
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    jobs = [joint_job(service, number).claim for number in range(6)]
+    results = in_threads([functools.partial(made.make, claim) for claim in jobs])
+    assert [list(result) for result in results] == [[numbered("c", n)] for n in range(6)]
 
 
 # Among other writers
@@ -334,3 +389,9 @@ def test_spread_and_pack_compare_the_free_share(service):
     # free: 1/2, 1/2, 3/4, 1/2
     assert got(ask(service, numbered("c", 1), strategy="spread")) == [HOSTS[2]]
     assert got(ask(service, numbered("c", 2), strategy="pack")) == [HOSTS[0]]
+
+
+@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
+def test_a_class_to_compare_by_has_to_exist(service, strategy):
+    answer = expect(ask(service, numbered("c", 1), strategy=strategy, by="CUSTOM_NO"), 400)
+    assert "No such resource class CUSTOM_NO" in answer.text
