@@ -15,7 +15,7 @@ import dataclasses
 import datetime
 import enum
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,6 +24,7 @@ from placement.storage import feed_lanes
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.engine import Connection, Database
 from placement.storage.feed_lanes import NO_LANE
+from placement.storage.list_parameters import parts
 from placement.storage.tables import change_lanes, provider_changes, utcnow
 
 #: how many rows of the feed are kept, and after how many rows of one lane older rows are deleted
@@ -119,12 +120,8 @@ def _trim(connection: Connection, most: int) -> None:
         return
     old = sa.select(ids).where(ids < oldest_kept, ids > 0).order_by(ids).limit(most)
     found = connection.execute(old.with_for_update(skip_locked=True)).scalars().all()
-    for part in _parts(found):
+    for part in parts(found, _AT_ONCE):
         connection.execute(sa.delete(provider_changes).where(ids.in_(part)))
-
-
-def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
-    return [items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +223,7 @@ def tells_of_others(
         if cursor.lanes.get(lane) != state
     ]
     columns = provider_changes.c
-    for part in _parts([(NO_LANE, -1), *moved]):
+    for part in parts([(NO_LANE, -1), *moved], _AT_ONCE):
         places = [sa.and_(columns.lane == lane, columns.position > after) for lane, after in part]
         if connection.execute(of_others.where(sa.or_(*places)).limit(1)).first() is not None:
             return True
@@ -240,7 +237,7 @@ def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]
     """
     found: list[Any] = []
     seen = [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
-    for part in _parts(seen):
+    for part in parts(seen, _AT_ONCE):
         values: dict[str, int] = {}
         for number, (lane, position) in enumerate(part):
             values[f"lane_{number}"], values[f"after_{number}"] = lane, position

@@ -39,6 +39,10 @@ class Writer:
                 ("join",),
                 ("rename_class",),
                 ("replace_tree",),
+                ("change_owner",),
+                ("reshape",),
+                ("join_without_generation",),
+                ("clear",),
             ]
         )
         response = getattr(self, f"_{name}")(*given)
@@ -102,6 +106,37 @@ class Writer:
             "aggregates": [numbered("b", self.random.randint(1, 3))],
         }
         return self.service.put(f"/resource_providers/{uuid}/aggregates", body)
+
+    def _join_without_generation(self):
+        body = [numbered("b", self.random.randint(1, 3))]
+        return self.service.put(
+            f"/resource_providers/{self._any()}/aggregates", body, version="1.1"
+        )
+
+    def _clear(self):
+        what = self.random.choice(["inventories", "traits"])
+        return self.service.delete(f"/resource_providers/{self._any()}/{what}")
+
+    def _change_owner(self):
+        """Give what a consumer holds to another project: no amount changes."""
+        consumer = self.random.choice(CONSUMERS)
+        found = self.service.get(f"/allocations/{consumer}").json
+        amounts = {uuid: each["resources"] for uuid, each in found["allocations"].items()}
+        owner = f"project {self.random.random()}"
+        body = holding(amounts, found.get("consumer_generation"), project=owner)
+        return self.service.put(f"/allocations/{consumer}", body)
+
+    def _reshape(self):
+        """Move all that one consumer holds to one provider, and give that a new inventory."""
+        uuid, consumer = self._any(), self.random.choice(CONSUMERS)
+        found = self.service.get(f"/allocations/{consumer}").json
+        stock = {
+            "resource_provider_generation": self._generation(uuid),
+            "inventories": {"VCPU": {"total": self.random.randint(5, 9)}},
+        }
+        moved = holding({uuid: {"VCPU": 1}}, found.get("consumer_generation"))
+        body = {"inventories": {uuid: stock}, "allocations": {consumer: moved}}
+        return self.service.post("/reshaper", body)
 
     def _rename_class(self):
         old, new = self.random.sample(["CUSTOM_A", "CUSTOM_B", "CUSTOM_C"], 2)
