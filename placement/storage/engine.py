@@ -273,7 +273,8 @@ class Database:
                 limit = self._settings.max_retries
                 if not is_unreachable(error) or (limit >= 0 and tries > limit):
                     raise
-                left = "" if limit < 0 else f", {limit - tries + 1} tries left"
+                more = limit - tries + 1
+                left = "" if limit < 0 else f", {more} {'try' if more == 1 else 'tries'} left"
                 LOG.warning("The database can't be reached%s: %s", left, words_of(error.orig))
                 self._pause(self._settings.retry_interval)
             else:
