@@ -106,6 +106,20 @@ def record_each(
         _trim(connection, 2 * max(TRIM_EVERY, len(rows)))
 
 
+def oldest_if_trimmed(connection: Connection) -> datetime.datetime | None:
+    """Return when the oldest row was written; None if the feed is too short to have been trimmed.
+
+    Times are UTC.
+    """
+    ids = provider_changes.c.id
+    whole = connection.execute(sa.select(ids).order_by(ids.desc()).offset(KEPT - 1).limit(1))
+    if whole.first() is None:
+        return None
+    return connection.execute(
+        sa.select(provider_changes.c.created_at).where(ids > 0).order_by(ids).limit(1)
+    ).scalar()
+
+
 def _trim(connection: Connection, most: int) -> None:
     """Delete the oldest rows, at most `most` of them, but keep the newest `KEPT` rows.
 

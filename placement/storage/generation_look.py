@@ -20,6 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement.storage import change_feed
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.compiled_select import CompiledSelect
 from placement.storage.engine import Connection, Database
@@ -125,8 +126,8 @@ def was_written_by_others(connection: Connection, since: datetime.datetime) -> b
     """Say whether others wrote after `since` (UTC): a worker told so, or a provider shows it.
 
     A provider shows it if it was last changed by a writer without the feed. That is a hint: a
-    change that a write of ours followed doesn't show, and if the feed was trimmed, our own writes
-    look like those of others.
+    change that a write of ours followed doesn't show. Nor does one from before the oldest row of a
+    feed that was trimmed: the rows of our own writes from then are gone, too.
     """
     feed = provider_changes.c
     told = sa.exists().where(
@@ -136,6 +137,9 @@ def was_written_by_others(connection: Connection, since: datetime.datetime) -> b
     )
     if connection.execute(sa.select(told)).scalar():
         return True
+    oldest = change_feed.oldest_if_trimmed(connection)
+    if oldest is not None:
+        since = max(since, oldest + _SLACK)
     changed_at = sa.func.coalesce(_RP.updated_at, _RP.created_at)
     changed = connection.execute(sa.select(_RP.id, changed_at).where(changed_at >= since)).all()
     if not changed:

@@ -342,3 +342,35 @@ def test_a_failure_to_tell_others_does_not_fail_the_audit(
     live.audit_in_background()
     assert "failed" not in caplog.text
     assert_fresh(live, database)
+
+
+class TestAFeedThatWasTrimmed:
+    """The rows of our own writes are gone, so those providers show nothing."""
+
+    @pytest.fixture
+    def trimmed(self, quiet_cloud, service, database, monkeypatch):
+        """Return the cloud after our own writes to all of its providers, most rows trimmed."""
+        monkeypatch.setattr(change_feed, "KEPT", 3)
+        while_ago = datetime.timedelta(minutes=50)
+        feed = tables.provider_changes
+        database.write(
+            lambda c: (
+                c.execute(sa.delete(feed)),
+                c.execute(sa.update(RP).values(updated_at=tables.utcnow() - while_ago)),
+                change_feed.record(c, range(1001, 1005), Kind.USAGE),
+            )
+        )
+        return quiet_cloud
+
+    def test_makes_nobody_look(self, trimmed, snapshot_beside, others):
+        snapshot_beside(others).current()
+        assert not others.may_write
+
+    def test_still_shows_who_wrote_later(self, trimmed, snapshot_beside, others, database):
+        def wrote(connection):
+            soon = tables.utcnow() + datetime.timedelta(seconds=10)
+            connection.execute(sa.update(RP).values(updated_at=soon))
+
+        database.write(wrote)
+        snapshot_beside(others).current()
+        assert others.may_write
