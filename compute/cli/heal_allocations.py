@@ -213,6 +213,7 @@ def _heal(
             for batch in _batches(instances):
                 if asked.verbose:
                     print(f"Found {len(batch)} candidate instances.")
+                healing.healer.look_at(batch)
                 for instance in batch:
                     with finished_first():
                         written += healing.heal(asked, instance)

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from compute.consumers.instance_resources import resources_from_flavor
 from compute.maintenance.placing import Places, place
 from compute.maintenance.ports import Port, Ports
 from compute.maintenance.provider_details import read_sharing, read_tree
+from compute.provider_tree.allocation_records import Allocations
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
@@ -70,6 +71,19 @@ class Healer:
         self._context = context
         self._cell = cell
         self._ports = ports
+        self._seen: Allocations = {}
+
+    def look_at(self, instances: Iterable[Instance]) -> None:
+        """Read at once what many instances hold, where placement offers that.
+
+        What is settled needs no request of its own then. An instance that needs something is read
+        again when it is planned: others may have written since.
+
+        Raises ConsumerAllocationRetrievalFailed and ClientException.
+        """
+        uuids = [one.uuid for one in instances if one.host is not None and one.task_state is None]
+        seen = self._client.whole_trees.allocations_of_each(self._context, uuids) if uuids else {}
+        self._seen = seen or {}
 
     def plan(self, instance: Instance, force: bool = False, with_ports: bool = True) -> Healing:
         """Work out what the instance needs. With `force`, its allocations are made anew.
@@ -88,7 +102,17 @@ class Healer:
         if instance.node is None or instance.host is None:
             return Healing(instance, Step.NOT_ON_A_HOST)
         _refuse_unsupported(instance)
+        seen = self._seen.pop(instance.uuid, None)
+        if seen is not None and seen["allocations"] and not force:
+            healing = self._planned(instance, seen, False, with_ports)
+            if not healing.writes:
+                return healing
         current = self._client.get_allocs_for_consumer(self._context, instance.uuid)
+        return self._planned(instance, current, force, with_ports)
+
+    def _planned(
+        self, instance: Instance, current: Mapping[str, Any], force: bool, with_ports: bool
+    ) -> Healing:
         step, payload = self._wanted(instance, current, force)
         placed: list[tuple[Port, Any]] = []
         if with_ports:

@@ -100,6 +100,26 @@ class WholeTrees:
         found: dict[str, Any] = response.json()["providers"]
         return {uuid: shown["allocations"] for uuid, shown in found.items()}
 
+    def allocations_of_each(self, context: Any, consumers: Collection[str]) -> Allocations | None:
+        """Return all that each of at most 10,000 consumers holds, as `GET /allocations/{uuid}`.
+
+        Raise ConsumerAllocationRetrievalFailed.
+        """
+        body = {"consumers": list(consumers)}
+        response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
+        if response is None:
+            return None
+        if response.status_code != 200:
+            raise exceptions.ConsumerAllocationRetrievalFailed(
+                consumer_uuid=", ".join(list(consumers)[:1]), error=response.text
+            ) from Refusal(response)
+        found = response.json()["consumers"]
+        nothing: dict[str, Any] = {"allocations": {}}
+        return {
+            uuid: _as_single_answer(found[uuid], {}) if uuid in found else dict(nothing)
+            for uuid in consumers
+        }
+
     def holdings_in(self, context: Any, uuid: str) -> Allocations | None:
         """Return what consumers hold of the tree of `uuid`, without what else is known of them."""
         rows = self.of(context, uuid, "allocations")

@@ -4,8 +4,10 @@ from uuid import uuid4
 
 import pytest
 
+from compute.maintenance.heal import Healer
 from compute.records.aggregate import HostMapping
 from compute.records.instance import SHELVED_OFFLOADED, Flavor
+from compute.report.allocations import ConsumerAllocations
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import MediumFakeDriver
 
@@ -174,3 +176,48 @@ def test_m9_so_many_at_a_time(site, root):
         "Processed 1 instances.",
         "Processed 0 instances.",
     ]
+
+
+class TestManyInstances:
+    @pytest.fixture
+    def read_alone(self, monkeypatch):
+        """Return the consumers that were read by a request of their own, as they are read."""
+        read = []
+        single = ConsumerAllocations.of_consumer
+
+        def noted(self, context, consumer):
+            read.append(consumer)
+            return single(self, context, consumer)
+
+        monkeypatch.setattr(ConsumerAllocations, "of_consumer", noted)
+        return read
+
+    def test_settled_ones_are_read_together(self, site, root, read_alone):
+        for _ in range(3):
+            guest(site)
+        assert site.run("heal_allocations").code == 0
+        read_alone.clear()
+        new = guest(site)
+        assert site.run("heal_allocations").out == "Processed 1 instances.\n"
+        assert set(read_alone) == {new}
+
+    def test_one_that_loses_its_allocations_meanwhile_is_healed_by_the_next_run(
+        self, site, root, monkeypatch
+    ):
+        first, second = guest(site), guest(site)
+        site.run("heal_allocations")
+        site.run("heal_allocations")
+        look = Healer.look_at
+
+        def disturbed(self, instances):
+            look(self, instances)
+            with site.placement() as outsider:
+                outsider.call("DELETE", f"/allocations/{second}")
+
+        monkeypatch.setattr(Healer, "look_at", disturbed)
+        # what was seen is settled, and a later run finds what is missing now
+        assert site.run("heal_allocations").code == 4
+        monkeypatch.setattr(Healer, "look_at", look)
+        assert site.run("heal_allocations").out == "Processed 1 instances.\n"
+        assert held(site, second)["allocations"][root]["resources"] == WANTED
+        assert held(site, first)["allocations"]
