@@ -6,6 +6,7 @@ for it – and then keeps them up to date.
 
 import argparse
 import logging
+import os
 from collections.abc import Collection
 
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -62,6 +63,7 @@ class Failure(Exception):
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the agent with the options of its command line; return the exit code."""
+    conf: cfg.ConfigOpts | None = None
     try:
         _check_installation()
         conf = _load_configuration(arguments)
@@ -78,12 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
                 LOG.critical("%s", failure, exc_info=failure.__cause__, extra=SAID)
             raise
     except Failure as failure:
-        say(PROGRAM, failure)
+        say(PROGRAM, failure, as_json=not arguments.once and _wants_json(conf))
         return failure.exit_code
     except KeyboardInterrupt:
         say(PROGRAM, "interrupted")
         return INTERRUPTED
     return OK
+
+
+def _wants_json(conf: cfg.ConfigOpts | None) -> bool:
+    """Whether logs shall be JSON; if the configuration can't be read, the environment decides."""
+    if conf is not None:
+        return bool(conf.use_json)
+    return os.environ.get("OS_DEFAULT__USE_JSON", "").lower() in ("1", "on", "true", "yes")
 
 
 def _check_installation() -> None:

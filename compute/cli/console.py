@@ -116,6 +116,16 @@ def _substituted(error: UnicodeError) -> tuple[str, int]:
     return "".join(SUBSTITUTES.get(character, "?") for character in missing), error.end
 
 
-def say(program: str, message: object) -> None:
-    """Print one line to stderr, whatever the message is made of."""
-    print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+def say(program: str, message: object, as_json: bool = False) -> None:
+    """Print one line to stderr, whatever the message is made of; or a line of a JSON log."""
+    text = " ".join(str(message).split())
+    print(
+        _json_line(program, text) if as_json else f"{program}: {text}", file=sys.stderr, flush=True
+    )
+
+
+def _json_line(program: str, text: str) -> str:
+    from oslo_log import formatters
+
+    record = logging.LogRecord(program, logging.CRITICAL, "", 0, text, None, None)
+    return str(formatters.JSONFormatter().format(record))

@@ -14,6 +14,7 @@ HEADERS = GOOD_HEADERS | {"openstack-api-version": "placement 1.39"}
 MEGABYTE = 1 << 20
 PLACES = {
     "uuid": small_cloud.ROOT,
+    "root_uuid": small_cloud.ROOT,
     "consumer_uuid": small_cloud.NEW,
     "resource_class": "VCPU",
     "name": "CUSTOM_A",

@@ -140,6 +140,7 @@ def test_eight_hosts_that_share_a_pool_reshape_at_the_same_time(new_host, outsid
     assert outsider.totals(pool) == {"DISK_GB": 500}
 
 
+@pytest.mark.one_by_one
 def test_a_sharing_provider_that_doesnt_change_is_no_part_of_the_reshape(host, outsider):
     host.start()
     aggregate = str(uuid4())
@@ -162,6 +163,7 @@ def test_a_sharing_provider_that_doesnt_change_is_no_part_of_the_reshape(host, o
     assert "VCPU" not in outsider.totals(host.uuid)
 
 
+@pytest.mark.one_by_one
 def test_another_try_reads_only_what_has_changed(host, outsider):
     host.start()
     guests = [outsider.allocate({host.uuid: {"VCPU": 1}}) for _ in range(4)]
@@ -198,6 +200,7 @@ def test_another_try_reads_only_what_has_changed(host, outsider):
     assert outsider.allocations(guests[1]) == {}
 
 
+@pytest.mark.one_by_one
 def test_nothing_recollected_outlives_the_update_or_a_reset(host, outsider):
     host.start()
     outsider.allocate({host.uuid: {"VCPU": 1}})
@@ -213,6 +216,7 @@ def test_nothing_recollected_outlives_the_update_or_a_reset(host, outsider):
     host.start(MediumFakeDriver)
 
 
+@pytest.mark.one_by_one
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_a_consumer_that_was_made_anew_meanwhile_is_read_again(host, outsider, where):
     """Its generation may be the same as before: each consumer's begins at 1."""

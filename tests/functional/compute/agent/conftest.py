@@ -23,8 +23,10 @@ def outsider(service):
 
 
 @pytest.fixture
-def agent(tmp_path, service):
+def agent(request, tmp_path, service):
     agent = Agent(tmp_path, service.url)
+    if request.node.get_closest_marker("one_by_one"):
+        agent.options["OS_BERTH__WHOLE_TREES"] = "false"
     yield agent
     for watchdog in agent.watchdogs:
         watchdog.cancel()

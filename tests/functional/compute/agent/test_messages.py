@@ -1,5 +1,6 @@
 """What `berth-compute` says to an operator, as a process of its own (doc/agent.rst)."""
 
+import json
 import re
 import signal
 
@@ -105,6 +106,7 @@ def test_without_any_configuration_it_says_where_it_looked(agent, tmp_path):
     assert "is in ~/.berth, ~, /etc/berth or /etc" in told
 
 
+@pytest.mark.one_by_one
 def test_debug_shows_each_request_and_no_secret(agent):
     with Keystone() as keystone:
         _, told = report_of(
@@ -137,6 +139,7 @@ def test_the_service_logs_each_failed_update_once(agent, service, broken):
     assert failures[0].count("/resource_providers?in_tree=") <= 1
 
 
+@pytest.mark.one_by_one
 @pytest.mark.parametrize(
     ("method", "end"),
     [
@@ -158,8 +161,19 @@ def test_an_outage_in_the_middle_of_an_update_is_told_once_with_its_cause(
     assert end in line
 
 
+def test_an_outage_in_the_only_write_of_an_update_is_told_once_with_its_cause(agent, service):
+    service.before = lambda asked, path: asked == "PUT"
+    process = agent.launch(default__update_resources_interval="1")
+    told = lines_until(process, "Error updating resources")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    (line,) = [line for line in told if " ERROR " in line or "not responding" in line]
+    assert line.count("Unable to establish connection") == 1
+    assert "/provider_trees/" in line
+
+
 def test_an_outage_in_the_middle_of_the_only_update_exits_3(agent, service):
-    service.before = lambda method, path: method == "POST"
+    service.before = lambda method, path: method in ("POST", "PUT")
     ended, told = agent.once()
     assert ended.returncode == 3
     assert told.count("/resource_providers") == 1
@@ -180,6 +194,7 @@ def test_an_unusable_driver_is_told_once_by_the_service(agent):
     assert len([line for line in told if "hots" in line]) == 1
 
 
+@pytest.mark.one_by_one
 def test_a_look_for_leftovers_that_fails_alone_says_what_follows(agent, service):
     """The update of an idle node asks nothing, so it doesn't meet the failure."""
 
@@ -203,3 +218,21 @@ def test_a_driver_that_is_not_ready_is_told_once(agent):
     assert ended.returncode == 4
     (line,) = told.splitlines()
     assert "The compute driver is not ready; nothing is updated" in line
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"default__compute_driver": "hots"},
+        {"default__reserved_host_cpus": "many"},
+        {"placement__endpoint": "nonsense"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_with_json_logs_the_reason_why_it_does_not_start_is_json_too(agent, wrong):
+    process = agent.launch(default__use_json="true", **wrong)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert lines[-1]["levelname"] == "CRITICAL"
+    assert lines[-1]["name"] == "berth-compute"
