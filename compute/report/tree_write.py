@@ -305,6 +305,9 @@ class TreeWriter:
 
 
 def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
+    """Add a provider that was created. Raise ValueError if it was known, and forgotten since."""
+    if "name" not in entry:
+        raise ValueError(f"No such provider {uuid}")
     if entry["parent_provider_uuid"] is None:
         tree.new_root(entry["name"], uuid)
     else:
