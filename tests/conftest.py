@@ -11,7 +11,7 @@ from tests import responses_hook
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
-pytest_plugins = ["tests.databases.fixtures"]
+pytest_plugins = ["tests.databases.fixtures", "tests.functional.placement.processes"]
 
 
 @pytest.fixture(scope="session", autouse=True)

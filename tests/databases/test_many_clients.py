@@ -6,7 +6,7 @@ import functools
 import pytest
 
 from tests.functional.placement.crowd import FULL, at_once, claims, outcome
-from tests.functional.placement.processes import COUNT, Processes
+from tests.functional.placement.processes import COUNT
 from tests.functional.placement.small_cloud import CHILD, ROOT, expect, holding, numbered, stock
 
 CLIENTS = 22
@@ -15,13 +15,6 @@ TOTAL = COUNT * CLIENTS * EACH
 PATH = f"/resource_providers/{ROOT}"
 #: maximum number of conflicts for one request
 PATIENCE = 1000
-
-
-@pytest.fixture(scope="module")
-def processes():
-    started = Processes()
-    yield started
-    started.close()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
 from tests.databases.servers import ServerFailed
-from tests.functional.placement.processes import Processes
 from tests.galera.cluster import Cluster
 
 collect_ignore_glob = [] if os.environ.get("BERTH_GALERA") else ["test_*.py"]
@@ -58,9 +57,3 @@ def urls(
         yield empty_urls
 
 
-@pytest.fixture(scope="module")
-def processes() -> Iterator[Processes]:
-    """Yield a process for each node, with a service."""
-    started = Processes()
-    yield started
-    started.close()

@@ -3,6 +3,8 @@
 import concurrent.futures
 import multiprocessing
 
+import pytest
+
 from tests.functional.placement.service import Service
 
 COUNT = 3
@@ -37,6 +39,14 @@ class Processes:
 
     def close(self):
         self._pool.shutdown()
+
+
+@pytest.fixture(scope="session")
+def processes():
+    """Return processes that all tests of this run share; the first test that asks starts them."""
+    started = Processes()
+    yield started
+    started.close()
 
 
 def _start(barrier):

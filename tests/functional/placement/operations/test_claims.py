@@ -18,20 +18,13 @@ from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
 from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
-from tests.functional.placement.processes import COUNT, Processes
+from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 from tests.functional.placement.topology import Cloud
 
 HOSTS = [numbered("a", number) for number in range(1, 5)]
 PLACES = 8
-
-
-@pytest.fixture(scope="module")
-def processes():
-    started = Processes()
-    yield started
-    started.close()
 
 
 @pytest.fixture

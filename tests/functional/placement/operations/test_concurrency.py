@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.functional.placement.processes import COUNT, Processes
+from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import (
     CHILD,
@@ -20,13 +20,6 @@ from tests.functional.placement.small_cloud import (
 )
 
 ROUNDS = 12
-
-
-@pytest.fixture(scope="module")
-def processes():
-    started = Processes()
-    yield started
-    started.close()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement.storage import change_feed, feed_pages, schema_upgrade, tables
 from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
-from placement.storage.engine import Database, DatabaseSettings
+from tests.databases.connections import connections
 from tests.databases.fixtures import CHOSEN
 from tests.functional.placement.small_cloud import numbered
 
@@ -24,12 +24,7 @@ several_writers = pytest.mark.parametrize(
 @pytest.fixture
 def new_connections(database_url):
     """Return a function that makes separate database objects, like those of other processes."""
-    with contextlib.ExitStack() as stack:
-
-        def opened():
-            database = Database(DatabaseSettings(database_url, sqlite_synchronous=False))
-            return stack.enter_context(contextlib.closing(database))
-
+    with connections(database_url) as opened:
         yield opened
 
 

@@ -1,11 +1,9 @@
 """A service, its database, and the snapshot of a process beside it."""
 
-import contextlib
-
 import pytest
 
 from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage.engine import Database, DatabaseSettings
+from tests.databases.connections import connections
 from tests.functional.placement.candidates.snapshot.comparing import HOST
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
@@ -39,12 +37,7 @@ def cloud(service):
 @pytest.fixture
 def new_connections(service, url):
     """Return a function that makes separate database objects, like those of other processes."""
-    with contextlib.ExitStack() as stack:
-
-        def opened():
-            database = Database(DatabaseSettings(url, sqlite_synchronous=False))
-            return stack.enter_context(contextlib.closing(database))
-
+    with connections(url) as opened:
         yield opened
 
 
