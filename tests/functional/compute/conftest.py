@@ -84,3 +84,12 @@ def host(request, tmp_path, new_adapter):
     host = ComputeHost(config.load(files=[], environ={}, overrides=overrides), new_adapter)
     yield host
     host.cell.close()
+
+
+@pytest.fixture
+def flat_host(host, outsider):
+    """Return a host with everything on the root and two instances, `first` and `second`."""
+    host.start()
+    host.first = outsider.allocate({host.uuid: {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}})
+    host.second = outsider.allocate({host.uuid: {"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20}})
+    return host
