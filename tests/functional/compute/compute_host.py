@@ -54,6 +54,13 @@ class ComputeHost:
         """One periodic update."""
         return self.manager.update_available_resource(admin_context())
 
+    def moves(self):
+        """How many requests of the last start may have moved inventory, in either way.
+
+        Where nothing else is to be written, a whole tree is written for a reshape alone.
+        """
+        return self.reshapes() + self.whole_writes()
+
     def reshapes(self):
         """How many reshapes the service asked placement for, as requests of their own."""
         return [sent[:2] for sent in self.adapter.requests].count(("POST", "/reshaper"))

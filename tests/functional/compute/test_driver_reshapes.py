@@ -88,9 +88,9 @@ def test_r24_a_renamed_class_takes_its_allocations_along_once(host, outsider):
     host.start(partial(FakeRCRenameDriver, renamed=False))
     consumer = outsider.allocate({host.uuid: {"CUSTOM_FPGA": 2, "VCPU": 1}})
     host.start(FakeRCRenameDriver)
-    reshapes = [host.reshapes()]
+    reshapes = [host.moves()]
     host.start(FakeRCRenameDriver)
-    reshapes.append(host.reshapes())
+    reshapes.append(host.moves())
     totals = outsider.totals(host.uuid)
     assert (totals["FPGA"], "CUSTOM_FPGA" in totals) == (4, False)
     assert outsider.allocations(consumer) == {host.uuid: {"FPGA": 2, "VCPU": 1}}

@@ -62,7 +62,6 @@ def summed(*places):
     return total
 
 
-@pytest.mark.one_by_one
 def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     host, machine, outsider, neighbours
 ):
@@ -88,13 +87,13 @@ def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     held = {host.uuid: {"VCPU": 1, "MEMORY_MB": 1000, PAGES: 256}, card: {"SRIOV_NET_VF": 1}}
     consumers[outsider.allocate(held, migration.uuid)] = held
     model(host, numa=True)
-    reshapes = [host.reshapes()]
+    reshapes = [host.moves()]
     modelled = {one: outsider.allocations(one) for one in consumers}
     tree = tree_of(outsider, host)
     cards = [name for name in tree if name.startswith("ens")]
     parents = {tree[name]["parent_provider_uuid"] for name in cards}
     model(host, numa=False)
-    reshapes.append(host.reshapes())
+    reshapes.append(host.moves())
 
     assert parents == {tree["numa0"]["uuid"], tree["numa1"]["uuid"]}
     for consumer, held in consumers.items():
@@ -112,7 +111,6 @@ def test_r25_a_machine_is_modelled_and_flattened_with_nothing_of_anybodys_lost(
     assert reshapes == [1, 1]
 
 
-@pytest.mark.one_by_one
 def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsider, neighbours):
     other = neighbours[0]
     machine.add_gpu("0000:c1:00.0", {"nvidia-35": 8})
@@ -127,10 +125,10 @@ def test_r24_a_class_is_renamed_with_everybodys_allocations(host, machine, outsi
     host.conf.set_override("mdev_classes", {}, "berth")
     host.conf.set_override("renamed_resource_classes", {"CUSTOM_GPU": "VGPU"}, "berth")
     model(host, numa=False)
-    reshapes = [host.reshapes()]
+    reshapes = [host.moves()]
     model(host, numa=False)
 
-    assert [*reshapes, host.reshapes()] == [1, 0]
+    assert [*reshapes, host.moves()] == [1, 0]
     assert outsider.totals(gpu) == {"VGPU": 8}
     assert [outsider.allocations(one) for one in consumers] == [
         {gpu: {"VGPU": n}, host.uuid: {"VCPU": 1}, other: {"VCPU": 1}} for n in (1, 2)
@@ -149,11 +147,10 @@ class TestVGPU:
         host.conf.set_override("enabled_mdev_types", ["nvidia-35"], "devices")
         return host
 
-    @pytest.mark.one_by_one
     def test_r21_vgpu_that_nobody_has_moves_to_the_gpu(self, older, outsider):
         consumer = outsider.allocate({older.uuid: {"VCPU": 1}})
         older.start(HostDriver)
-        assert older.reshapes() == 1
+        assert older.moves() == 1
         gpu = tree_of(outsider, older)["pci_0000_c1_00_0"]["uuid"]
         assert (outsider.totals(gpu), "VGPU" in outsider.totals(older.uuid)) == ({"VGPU": 3}, False)
         assert outsider.allocations(consumer) == {older.uuid: {"VCPU": 1}}
@@ -163,7 +160,7 @@ class TestVGPU:
         with pytest.raises(exceptions.ReshapeFailed, match=consumer):
             older.start(HostDriver)
         assert outsider.allocations(consumer) == {older.uuid: {"VCPU": 1, "VGPU": 1}}
-        assert older.reshapes() == 0
+        assert older.moves() == 0
 
 
 def test_guests_follow_their_card(host, machine, outsider):
@@ -237,7 +234,7 @@ def test_disk_moves_to_a_pool_where_other_hosts_guests_stay(host, outsider):
     outsider.set_aggregates(host.uuid, [host.driver.aggregate_uuid])
     resident = outsider.allocate({pool: {"DISK_GB": 100}, other: {"VCPU": 2}})
     host.start(Pool)
-    assert host.reshapes() == 1
+    assert host.moves() == 1
     assert outsider.allocations(instance) == {
         host.uuid: {"VCPU": 2, "MEMORY_MB": 1024},
         pool: {"DISK_GB": 20},

@@ -62,7 +62,7 @@ def test_the_default_test_hypervisor_becomes_cells_and_flat_again(host, start, o
     """
     host.start(MediumFakeDriver)
     start("test:///default", berth__numa_in_placement=True)
-    assert host.reshapes() == 1
+    assert host.moves() == 1
     tree = tree_of(outsider, host)
     assert {name: outsider.totals(tree[name]) for name in ("numa0", "numa1")} == {
         "numa0": {"VCPU": 8, "MEMORY_MB": 2048},
@@ -70,7 +70,7 @@ def test_the_default_test_hypervisor_becomes_cells_and_flat_again(host, start, o
     }
     consumers = [outsider.allocate({tree[f"numa{n}"]: {"VCPU": 1}}) for n in (0, 1)]
     start("test:///default", berth__numa_in_placement=False)
-    assert host.reshapes() == 1
+    assert host.moves() == 1
     assert set(tree_of(outsider, host)) == {host.name}
     assert outsider.totals(host.uuid)["VCPU"] == 16
     assert [outsider.allocations(one) for one in consumers] == [{host.uuid: {"VCPU": 1}}] * 2
@@ -108,7 +108,7 @@ def test_pinned_guests_vgpus_and_cards_of_a_hypervisor_of_our_own(start, outside
     assert outsider.traits(tree["ens1"]) == {"CUSTOM_PHYSNET_PHYSNET1"}
     assert outsider.allocations(pinned) == {host.uuid: {"PCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}}
     assert outsider.allocations(floating) == {host.uuid: {"VCPU": 1}}
-    assert host.reshapes() == 1
+    assert host.moves() == 1
 
 
 def test_a_hypervisor_whose_file_is_malformed_creates_nothing(start, tmp_path, caplog):

@@ -96,7 +96,7 @@ def test_a_guest_of_a_device_for_one_use_takes_part_in_a_reshape(host, start, ou
     host.update()
     host.conf.set_override("numa_in_placement", True, "berth")
     start(spec)
-    assert host.reshapes() == 1
+    assert host.moves() == 1
     held = outsider.allocations(guest)
     assert (host.uuid in held, held[device]) == (False, {CLASS: 1})
     assert outsider.inventory(device)[CLASS]["reserved"] == 1
