@@ -11,7 +11,7 @@ from compute.cli.command_line import OK, PROGRAM, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.records_access import records
-from compute.maintenance.provider_details import ProviderDetails, find_roots, read_tree
+from compute.maintenance.provider_details import ProviderDetails, find_roots, read_tree, read_trees
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
@@ -49,7 +49,7 @@ def show_trees(
     config_arguments: Sequence[str],
     show: Callable[[Iterator[Tree], CellDatabase], None],
 ) -> int:
-    """Read the requested trees one by one, pass them to `show`, and return the exit code."""
+    """Read the requested trees, pass them to `show`, and return the exit code."""
     conf = load_configuration(config_arguments)
     context = admin_context()
     try:
@@ -58,8 +58,12 @@ def show_trees(
             placement_access.opened(conf, config_arguments, asked.way, read_only=True) as adapter,
         ):
             client = SchedulerReportClient(adapter, conf=conf)
-            roots = find_roots(client, context, asked.node or asked.provider)
-            show((read_tree(client, context, root) for root in roots), cell)
+            wanted = asked.node or asked.provider
+            roots = find_roots(client, context, wanted)
+            if wanted is None:
+                show(read_trees(client, context, roots), cell)
+            else:
+                show((read_tree(client, context, root) for root in roots), cell)
     except exceptions.ResourceProviderNotFound as error:
         say(PROGRAM, error)
         return NO_PROVIDER

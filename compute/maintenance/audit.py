@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
-
-import os_traits
 
 from compute import exceptions
 from compute.consumers.evidence import RecordedEvidence
@@ -21,13 +18,12 @@ from compute.consumers.rules import (
     is_alone_here,
     judge,
 )
+from compute.maintenance.audit_reads import AuditedProvider, AuditReads
 from compute.maintenance.provider_details import all_providers
 from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
-from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
-from compute.report.consumer import read_consumer
 from compute.report.context import RequestContext
 
 #: an instance or a migration holds at least one of these classes
@@ -77,25 +73,22 @@ class Orphan:
         return kind in LEFTOVER or (named and kind is Kind.NOT_OURS)
 
 
-class _Provider:
-    """A provider, and this host's node whose tree it is in; a compute.consumers.rules.Place."""
+@dataclass(frozen=True)
+class _Suspect:
+    """A consumer of a provider that the records alone don't clear."""
 
-    def __init__(
-        self, row: Mapping[str, Any], node: ComputeNode | None, shares: Callable[[], bool]
-    ) -> None:
-        self.uuid: str = row["uuid"]
-        self.name: str = row["name"]
-        self.root: str = row["root_provider_uuid"]
-        self.node = node
-        self._shares = shares
+    provider: AuditedProvider
+    consumer: str
+    evidence: Evidence
 
-    @cached_property
-    def shares(self) -> bool:
-        """Whether the provider shares its inventory. The first access sends a request."""
-        return self._shares()
+    @property
+    def consumers(self) -> list[str]:
+        """The consumer, and for a migration its instance: what they hold decides."""
+        moved = self.evidence.moved
+        return [self.consumer] if moved is None else [self.consumer, moved.uuid]
 
 
-def batched(providers: list[_Provider], size: int) -> Iterator[list[_Provider]]:
+def batched(providers: list[AuditedProvider], size: int) -> Iterator[list[AuditedProvider]]:
     """Yield the providers in lists of at most `size`."""
     for start in range(0, len(providers), size):
         yield providers[start : start + size]
@@ -117,7 +110,6 @@ class Auditor:
         self._cell = cell
         self._host = host
         self._records = RecordedEvidence(cell, host, driver_manages_instances)
-        self._known: dict[str, _Provider] = {}
 
     def has_evidence(self) -> bool:
         """Say whether the records know any instance. Without one they prove nothing."""
@@ -136,73 +128,78 @@ class Auditor:
             raise exceptions.ResourceProviderNotFound(
                 f"Resource provider with UUID {resource_provider} does not exist."
             )
-        self._known = {row["uuid"]: self._provider(row) for row in rows}
-        for some in batched(list(self._known.values()), PROVIDERS_AT_ONCE):
-            held = self._client.whole_trees.held_of_each(self._context, [one.uuid for one in some])
-            for provider in some:
-                yield from self._orphans_of(provider, held)
+        reads = self._new_reads()
+        providers = [reads.keep(row) for row in rows]
+        for some in batched(providers, PROVIDERS_AT_ONCE):
+            held = reads.holders([one.uuid for one in some])
+            if held is None:
+                for provider in some:
+                    found = self._client.get_allocations_for_resource_provider(
+                        self._context, provider.uuid
+                    ).allocations
+                    for suspect in self._suspects(provider, found):
+                        yield from self._orphans_among(reads, [suspect])
+            else:
+                suspects = [
+                    suspect
+                    for provider in some
+                    for suspect in self._suspects(provider, held.get(provider.uuid, {}))
+                ]
+                reads.gather([uuid for suspect in suspects for uuid in suspect.consumers])
+                yield from self._orphans_among(reads, suspects)
 
     def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
         """Judge the consumer again by the current records and traits; None if it is no orphan.
 
         :param body: what the consumer holds, read before this call
         """
-        rows = all_providers(self._client, self._context, f"?uuid={orphan.provider}")
-        if not rows or orphan.provider not in body["allocations"]:
-            return None
         # The traits of its other providers are read again, too.
-        self._known.clear()
+        reads = self._new_reads()
+        provider = reads.provider(orphan.provider)
+        if provider is None or orphan.provider not in body["allocations"]:
+            return None
         evidence = self._records.of(orphan.consumer)
-        return self._judged(self._provider(rows[0]), orphan.consumer, evidence, body)
+        return self._judged(reads, _Suspect(provider, orphan.consumer, evidence), body)
 
-    def _provider(self, row: Mapping[str, Any]) -> _Provider:
-        node = self._cell.compute_nodes.by_uuid(row["root_provider_uuid"])
-        ours = node if node is not None and node.host == self._host else None
-        return _Provider(row, ours, lambda: self._shares(row["uuid"]))
+    def _new_reads(self) -> AuditReads:
+        return AuditReads(self._client, self._context, self._cell, self._host)
 
-    def _shares(self, uuid: str) -> bool:
-        return (
-            os_traits.MISC_SHARES_VIA_AGGREGATE
-            in self._client.get_provider_traits(self._context, uuid).traits
-        )
-
-    def _orphans_of(
-        self, provider: _Provider, held_of_each: Mapping[str, Mapping[str, Any]] | None
-    ) -> Iterator[Orphan]:
-        if held_of_each is None:
-            found = self._client.get_allocations_for_resource_provider(
-                self._context, provider.uuid
-            ).allocations
-        else:
-            found = dict(held_of_each.get(provider.uuid, {}))
+    def _suspects(
+        self, provider: AuditedProvider, found: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[_Suspect]:
+        """Yield the consumers of a provider that the records don't clear."""
         # The records are read after placement: they know consumers that came in between.
         known = self._records.of_each(found)
         for consumer, held in sorted(found.items()):
             evidence = known[consumer]
-            if not _audited(held) or judge(provider, evidence).kind in SETTLED:
-                continue
-            body = read_consumer(self._client, self._context, consumer)
-            if provider.uuid in body["allocations"]:
-                orphan = self._judged(provider, consumer, evidence, body)
+            if _audited(held) and judge(provider, evidence).kind not in SETTLED:
+                yield _Suspect(provider, consumer, evidence)
+
+    def _orphans_among(self, reads: AuditReads, suspects: Iterable[_Suspect]) -> Iterator[Orphan]:
+        for suspect in suspects:
+            body = reads.consumer(suspect.consumer)
+            if suspect.provider.uuid in body["allocations"]:
+                orphan = self._judged(reads, suspect, body)
                 if orphan is not None:
                     yield orphan
 
     def _judged(
-        self, provider: _Provider, consumer: str, evidence: Evidence, body: Mapping[str, Any]
+        self, reads: AuditReads, suspect: _Suspect, body: Mapping[str, Any]
     ) -> Orphan | None:
+        provider, evidence = suspect.provider, suspect.evidence
         held = body["allocations"][provider.uuid]
         evidence = replace(
             evidence,
             consumer_type=body.get("consumer_type"),
-            alone_here=is_alone_here(body["allocations"], self._known_provider),
-            moved_is_placed=evidence.moved is None or self._is_placed(evidence.moved),
+            alone_here=is_alone_here(body["allocations"], reads.provider),
+            moved_is_placed=evidence.moved is None or self._is_placed(reads, evidence.moved),
         )
         verdict = judge(provider, evidence)
         if not _audited(held) or verdict.kind in SETTLED:
             return None
         kind, host, changed = _seen(evidence)
         return Orphan(
-            consumer=consumer,
+            consumer=suspect.consumer,
             provider=provider.uuid,
             provider_name=provider.name,
             resources=dict(held["resources"]),
@@ -214,22 +211,16 @@ class Auditor:
             node_known=provider.node is not None or provider.shares,
         )
 
-    def _is_placed(self, instance: Instance) -> bool:
+    def _is_placed(self, reads: AuditReads, instance: Instance) -> bool:
         """Say whether the instance itself holds something of its node; True without a node."""
         if instance.host is None:
             return True
-        held = read_consumer(self._client, self._context, instance.uuid)["allocations"]
+        held = reads.consumer(instance.uuid)["allocations"]
         node = self._cell.compute_nodes.by_host_and_node(instance.host, instance.node or "")
         if node is None:
             return bool(held)
-        known = [self._known_provider(uuid) for uuid in held]
+        known = [reads.provider(uuid) for uuid in held]
         return any(provider is not None and provider.root == node.uuid for provider in known)
-
-    def _known_provider(self, uuid: str) -> _Provider | None:
-        if uuid not in self._known:
-            for row in all_providers(self._client, self._context, f"?uuid={uuid}"):
-                self._known[uuid] = self._provider(row)
-        return self._known.get(uuid)
 
 
 def _audited(held: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from compute.provider_tree.allocation_records import Amounts
 from compute.provider_tree.inventory_record import capacity
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
-from compute.report.whole_trees import DETAILS
+from compute.report.whole_trees import DETAILS, NAMES_OF_REQUEST, Row
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,47 @@ def read_tree(
     rows = client.get_providers_in_tree(context, root) if whole is None else whole
     if not rows:
         raise exceptions.ResourceProviderNotFound(name_or_uuid=root)
+    ordered = _by_name(rows)
+    if whole is not None:
+        return [_shown(row) for row in ordered]
+    return [_read_provider(client, context, row) for row in ordered]
+
+
+def read_trees(
+    client: SchedulerReportClient, context: RequestContext, roots: Sequence[str]
+) -> Iterator[list[ProviderDetails]]:
+    """Yield the trees of several roots, in this order, each as `read_tree` returns it.
+
+    Trees that are gone by then are left out. Where placement offers it, many trees are read in one
+    request.
+
+    Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    """
+    for start in range(0, len(roots), NAMES_OF_REQUEST):
+        some = roots[start : start + NAMES_OF_REQUEST]
+        whole = client.whole_trees.of_each(context, some, DETAILS)
+        if whole is None:
+            yield from _read_each(client, context, some)
+            continue
+        by_root = {rows[0]["root_provider_uuid"]: rows for rows in whole}
+        for root in some:
+            if root in by_root:
+                yield [_shown(row) for row in _by_name(by_root.pop(root))]
+
+
+def _read_each(
+    client: SchedulerReportClient, context: RequestContext, roots: Sequence[str]
+) -> Iterator[list[ProviderDetails]]:
+    for root in roots:
+        try:
+            providers = read_tree(client, context, root)
+        except exceptions.ResourceProviderNotFound:
+            continue
+        yield providers
+
+
+def _by_name(rows: Iterable[Row]) -> list[Row]:
+    """Return the providers of a tree, parents first, children by name."""
     children: dict[str | None, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: row["name"]):
         children.setdefault(row["parent_provider_uuid"], []).append(row)
@@ -152,9 +193,7 @@ def read_tree(
         row = waiting.pop()
         ordered.append(row)
         waiting += reversed(children.get(row["uuid"], []))
-    if whole is not None:
-        return [_shown(row) for row in ordered]
-    return [_read_provider(client, context, row) for row in ordered]
+    return ordered
 
 
 def read_sharing(

@@ -23,6 +23,9 @@ PROPERTIES = "inventories,traits,aggregates"
 DETAILS = f"{PROPERTIES},allocations"
 HOLDERS = "allocations,consumers"
 
+#: so many providers are named in one request: its line stays well below 8 kB
+NAMES_OF_REQUEST = 100
+
 #: a provider as the answer shows it
 Row = dict[str, Any]
 
@@ -49,6 +52,31 @@ class WholeTrees:
         """
         answer = self._read(context, f"in_tree={quote(uuid, safe='')}", fields, uuid)
         return None if answer is None else list(_providers(answer["trees"]))
+
+    def of_each(
+        self, context: Any, uuids: Collection[str], fields: str = PROPERTIES
+    ) -> list[list[Row]] | None:
+        """Return the trees that these providers are part of, each once, parents first.
+
+        There is one request for each NAMES_OF_REQUEST providers. Those that don't exist are left
+        out.
+        """
+        wanted, found = list(uuids), dict[str, list[Row]]()
+        for start in range(0, len(wanted), NAMES_OF_REQUEST):
+            part = [quote(uuid, safe="") for uuid in wanted[start : start + NAMES_OF_REQUEST]]
+            answer = self._read(context, f"uuid=in:{','.join(part)}", fields, part[0])
+            if answer is None:
+                return None
+            found |= {tree["root"]: tree["providers"] for tree in answer["trees"]}
+        return list(found.values())
+
+    def all_sharing(self, context: Any) -> set[str] | None:
+        """Return the uuids of all providers that share with any aggregate."""
+        trait = os_traits.MISC_SHARES_VIA_AGGREGATE
+        answer = self._read(context, f"required={trait}", "traits", None)
+        if answer is None:
+            return None
+        return {row["uuid"] for row in _providers(answer["trees"]) if trait in row["traits"]}
 
     def sharing(
         self, context: Any, aggregates: Iterable[str], fields: str = PROPERTIES
@@ -105,6 +133,18 @@ class WholeTrees:
 
         Raise ConsumerAllocationRetrievalFailed.
         """
+        found = self.consumers_of_each(context, consumers)
+        if found is None:
+            return None
+        return {uuid: _as_single_answer(held, {}) for uuid, held in found.items()}
+
+    def consumers_of_each(
+        self, context: Any, consumers: Collection[str]
+    ) -> dict[str, dict[str, Any]] | None:
+        """Return the same as `GET /allocations/{uuid}` at 1.38: with the consumer's type.
+
+        Raise ConsumerAllocationRetrievalFailed.
+        """
         body = {"consumers": list(consumers)}
         response = self._extensions.query(context, QUERY_OFFER, "/allocations/query", body)
         if response is None:
@@ -114,11 +154,7 @@ class WholeTrees:
                 consumer_uuid=", ".join(list(consumers)[:1]), error=response.text
             ) from Refusal(response)
         found = response.json()["consumers"]
-        nothing: dict[str, Any] = {"allocations": {}}
-        return {
-            uuid: _as_single_answer(found[uuid], {}) if uuid in found else dict(nothing)
-            for uuid in consumers
-        }
+        return {uuid: found.get(uuid) or {"allocations": {}} for uuid in consumers}
 
     def holdings_in(self, context: Any, uuid: str) -> Allocations | None:
         """Return what consumers hold of the tree of `uuid`, without what else is known of them."""
@@ -131,8 +167,13 @@ class WholeTrees:
                 found.setdefault(consumer, {"allocations": {}})["allocations"][row["uuid"]] = part
         return found
 
-    def _read(self, context: Any, query: str, fields: str, uuid: str) -> dict[str, Any] | None:
-        """Return the answer, pages joined; None if placement doesn't offer it."""
+    def _read(
+        self, context: Any, query: str, fields: str, uuid: str | None
+    ) -> dict[str, Any] | None:
+        """Return the answer, pages joined; None if placement doesn't offer it.
+
+        :param uuid: a provider that the query is about; None: it is about no certain one
+        """
         whole: dict[str, Any] = {"trees": [], "consumers": {}}
         marker = ""
         while True:
@@ -141,7 +182,12 @@ class WholeTrees:
             if response is None:
                 return None
             if response.status_code != 200:
-                raise exceptions.ResourceProviderRetrievalFailed(uuid=uuid) from Refusal(response)
+                failed = exceptions.ResourceProviderRetrievalFailed
+                if uuid is None:
+                    error = failed(f"Failed to list resource providers: {response.text}")
+                else:
+                    error = failed(uuid=uuid)
+                raise error from Refusal(response)
             page = response.json()
             whole["trees"] += page["trees"]
             whole["consumers"] |= page.get("consumers", {})
