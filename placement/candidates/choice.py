@@ -24,6 +24,8 @@ from placement.microversions import NEWEST
 
 #: in how many trees a candidate is looked for together: few at first, as most trees have one
 _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
+#: of how many candidates of a tree the most sparing one is taken
+_COMPARED = 64
 
 
 class Strategy(enum.Enum):
@@ -37,6 +39,18 @@ class Strategy(enum.Enum):
     RANDOM = "random"
     SPREAD = "spread"
     PACK = "pack"
+
+
+class Within(enum.Enum):
+    """Which of the candidates of the chosen tree is taken.
+
+    SPARING: one whose providers can serve few of the request's groups, so that it leaves those that
+    can serve many.
+    """
+
+    FIRST = enum.auto()
+    SPARING = enum.auto()
+    CHANCE = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +75,14 @@ class Chooser:
         of the request (see `scarcest`)
     :param source: decides by chance where the strategy doesn't: among trees for RANDOM, and among
         trees with equal shares for SPREAD
+    :param within: for RANDOM, FIRST means CHANCE
     """
 
     request: CandidateRequest
     strategy: Strategy
     by: str | None
     source: random.Random
+    within: Within = Within.FIRST
 
     @classmethod
     def first(cls, request: CandidateRequest) -> "Chooser":
@@ -80,7 +96,7 @@ class Chooser:
         budget is used up before a candidate was found.
         """
         class_id = None if self.by is None else self._class_id(snapshot, self.by)
-        if self.strategy is Strategy.FIRST:
+        if self.strategy is Strategy.FIRST and self.within is Within.FIRST:
             return _first(snapshot, self.request, budget)
         try:
             prepared = prepare(snapshot, self.request, Account(), budget=budget)
@@ -101,6 +117,8 @@ class Chooser:
 
     def _order(self, snapshot: Snapshot, roots: Slots, class_id: int | None) -> Slots:
         """Return the roots in the order in which their trees are tried."""
+        if self.strategy is Strategy.FIRST:
+            return roots
         if self.strategy is not Strategy.PACK:
             chance = np.random.default_rng(self.source.getrandbits(64))
             roots = chance.permutation(roots)
@@ -117,9 +135,12 @@ class Chooser:
         return roots[np.argsort(np.where(missing, np.inf, share), kind="stable")]
 
     def _choice(self, snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
-        if self.strategy is Strategy.RANDOM:
-            solution = batch.family.solutions.any_one(self.source)
-            batch = batch if solution is None else Batch(batch.family, solution)
+        solutions, solution = batch.family.solutions, None
+        if self.within is Within.SPARING:
+            solution = solutions.most_sparing(_COMPARED)
+        elif self.within is Within.CHANCE or self.strategy is Strategy.RANDOM:
+            solution = solutions.any_one(self.source)
+        batch = batch if solution is None else Batch(batch.family, solution)
         return _choice_of(snapshot, shape, batch)
 
 

@@ -96,6 +96,19 @@ class TreeSolutions:
         """Return a random solution, not evenly chosen; None if there is none."""
         return next(solutions_of(self._subproblems, source), None)
 
+    def most_sparing(self, most: int) -> Solution | None:
+        """Return a solution whose providers have the fewest uses; None if there is none.
+
+        A provider has a use for each kind of variable that it can serve.
+
+        :param most: how many of the first solutions are compared
+        """
+        uses = [local.options.bit_count() for local in self.problem.locals]
+        found: list[Solution] = []
+        while len(found) < most and (solution := self.at(len(found))) is not None:
+            found.append(solution)
+        return min(found, key=lambda solution: sum(uses[one] for one in solution), default=None)
+
     def only_shared(self, solution: Solution) -> bool:
         """Say whether a solution uses sharing providers only, so that other trees may have it."""
         return self.lends and all(self.problem.sharing[local] for local in solution)
@@ -141,6 +154,10 @@ class SingleProviderSolution:
         return BlindDraws(self._shape, (), self._budget)
 
     def any_one(self, source: random.Random) -> Solution | None:
+        """Return the only solution."""
+        return self._solution
+
+    def most_sparing(self, most: int) -> Solution | None:
         """Return the only solution."""
         return self._solution
 

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import flask
@@ -24,6 +25,8 @@ def create(call: Call) -> flask.Response:
     """POST /berth/v1/claims"""
     call.authorize("berth:claims:create")
     body = call.read(schemas.CREATE)
+    _refuse_too_many("consumers", body["consumers"], schemas.MOST_CONSUMERS)
+    _refuse_too_many("trees to avoid", body.get("avoid", ()), schemas.MOST_AVOIDED)
     wanted = [_consumer(given) for given in body["consumers"]]
     _refuse_repeated(wanted)
     chooser = Chooser(
@@ -60,6 +63,11 @@ def _consumer(given: dict[str, Any]) -> ConsumerRequest:
         type_name=given.get("consumer_type"),
         allocations={},
     )
+
+
+def _refuse_too_many(what: str, given: Sequence[object], most: int) -> None:
+    if len(given) > most:
+        raise BadRequest(f"A claim may name at most {most} {what}. This one names {len(given)}.")
 
 
 def _refuse_repeated(wanted: list[ConsumerRequest]) -> None:

@@ -70,10 +70,10 @@ OVERTAKEN = (Outdated, AllocationRefused, LostRace, UnknownProvider, ResourceCla
 
 def plan_for(
     cloud: Snapshot, chooser: Chooser, wanted: Sequence[ConsumerRequest], budget: Budget
-) -> Plan | None:
+) -> Plan:
     """Choose a candidate for each consumer, as if one claimed after the other.
 
-    Return None if there aren't candidates for all. Raise what the search raises.
+    The plan ends before the first consumer that has none. Raise what the search raises.
 
     :param wanted: requests without allocations
     """
@@ -84,7 +84,7 @@ def plan_for(
             cloud = with_choice(cloud, choices[-1])
         choice = chooser.choose(cloud, budget)
         if choice is None:
-            return None
+            break
         requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
         choices.append(choice)
     return Plan(requests, choices)

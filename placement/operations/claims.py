@@ -11,6 +11,7 @@ from placement.candidates.holdings import held_candidate
 from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest, check_generation
 from placement.errors import ClaimUnfinished, ConcurrentUpdate, NoCandidate, SearchUnfinished
+from placement.operations import distributions
 from placement.operations.claim_plan import (
     OVERTAKEN,
     Holding,
@@ -65,6 +66,8 @@ class Claim:
         self.database, self.current, self.chooser = database, current, chooser
         self.wanted, self.budget, self.tries = wanted, budget, tries
         self._done: dict[str, Claimed] = {}
+        #: in how many ways the consumers were distributed by the last plan
+        self._ways = 1
 
     def run(self) -> dict[str, Claimed]:
         """Claim, and return what each consumer has got, by uuid in the order of the requests.
@@ -115,16 +118,27 @@ class Claim:
     def plan(
         self, cloud: Snapshot, busy: frozenset[str], seconds: float | None = None
     ) -> Plan | None:
-        """Choose candidates for the consumers that hold none (see `plan_for`).
+        """Choose candidates for the consumers that hold none; None if there aren't any for all.
+
+        Raise what searches raise.
 
         :param busy: uuids of providers that must not be chosen
-        :param seconds: how long the search may take at most, if that is less than the budget
+        :param seconds: how long the search may take at most, if that is less than the budget; only
+            one distribution of the consumers is tried then
         """
         cloud = without(cloud, self.chooser.request, self.chooser.request.avoid, busy)
         budget = self.budget()
         if seconds is not None:
             budget.shorten(seconds)
-        return plan_for(cloud, self.chooser, self._left(), budget)
+        left = self._left()
+        found = plan_for(cloud, self.chooser, left, budget)
+        if len(found.choices) == len(left):
+            return found
+        self._ways = 1
+        if seconds is not None or not found.choices or not distributions.matter(cloud):
+            return None
+        other, self._ways = distributions.other_plan(cloud, self.chooser, left, self.budget())
+        return other
 
     def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.
@@ -203,14 +217,17 @@ class Claim:
         """Say why there is no candidate for all consumers."""
         request, budget = self.chooser.request, self.budget()
         cloud = without(snapshot, request, request.avoid)
-        placed, left = 0, self._left()
-        while placed < len(left) - 1:
-            choice = self.chooser.choose(cloud, budget)
-            if choice is None:
-                break
+        left = self._left()
+        placed = plan_for(cloud, self.chooser, left[:-1], budget).choices
+        for choice in placed:
             cloud = with_choice(cloud, choice)
-            placed += 1
         reason = why_none(cloud, request, budget)
         if not placed:
             return reason
-        return f"There is room for {placed} of {len(left)} consumers, then: {reason}"
+        told = f"There is room for {len(placed)} of {len(left)} consumers, then: {reason}"
+        if self._ways == 1:
+            return told
+        return (
+            f"{told} The consumers were placed one after the other, in {self._ways} ways; "
+            "another distribution may fit."
+        )

@@ -18,15 +18,15 @@ from placement.schemas.json_schema import (
     closed_object,
 )
 
-#: how many consumers one claim may name
-MOST_CONSUMERS = 1_000
+#: how many consumers, and how many trees to avoid, one claim may name. These aren't part of the
+#: schema, whose message would repeat all of them
+MOST_CONSUMERS, MOST_AVOIDED = 1_000, 10_000
 
 
 def _claim(consumer: Json) -> Schema:
     consumers = {
         "type": "array",
         "minItems": 1,
-        "maxItems": MOST_CONSUMERS,
         "items": exactly(consumer),
     }
     return Schema(
@@ -41,7 +41,7 @@ def _claim(consumer: Json) -> Schema:
                     "minLength": 1,
                     "maxLength": 255,
                 },
-                "avoid": {"type": "array", "items": UUID, "uniqueItems": True},
+                "avoid": {"type": "array", "items": UUID},
             },
             ["query", "consumers"],
         )
