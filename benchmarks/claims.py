@@ -22,7 +22,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage import readiness, tables
+from placement.storage import change_feed, readiness, tables
+from placement.storage.change_feed import Kind
 from placement.storage.engine import Connection, Database, DatabaseSettings
 from tests.databases.mortal import mortal
 from tests.faults.running import Client, running
@@ -198,6 +199,8 @@ def _insert(connection: Connection, ids: range, roomy: range, places: int | None
                 }
             )
     connection.execute(sa.insert(tables.inventories), rows)
+    # as the service's own writes do: otherwise it searches as beside another service
+    change_feed.record(connection, ids, Kind.ROW | Kind.INVENTORY)
 
 
 def spent(pids: list[int]) -> float:
