@@ -203,7 +203,7 @@ class _Work:
             for uuid in self.wanted.tree.get_provider_uuids()
             if not client.cache.tree.exists(uuid)
         ]
-        return {uuid for uuid in unknown if client.trees.load(self.context, uuid)}
+        return client.trees.load_existing(self.context, unknown)
 
     def steps(self) -> list[Step]:
         return self.client.tree_sync.rehearse(self.wanted.tree, self.wanted.allocations)

@@ -221,12 +221,14 @@ def _is_only_shared(known: ProviderTree, wanted: ProviderTree, wants: ProviderDa
     """Say whether it is a sharing provider beside the node's own tree, and unchanged."""
     uuid = wants.uuid
     own_root = wanted.scope_rp_uuid if isinstance(wanted, ProviderSubTree) else None
+    # what excludes most providers comes first, the walk through a tree last
     return (
-        wanted.get_provider_uuids_in_tree(uuid) == [uuid]
+        SHARES in wants.traits
         and uuid != own_root
         and known.exists(uuid)
-        and SHARES in wants.traits & known.data(uuid).traits
+        and SHARES in known.data(uuid).traits
         and not known.has_inventory_changed(uuid, wants.inventory)
+        and wanted.get_provider_uuids_in_tree(uuid) == [uuid]
     )
 
 

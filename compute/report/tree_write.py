@@ -7,7 +7,7 @@ all of it is stored, or nothing is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -105,7 +105,7 @@ def body_of(steps: Sequence[Step], known: ProviderTree, wanted: ProviderTree) ->
                 entry["aggregates"] = sorted(step.aggregates)
             else:
                 entry["traits"] = sorted(step.traits)
-    roots = {_root_of(uuid, known, wanted) for uuid in body.uuids}
+    roots = _roots(body.uuids, known, wanted)
     if len(roots) != 1:
         return None
     (body.root,) = roots
@@ -125,9 +125,17 @@ def _entry(
     return entry
 
 
-def _root_of(uuid: str, known: ProviderTree, wanted: ProviderTree) -> str:
-    tree = known if known.exists(uuid) else wanted
-    return tree.get_provider_uuids_in_tree(uuid)[0]
+def _roots(uuids: Iterable[str], known: ProviderTree, wanted: ProviderTree) -> set[str]:
+    """Return the roots of the trees that have these providers, also those to be created."""
+    roots = set()
+    left = set(uuids)
+    while left:
+        uuid = left.pop()
+        is_known = known.exists(uuid)
+        members = (known if is_known else wanted).get_provider_uuids_in_tree(uuid)
+        roots.add(members[0])
+        left.difference_update(m for m in members if known.exists(m) is is_known)
+    return roots
 
 
 class NameTaken(Exception):

@@ -6,6 +6,7 @@ See compute.md §3.6.
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 from compute import exceptions
@@ -81,6 +82,17 @@ class Trees:
             if not self._associations.recollect(context, member):
                 self._associations.refresh(context, member, force=True)
         return True
+
+    def load_existing(self, context: Any, uuids: Collection[str]) -> set[str]:
+        """Read the trees of those providers that placement knows; return these providers.
+
+        Raise what the reading methods raise.
+        """
+        asked = uuids
+        trees = self._whole_trees.of_each(context, uuids, "traits")
+        if trees is not None:
+            asked = {row["uuid"] for tree in trees for row in tree}.intersection(uuids)
+        return {uuid for uuid in asked if self.load(context, uuid)}
 
     def _load_whole(self, context: Any, uuid: str, rows: list[Row]) -> bool:
         if not rows:

@@ -55,5 +55,3 @@ def urls(
         schema_upgrade.sync(database)
     with cluster.appliers(request.param):
         yield empty_urls
-
-

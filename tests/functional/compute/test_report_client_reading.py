@@ -342,3 +342,13 @@ def test_traits_are_read_with_the_generation(client, context, outsider):
 def test_traits_of_nobody_cant_be_read(client, context):
     with pytest.raises(exceptions.ResourceProviderTraitRetrievalFailed):
         client.get_provider_traits(context, str(uuid4()))
+
+
+def test_those_that_exist_are_found_among_many_and_loaded_with_their_trees(
+    client, context, outsider
+):
+    root = outsider.provider()
+    child = outsider.provider(parent=root)
+    unknown = [str(uuid4()) for _ in range(3)]
+    assert client.trees.load_existing(context, [child, *unknown]) == {child}
+    assert client.cache.tree.get_provider_uuids() == [root, child]

@@ -384,3 +384,15 @@ def test_a_tree_is_shown_and_audited_by_one_request_each(
         root: {consumer},
         child: set(),
     }
+
+
+def test_a_rehearsal_asks_in_one_request_which_of_its_new_providers_exist(
+    client, context, outsider, placement_adapter
+):
+    there = outsider.provider()
+    client.get_provider_subtree(context, there, "there")
+    sent = len(placement_adapter.requests)
+    wanted = [there, *(str(uuid4()) for _ in range(99))]
+    assert client.trees.load_existing(context, wanted) == {there}
+    asked = [url.partition("?")[2][:8] for _, url, _ in placement_adapter.requests[sent:]]
+    assert asked == ["uuid=in:", "in_tree="]
