@@ -52,6 +52,13 @@ def _ways(request):
     return {("berth", "whole_trees"): whole}
 
 
+@pytest.fixture(autouse=True)
+def _programs_ways(request, monkeypatch):
+    """Have programs that run in this process, with files of their own, go the test's way, too."""
+    if request.node.get_closest_marker("one_by_one"):
+        monkeypatch.setenv("OS_BERTH__WHOLE_TREES", "false")
+
+
 @pytest.fixture
 def outsider(new_adapter):
     return Outsider(new_adapter())

@@ -172,11 +172,19 @@ def test_an_outage_in_the_only_write_of_an_update_is_told_once_with_its_cause(ag
     assert "/provider_trees/" in line
 
 
-def test_an_outage_in_the_middle_of_the_only_update_exits_3(agent, service):
-    service.before = lambda method, path: method in ("POST", "PUT")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/berth/v1/provider_trees/",
+        pytest.param("/resource_providers", marks=pytest.mark.one_by_one),
+    ],
+    ids=["whole", "one by one"],
+)
+def test_an_outage_in_the_middle_of_the_only_update_exits_3(agent, service, path):
+    service.before = lambda asked, _: asked in ("POST", "PUT")
     ended, told = agent.once()
     assert ended.returncode == 3
-    assert told.count("/resource_providers") == 1
+    assert told.count(path) == 1
 
 
 def test_a_reshape_that_fails_is_told_once_by_the_service(agent):
