@@ -240,7 +240,7 @@ class TreeWriter:
         code, told = error_code(response), error_detail(response)
         is_conflict = response.status_code == 409 and code == CONCURRENT_UPDATE
         if body.allocations is not None:
-            if is_conflict:
+            if is_conflict or _is_of_one_deleted(body, response):
                 LOG.info("Another writer was quicker than the reshape: %s", response.text)
                 self._cache.forget_after_conflict()
                 return exceptions.PlacementReshapeConflict(error=response.text)
@@ -320,6 +320,14 @@ def _add(tree: ProviderTree, uuid: str, entry: dict[str, Any]) -> None:
         tree.new_root(entry["name"], uuid)
     else:
         tree.new_child(entry["name"], entry["parent_provider_uuid"], uuid)
+
+
+def _is_of_one_deleted(body: TreeBody, response: Response) -> bool:
+    """Say whether the write failed because a provider was deleted since it was read."""
+    told = error_detail(response)
+    return error_code(response) == NOT_FOUND and any(
+        entry["generation"] is not None and uuid in told for uuid, entry in body.providers.items()
+    )
 
 
 def _note_conflicts(body: TreeBody, wanted: ProviderTree, told: str) -> str:

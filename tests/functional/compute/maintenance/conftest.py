@@ -5,8 +5,10 @@ import socket
 import pytest
 
 from tests import responses_hook
-from tests.functional.compute.maintenance.site import Site
+from tests.functional.compute.maintenance.drivers import NODES
+from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, INVENTORY, Site
 from tests.functional.placement.conftest import own_logging
+from virt.fake.driver import node_uuid
 
 __all__ = ["own_logging"]
 
@@ -21,6 +23,18 @@ def site(tmp_path, new_database, capsys, own_logging):
 def sqlite_site(tmp_path, capsys, own_logging):
     """For what isn't about databases."""
     return Site(tmp_path, f"sqlite:///{tmp_path}/placement.db", capsys.readouterr)
+
+
+@pytest.fixture
+def nodes(sqlite_site):
+    """Two nodes with a guest each, and a driver that wants to reshape them."""
+    sqlite_site.write(NODES, {"nodes": ["node-a", "node-b"], "failing": []})
+    sqlite_site.configure(f"{DRIVERS}.CellNodes")
+    with sqlite_site.placement() as outsider:
+        for name in ("node-a", "node-b"):
+            root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
+            outsider.allocate({root: FLAVOR})
+    return sqlite_site
 
 
 @pytest.fixture

@@ -7,15 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from keystoneauth1 import exceptions as ksa_exc
 
-from compute import exceptions
-from compute.report.associations import Associations
-from compute.report.extensions import Extensions
-from compute.report.transport import Transport
 from placement.storage import schema_upgrade
-from tests.functional.compute.maintenance.drivers import CONTESTS, INTERRUPTS, NODES
-from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INVENTORY
+from tests.functional.compute.maintenance.drivers import INTERRUPTS, NODES
+from tests.functional.compute.maintenance.site import DRIVERS, HOST
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
@@ -35,18 +30,6 @@ UNUSABLE = {
 def host(sqlite_site):
     """Make a host whose service ran once."""
     sqlite_site.start_service_once(MediumFakeDriver)
-    return sqlite_site
-
-
-@pytest.fixture
-def nodes(sqlite_site):
-    """Two nodes with a guest each, and a driver that wants to reshape them."""
-    sqlite_site.write(NODES, {"nodes": ["node-a", "node-b"], "failing": []})
-    sqlite_site.configure(f"{DRIVERS}.CellNodes")
-    with sqlite_site.placement() as outsider:
-        for name in ("node-a", "node-b"):
-            root = outsider.provider(name, inventory=INVENTORY, uuid=node_uuid(name))
-            outsider.allocate({root: FLAVOR})
     return sqlite_site
 
 
@@ -200,29 +183,6 @@ class TestADriverThat:
         assert host.everything() == before
 
 
-def test_what_fails_after_the_reshape_is_1_and_the_next_run_is_0(nodes, monkeypatch):
-    post = Transport.post
-
-    def reshaped(transport, url, *args, **kwargs):
-        answer = post(transport, url, *args, **kwargs)
-        if url == "/reshaper":
-            patched.setattr(Associations, "refresh_and_get_inventory", refuse)
-        return answer
-
-    def refuse(*args):
-        raise exceptions.ResourceProviderRetrievalFailed(uuid=node_uuid("node-a"))
-
-    with monkeypatch.context() as patched:
-        # a tree that is written whole has nothing left to do after its reshape
-        patched.setattr(Extensions, "has", lambda *asked: False)
-        patched.setattr(Transport, "post", reshaped)
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-    assert (found.code, found.err.count("\n")) == (1, 1)
-    assert "Failed to get resource provider" in found.err
-    found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-    assert (found.code, "no reshape needed" in found.out) == (0, True)
-
-
 class TestADamagedFile:
     @pytest.mark.parametrize("details", ["not json", "[1]"])
     def test_of_records_is_127_and_named(self, host, details):
@@ -245,86 +205,6 @@ class TestADamagedFile:
         path.write_bytes(content)
         found = host.run("audit", "--undo", str(path))
         assert (found.code, found.err.count("\n"), str(path) in found.err) == (127, 1, True)
-
-
-class TestALostAnswer:
-    """The connection breaks after `POST /reshaper` was sent."""
-
-    @pytest.mark.parametrize("done", [True, False])
-    def test_is_told_and_the_next_run_does_what_is_left(self, nodes, monkeypatch, done):
-        post = Transport.post
-
-        def lose(client, url, *args, **kwargs):
-            if url != "/reshaper" or done:
-                answer = post(client, url, *args, **kwargs)
-            if url == "/reshaper":
-                raise ksa_exc.ConnectFailure("Connection aborted.")
-            return answer
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Transport, "post", lose)
-            found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, found.err.count("\n")) == (3, 1)
-        assert "either all of it is done or nothing. Start again" in found.err
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, "no reshape needed" in found.out) == (0, done)
-        with nodes.placement() as outsider:
-            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
-
-
-class TestAnotherRunAtTheSameTime:
-    @pytest.mark.parametrize("moment", ["name", "uuid"])
-    def test_that_makes_a_child_first_is_no_failure(self, nodes, monkeypatch, moment):
-        post, met = Transport.post, []
-
-        def meet(client, url, body, *args, **kwargs):
-            if url == "/resource_providers" and not met:
-                met.append(body["name"])
-                uuid = {"uuid": body["uuid"]} if moment == "uuid" else {}
-                with nodes.placement() as outsider:
-                    outsider.provider(body["name"], body["parent_provider_uuid"], **uuid)
-            return post(client, url, body, *args, **kwargs)
-
-        monkeypatch.setattr(Transport, "post", meet)
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, found.err, len(met)) == (0, "", 1)
-        with nodes.placement() as outsider:
-            assert outsider.totals(node_uuid("node-a")) == {"DISK_GB": 1028}
-
-    def test_that_takes_a_child_s_name_in_another_tree_is_told_at_once(self, nodes):
-        with nodes.placement() as outsider:
-            outsider.provider("node-a_numa0")
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, found.err.count("\n")) == (1, 1)
-        assert "Failed to create resource provider node-a_numa0" in found.err
-
-    def test_that_removes_a_child_while_it_is_read_is_no_failure(self, nodes, monkeypatch):
-        with nodes.placement() as outsider:
-            child = outsider.provider("node-a-left", parent=node_uuid("node-a"))
-        get, met = Transport.get, []
-
-        def meet(client, url, *args, **kwargs):
-            if url == f"/resource_providers/{child}/inventories" and not met:
-                met.append(url)
-                with nodes.placement() as outsider:
-                    outsider.call("DELETE", f"/resource_providers/{child}")
-            return get(client, url, *args, **kwargs)
-
-        monkeypatch.setattr(Transport, "get", meet)
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, found.err, len(met)) == (0, "", 1)
-
-
-class TestAConflictingWriter:
-    @pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 3)])
-    def test_is_met_four_times_before_it_is_3(self, nodes, times, code):
-        nodes.configure(f"{DRIVERS}.ContestedNodes", "[berth]\nconflict_retry_time = 0\n")
-        nodes.write(CONTESTS, {"left": times})
-        found = nodes.run("migrate_compute_inventory", "--node", "node-a")
-        assert (found.code, found.err.count("\n")) == (code, int(code > 0))
-        with nodes.placement() as outsider:
-            moved = "VCPU" not in outsider.totals(node_uuid("node-a"))
-        assert moved == (code == 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
