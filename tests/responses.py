@@ -37,7 +37,12 @@ SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
 #: the service ignores one newline at the end of a path
-_ROUTES = {path: re.compile(re.sub("{[a-z_]+}", "[^/]+", path) + "\n?") for path in RESPONSES}
+_ROUTES = {
+    path: re.compile(
+        re.sub("{[a-z_]+}", "[^/]+", path) + ("" if path.startswith("/berth/") else "\n?")
+    )
+    for path in RESPONSES
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,6 +70,9 @@ def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
         return None
     if tags == [entity_tags.ANY]:
         # the client has something, whatever it is: no tag is given, as it isn't known of what
+        call.database.read(
+            lambda connection: provider_trees.refuse_unknown(connection, query.wanted)
+        )
         return call.unchanged(None)
     if call.others.may_write:
         return None

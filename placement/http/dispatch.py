@@ -100,8 +100,11 @@ class Placement(flask.Flask):
 def _routed_path(path: str) -> str:
     """Return the path to route by: an empty path, the mount point itself, is the path `/`.
 
-    One newline at the end is removed, because the reference's patterns ignore it.
+    One newline at the end is removed, because the reference's patterns ignore it. Not so in paths
+    of extensions, which the reference doesn't have.
     """
+    if path.endswith("\n") and is_below_prefix(path[:-1]):
+        return path
     if path.endswith("\n") and (path == "/\n" or not path.endswith("/\n")):
         path = path[:-1]
     return path or "/"

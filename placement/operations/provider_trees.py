@@ -160,7 +160,8 @@ def _custom(names: Iterable[str], kind: str) -> list[str]:
     """Return the custom names among these. Raises InvalidCustomName."""
     custom = [name for name in dict.fromkeys(names) if is_custom(name)]
     for name in custom:
-        if not is_valid_custom(name):
+        # a final newline is valid in requests that the reference has, too
+        if not is_valid_custom(name) or name.endswith("\n"):
             raise InvalidCustomName(kind=kind, name=name)
     return custom
 

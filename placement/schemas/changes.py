@@ -12,7 +12,8 @@ LIST = {
                 # seconds, at most 30
                 "wait": {"type": "string", "pattern": "^([0-9]|[12][0-9]|30)$"},
             }
-        )
+        ),
+        exact_ends=True,
     )
 }
 

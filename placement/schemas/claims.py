@@ -44,7 +44,8 @@ def _claim(consumer: Json) -> Schema:
                 "avoid": {"type": "array", "items": UUID},
             },
             ["query", "consumers"],
-        )
+        ),
+        exact_ends=True,
     )
 
 

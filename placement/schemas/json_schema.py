@@ -15,12 +15,15 @@ class Schema:
 
     :param source: the schema itself
     :param strict_uuids: whether uuids must have their dashes
+    :param exact_ends: whether `$` in a pattern is the end, as JSON Schema has it. In the reference
+        one newline may follow
     """
 
-    def __init__(self, source: Json, strict_uuids: bool = False) -> None:
+    def __init__(self, source: Json, strict_uuids: bool = False, exact_ends: bool = False) -> None:
         self.source = source
         self.strict_uuids = strict_uuids
-        self._fits_surely = quick_check(source, strict_uuids)
+        self.exact_ends = exact_ends
+        self._fits_surely = quick_check(source, strict_uuids, exact_ends)
 
     def why_not(self, value: Any) -> str | None:
         """Return jsonschema's message if the value is invalid, else None."""
@@ -29,7 +32,7 @@ class Schema:
         # imported here because jsonschema is needed for values that are wrong only
         from placement.schemas import schema_messages
 
-        return schema_messages.why_not(self.source, self.strict_uuids, value)
+        return schema_messages.why_not(self.source, self.strict_uuids, value, self.exact_ends)
 
 
 UUID: Json = {"type": "string", "format": "uuid"}

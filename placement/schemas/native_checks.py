@@ -17,37 +17,52 @@ def _is_strict_uuid(value: str) -> bool:
     return _STRICT_UUID.fullmatch(value) is not None
 
 
-def quick_check(source: Json, strict_uuids: bool) -> Callable[[Any], bool]:
+#: the end of a text in a pattern: as in Python, where a newline may follow; and without one, which
+#: Python and native code read alike
+_LOOSE, _EXACT = r"\n?$", r"$(?!\n)"
+
+
+def quick_check(
+    source: Json, strict_uuids: bool, exact_ends: bool = False
+) -> Callable[[Any], bool]:
     """Return a native check. A value that passes it is valid; one that fails may be valid, too.
 
     :param strict_uuids: whether uuids must have their dashes
+    :param exact_ends: whether `$` in a pattern is the end; otherwise one newline may follow
     """
     validator = jsonschema_rs.Draft202012Validator(
-        _as_python_reads_it(source),
+        source if exact_ends else _with_ends(source, _LOOSE),
         formats={"uuid": _is_strict_uuid if strict_uuids else is_uuid_like},
         validate_formats=True,
     )
     return validator.is_valid
 
 
-def _as_python_reads_it(source: Any) -> Any:
-    """Return the schema with patterns whose `$` matches before a final newline, as in Python."""
+def with_exact_ends(source: Json) -> Json:
+    """Return the schema with patterns that also Python matches to the end, final newline or not."""
+    exact: Json = _with_ends(source, _EXACT)
+    return exact
+
+
+def as_written(text: str) -> str:
+    """Return a message about a schema `with_exact_ends` with the patterns as they were."""
+    return text.replace(repr(_EXACT)[1:-1], "$")
+
+
+def _with_ends(source: Any, end: str) -> Any:
+    """Return the schema with patterns that have something else for `$`."""
     if isinstance(source, list):
-        return [_as_python_reads_it(item) for item in source]
+        return [_with_ends(item, end) for item in source]
     if not isinstance(source, dict):
         return source
-    read = {name: _as_python_reads_it(item) for name, item in source.items()}
+    read = {name: _with_ends(item, end) for name, item in source.items()}
     if isinstance(source.get("pattern"), str):
-        read["pattern"] = _loose_end(source["pattern"])
+        read["pattern"] = source["pattern"].replace("$", end)
     if "patternProperties" in source:
         read["patternProperties"] = {
-            _loose_end(pattern): item for pattern, item in read["patternProperties"].items()
+            pattern.replace("$", end): item for pattern, item in read["patternProperties"].items()
         }
     return read
-
-
-def _loose_end(pattern: str) -> str:
-    return pattern.replace("$", r"\n?$")
 
 
 _checks: dict[tuple[int, int, bool], tuple[Any, Callable[[Any], bool]]] = {}

@@ -38,7 +38,8 @@ def _change(consumers: Json) -> Schema:
                 "allocations": consumers,
                 "create_names": {"type": "boolean"},
             }
-        )
+        ),
+        exact_ends=True,
     )
 
 

@@ -29,7 +29,9 @@ _MORE: Json = {
 #: those of the list of providers at each version, and more
 LIST = {
     version: Schema(
-        closed_object(schema.source["properties"] | _MORE), strict_uuids=schema.strict_uuids
+        closed_object(schema.source["properties"] | _MORE),
+        strict_uuids=schema.strict_uuids,
+        exact_ends=True,
     )
     for version, schema in resource_providers.LIST.items()
 }
@@ -79,7 +81,8 @@ MOST_NAMES = 10_000
 _NAMES: Json = {"type": "array", "items": {"type": "string", "pattern": UUID_KEY}}
 ALLOCATIONS_QUERY = {
     (1, 0): Schema(
-        closed_object({"consumers": _NAMES, "resource_providers": _NAMES}) | {"minProperties": 1}
+        closed_object({"consumers": _NAMES, "resource_providers": _NAMES}) | {"minProperties": 1},
+        exact_ends=True,
     )
 }
 ALLOCATIONS_FOUND: AnswerTable = {

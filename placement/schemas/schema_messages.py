@@ -11,7 +11,12 @@ import jsonschema
 from jsonschema.exceptions import best_match
 
 from placement.domain.uuids import is_uuid_like
-from placement.schemas.native_checks import Json, quick_check_down_to
+from placement.schemas.native_checks import (
+    Json,
+    as_written,
+    quick_check_down_to,
+    with_exact_ends,
+)
 
 LENIENT_FORMATS = jsonschema.FormatChecker(formats=())
 LENIENT_FORMATS.checks("uuid")(is_uuid_like)
@@ -98,17 +103,19 @@ _Validator = jsonschema.validators.extend(
 )
 
 
-def why_not(source: Json, strict_uuids: bool, value: Any) -> str | None:
+def why_not(source: Json, strict_uuids: bool, value: Any, exact_ends: bool = False) -> str | None:
     """Return jsonschema's message if the value is invalid, else None.
 
     :param source: the schema
     :param strict_uuids: whether uuids must have their dashes
+    :param exact_ends: whether `$` in a pattern is the end; otherwise one newline may follow
     """
     validator = _Validator(
-        source, format_checker=STRICT_FORMATS if strict_uuids else LENIENT_FORMATS
+        with_exact_ends(source) if exact_ends else source,
+        format_checker=STRICT_FORMATS if strict_uuids else LENIENT_FORMATS,
     )
     try:
         error = best_match(validator.iter_errors(value))
-        return None if error is None else str(error)
+        return None if error is None else as_written(str(error)) if exact_ends else str(error)
     except RecursionError:
         return "nested too deeply"

@@ -92,6 +92,11 @@ def roots(
         yield from (Root(*row) for row in part)
 
 
+def refuse_unknown(connection: Connection, wanted: ProviderFilter) -> None:
+    """Raise what `roots` raises."""
+    prepared(connection, wanted)
+
+
 @functools.lru_cache(maxsize=256)
 def _statement(shape: Shape, is_continued: bool, is_limited: bool) -> sa.Select[Any]:
     """Make the query of a shape; its values are parameters."""

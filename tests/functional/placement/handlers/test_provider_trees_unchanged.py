@@ -186,6 +186,16 @@ def test_a_tag_is_found_in_any_list(filled):
         assert asked_again(filled, "", header) == 304
 
 
+def test_any_answer_matches_a_star_except_a_refusal(filled):
+    assert asked_again(filled, "", "*") == 304
+    assert asked_again(filled, f"in_tree={NEW}", "*") == 304
+    for query in ("required=CUSTOM_NOBODY_HAS", "resources=CUSTOM_NONE:1", "limit=0", "fields=x"):
+        refused = filled.get(f"{PATH}?{query}")
+        asked = filled.get(f"{PATH}?{query}", headers_more={"if-none-match": "*"})
+        assert (asked.status_code, refused.status_code) == (400, 400), query
+        assert asked.json["errors"][0]["detail"] == refused.json["errors"][0]["detail"]
+
+
 def test_a_foreign_position_is_no_answer(filled):
     tag = tag_of(filled, "")
     position, _, digest = tag.strip('"').rpartition(".")

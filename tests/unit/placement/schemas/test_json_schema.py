@@ -180,8 +180,31 @@ def fitting(schema):
 @given(data=st.data())
 def test_the_native_check_never_accepts_what_jsonschema_rejects(schema, data):
     value = data.draw(fitting(schema.source))
-    why = schema_messages.why_not(schema.source, schema.strict_uuids, value)
+    why = schema_messages.why_not(schema.source, schema.strict_uuids, value, schema.exact_ends)
     assert schema.why_not(value) == why
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"A": 1, "n": "5"}, None),
+        ({"n": "5\n"}, "'5\\n' does not match '^[0-9]+$'"),
+        ({"n": "5\n\n"}, "'5\\n\\n' does not match '^[0-9]+$'"),
+        ({"A\n": 1}, "'A\\n' does not match any of the regexes: '^[A-Z]+$'"),
+    ],
+)
+def test_the_end_of_a_pattern_is_exact_where_the_reference_has_nothing(value, told):
+    source = {
+        "properties": {"n": {"type": "string", "pattern": "^[0-9]+$"}},
+        "patternProperties": {"^[A-Z]+$": {}},
+        "additionalProperties": False,
+    }
+    why = Schema(source, exact_ends=True).why_not(value)
+    assert (None if why is None else why.partition("\n")[0].split(", ")[-1]) == told
+    assert why is None or "?!" not in why
+    # elsewhere one newline may follow, as in the reference
+    if not any("\n\n" in str(one) for one in value.values()):
+        assert Schema(source).why_not(value) is None
 
 
 def test_results_are_the_same_without_the_native_check(monkeypatch):
