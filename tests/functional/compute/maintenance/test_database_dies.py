@@ -6,7 +6,7 @@ from compute.cli import audit as audit_command
 from compute.cli import heal_allocations as heal_command
 from compute.maintenance import deletion
 from compute.records.instance import Flavor, Instance
-from compute.report import SchedulerReportClient
+from compute.report.extensions import Extensions
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.functional.compute.maintenance.drivers import NODES, CellNodes
@@ -201,7 +201,7 @@ class TestOneHost:
 
     @pytest.mark.parametrize("command", ["tree", "consumers", "audit"])
     def test_looking_ends_it(self, server, site, leftovers, dying, command):
-        dying(SchedulerReportClient, "get_allocations_for_resource_provider", 1)
+        dying(Extensions, "get", 1)
         ended = site.run(command, "--json")
         assert (ended.code, ended.err.count("\n")) == (1, 1)
         assert "database" in ended.err
