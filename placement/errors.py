@@ -421,6 +421,12 @@ class TraitInUse(Conflict):
 class AllocationRefused(Conflict):
     """The inventories can't satisfy the requested allocation."""
 
+    @property
+    def providers(self) -> frozenset[str]:
+        """The uuids of the providers that can't."""
+        named = self.facts.get("uuids") or self.facts.get("uuid", "")
+        return frozenset(filter(None, named.split(", ")))
+
 
 class InvalidInventory(AllocationRefused):
     text = "Inventory for '{resource_classes}' on resource provider '{uuids}' invalid."

@@ -109,6 +109,25 @@ class LiveSnapshot:
     def _looks_different(self, held: _Held) -> bool:
         return self._others.may_write and held.look != generation_look.ask(self._database)
 
+    def look_for_others(self) -> None:
+        """Look now whether others wrote, as the tables contradict what the snapshot offered.
+
+        If they did, the next search sees what they wrote, and searches look from then on.
+        """
+        held, others = self._held, self._others
+        if held is None or others.may_write or not others.are_considered:
+            return
+        if self._database.read(lambda connection: self._noticed(connection, held)):
+            self._others_may_write(others.seen())
+
+    def _noticed(self, connection: Connection, held: _Held) -> bool:
+        """Return whether a look shows writes of others after the news are taken in."""
+        news = change_feed.read(connection, held.cursor)
+        if news is None:
+            return False
+        snapshot = self._with_news(connection, held.snapshot, news)
+        return bool(notice(connection, snapshot, generation_look.read(connection)).theirs)
+
     def _cause_for_distrust(self, held: _Held) -> str | None:
         distrusted = self._distrusted
         return distrusted[1] if distrusted is not None and distrusted[0] == held.load else None

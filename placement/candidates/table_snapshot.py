@@ -26,6 +26,10 @@ class TableSnapshot:
                 self._snapshot = self._database.read(loading.load)
             return self._snapshot
 
+    def look_for_others(self) -> None:
+        """Do as `forget` does: whoever wrote, the cloud is not as it was read."""
+        self.forget()
+
     def forget(self) -> None:
         """Read the cloud again when it is needed next."""
         with self._lock:

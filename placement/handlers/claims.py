@@ -42,6 +42,7 @@ def create(call: Call) -> flask.Response:
         wanted,
         lambda: budget_of(call),
         tries(call),
+        call.snapshot.look_for_others,
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}
     return call.reply({"consumers": shown})

@@ -50,6 +50,9 @@ class Snapshots(Protocol):
     def current(self) -> Snapshot:
         """Return the cloud as of now."""
 
+    def look_for_others(self) -> None:
+        """Look whether others wrote without telling: the tables contradict what `current` said."""
+
 
 class Claims(Protocol):
     """What makes the claims of this process: `placement.operations.joint_claims.JointClaims`."""

@@ -10,7 +10,13 @@ from placement.candidates.explanation import why_none
 from placement.candidates.holdings import held_candidate
 from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest, check_generation
-from placement.errors import ClaimUnfinished, ConcurrentUpdate, NoCandidate, SearchUnfinished
+from placement.errors import (
+    AllocationRefused,
+    ClaimUnfinished,
+    ConcurrentUpdate,
+    NoCandidate,
+    SearchUnfinished,
+)
 from placement.operations import distributions
 from placement.operations.claim_plan import (
     OVERTAKEN,
@@ -52,6 +58,8 @@ class Claim:
     :param current: returns the cloud as of now
     :param budget: returns what a search may cost
     :param tries: how often a transaction is tried when other writers interfere
+    :param doubt: called when the database refused a candidate that `current` still offers: another
+        service may write without telling
     """
 
     def __init__(
@@ -62,7 +70,9 @@ class Claim:
         wanted: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
         tries: int = TRIES,
+        doubt: Callable[[], None] = lambda: None,
     ) -> None:
+        self._doubt = doubt
         self.database, self.current, self.chooser = database, current, chooser
         self.wanted, self.budget, self.tries = wanted, budget, tries
         self._done: dict[str, Claimed] = {}
@@ -72,9 +82,9 @@ class Claim:
     def run(self) -> dict[str, Claimed]:
         """Claim, and return what each consumer has got, by uuid in the order of the requests.
 
-        A consumer that holds a candidate of the request already keeps it. Candidates that other
-        writers have locked are passed over, as long as there are others. After another writer took
-        a candidate, the search is repeated.
+        A consumer that holds a candidate of the request already keeps it. Providers that other
+        writers have locked are passed over, and those where the database refused a candidate, as
+        long as there are others. After another writer took a candidate, the search is repeated.
 
         Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
         consumer holds something else; ClaimUnfinished after too many attempts; and what searches
@@ -83,12 +93,13 @@ class Claim:
         end = time.monotonic() + PATIENCE
         snapshot: Snapshot | None = None
         busy: frozenset[str] = frozenset()
+        refused: frozenset[str] = frozenset()
         unsure = SEARCHES
         for _ in range(ATTEMPTS):
             if time.monotonic() > end:
                 break
             if snapshot is None:
-                snapshot, busy = self.current(), frozenset()
+                snapshot, busy = self.current(), refused
             try:
                 plan, wait = self._best_plan(snapshot, busy)
                 self.settle(snapshot, plan, write(self.database, snapshot, plan, self.tries, wait))
@@ -108,7 +119,10 @@ class Claim:
                     # the consumers may have held something when the search saw the cloud
                     if snapshot.cursor == seen.cursor or not unsure:
                         raise
-                    busy = frozenset()
+                    busy = refused
+            except AllocationRefused as refusal:
+                refused |= refusal.providers
+                snapshot, busy = self.after_refusal(snapshot), refused
             except OVERTAKEN:
                 snapshot = None
             if len(self._done) == len(self.wanted):
@@ -140,6 +154,17 @@ class Claim:
         other, self._ways = distributions.other_plan(cloud, self.chooser, left, self.budget())
         return other
 
+    def after_refusal(self, seen: Snapshot) -> Snapshot:
+        """Return the cloud as of now, after the database refused a candidate.
+
+        :param seen: where the candidate was found
+        """
+        snapshot = self.current()
+        if snapshot.cursor != seen.cursor:
+            return snapshot
+        self._doubt()
+        return self.current()
+
     def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.
 
@@ -161,7 +186,7 @@ class Claim:
     def _best_plan(self, snapshot: Snapshot, busy: frozenset[str]) -> tuple[Plan, bool]:
         """Return a plan, and whether to wait for locks. Raise NoCandidate.
 
-        :param busy: providers that others have locked: they are chosen if there are no others
+        :param busy: providers to choose only if there are no others
         """
         found = self.plan(snapshot, busy)
         wait = found is None

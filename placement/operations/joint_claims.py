@@ -12,6 +12,7 @@ import threading
 import time
 
 from placement.candidates.snapshot import Snapshot
+from placement.errors import AllocationRefused
 from placement.operations.claim_plan import OVERTAKEN, Holding, Locked, Plan, with_choice, write
 from placement.operations.claims import Claim, Claimed
 from placement.storage.engine import PATIENCE
@@ -119,10 +120,11 @@ def make_together(jobs: list[Job]) -> None:
     end = time.monotonic() + PATIENCE
     snapshot: Snapshot | None = None
     busy: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
     try:
         for _ in range(ATTEMPTS):
             if snapshot is None:
-                snapshot, busy = first.current(), frozenset()
+                snapshot, busy = first.current(), refused
             jobs, plan = _planned(jobs, snapshot, busy)
             if not jobs or time.monotonic() > end:
                 return
@@ -132,6 +134,9 @@ def make_together(jobs: list[Job]) -> None:
                 busy |= locked.uuids
             except Holding as holding:
                 jobs = [job for job in jobs if job.uuids.isdisjoint(holding.uuids)]
+            except AllocationRefused as refusal:
+                refused |= refusal.providers
+                snapshot, busy = first.after_refusal(snapshot), refused
             except OVERTAKEN:
                 snapshot = None
             else:

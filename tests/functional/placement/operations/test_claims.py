@@ -19,11 +19,13 @@ from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
 from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
+from placement.storage import tables
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 from tests.functional.placement.topology import Cloud
 
+RP = tables.resource_providers
 HOSTS = [numbered("a", number) for number in range(1, 5)]
 PLACES = 8
 
@@ -31,7 +33,10 @@ PLACES = 8
 @pytest.fixture
 def service(database_url):
     """Return a service with hosts that have room for 2 claims of 1 VCPU each."""
-    service = Service(database_url)
+    return stocked(Service(database_url))
+
+
+def stocked(service):
     for number, uuid in enumerate(HOSTS):
         expect(service.post("/resource_providers", {"name": f"h{number}", "uuid": uuid}), 200)
         expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=2)), 200)
@@ -288,6 +293,38 @@ def test_a_claim_whose_hosts_are_always_taken_is_given_up(service, monkeypatch):
     assert service.tables() == rows
     with pytest.raises(NoCandidate):
         JointClaims().make(claim_of(service, live.current))
+
+
+def fill_unseen(service, *hosts):
+    """Take all that hosts have, as a service does that doesn't append to the change feed."""
+    with service.database.transaction() as connection:
+        for number, uuid in enumerate(hosts):
+            mine = RP.c.uuid == uuid
+            connection.execute(
+                sa.insert(tables.allocations),
+                {
+                    "resource_provider_id": connection.scalar(sa.select(RP.c.id).where(mine)),
+                    "resource_class_id": 0,
+                    "consumer_id": numbered("d", number),
+                    "used": 2,
+                },
+            )
+            connection.execute(sa.update(RP).where(mine).values(generation=RP.c.generation + 1))
+
+
+@pytest.mark.parametrize("beside", ["auto", "never"])
+@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
+def test_hosts_that_another_service_filled_are_passed_over(new_database, beside, strategy):
+    service = stocked(Service(new_database(), berth__beside_reference=beside))
+    expect(ask(service, numbered("c", 1), query="resources=VCPU:99"), 409)
+    fill_unseen(service, *HOSTS[:3])
+    assert got(ask(service, numbered("c", 1), strategy=strategy)) == HOSTS[3:]
+
+
+def test_a_claim_finds_out_that_another_service_filled_all_hosts(service):
+    expect(ask(service, numbered("c", 1), query="resources=VCPU:99"), 409)
+    fill_unseen(service, *HOSTS)
+    assert outcome(ask(service, numbered("c", 1))) == "berth.no_candidate"
 
 
 # Sent again
