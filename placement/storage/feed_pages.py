@@ -4,18 +4,22 @@ A snapshot reads all news at once (`change_feed.read`). A client may ask for a f
 end inside a lane, even between two rows of one write. The cursor after the page is an ordinary one:
 the position of the last row that was read, and the mark of the write that took it. A row doesn't
 name its own write's mark, but the first row of the next write does; the lane has that of the last.
+
+The lane whose first unread row is the oldest comes first. So a lane in which writers are quicker
+than the client doesn't keep it from the changes of other lanes, however small its pages are.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from placement.storage.change_feed import KEPT, NO_PROVIDER, Cursor, Kind
 from placement.storage.engine import Connection
-from placement.storage.list_parameters import among
+from placement.storage.list_parameters import among, parts
 from placement.storage.tables import provider_changes, resource_providers
 
 #: the maximum number of rows of one page, and of lanes that one statement names
@@ -37,6 +41,14 @@ class Page:
     cursor: Cursor
     complete: bool
     others: bool
+
+
+class _Stretch(NamedTuple):
+    """The positions of a lane after `after`, up to `last`."""
+
+    lane: int
+    after: int
+    last: int
 
 
 class _Row(NamedTuple):
@@ -94,16 +106,18 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Pag
     ):
         # too far behind, or another write has the position that the reader read last
         return None
-    rows = _rows_after(connection, [(lane, moved[lane][0]) for lane in moved])
+    stretches = _first_stretches(
+        [
+            _Stretch(lane, moved[lane][0], now.lanes[lane][0])
+            for lane in _oldest_first(connection, moved)
+        ]
+    )
+    by_lane = _rows_of(connection, stretches)
     reading = _Reading(connection, now, dict(cursor.lanes), limit)
-    by_lane = {
-        lane: list(group) for lane, group in itertools.groupby(rows, key=lambda row: row.lane)
-    }
-    last_lane = rows[-1].lane if len(rows) == MOST_ROWS else None
-    for lane, begun in moved.items():
-        if last_lane is not None and lane > last_lane:
-            break
-        if not reading.read_lane(lane, by_lane.get(lane, []), begun, lane == last_lane):
+    for stretch in stretches:
+        lane = stretch.lane
+        is_cut = stretch.last < now.lanes[lane][0]
+        if not reading.read_lane(lane, by_lane.get(lane, []), moved[lane], is_cut):
             return None
         if reading.is_full:
             break
@@ -204,19 +218,46 @@ class _Reading:
         return mark
 
 
-def _rows_after(connection: Connection, places: Sequence[tuple[int, int]]) -> list[_Row]:
-    """Return the first rows after these positions, in the order of lanes and positions."""
-    found: list[_Row] = []
-    for start in range(0, len(places), _LANES_AT_ONCE):
-        after = [
-            sa.and_(_C.lane == lane, _C.position > position)
-            for lane, position in places[start : start + _LANES_AT_ONCE]
+def _oldest_first(connection: Connection, moved: Mapping[int, tuple[int, int]]) -> list[int]:
+    """Return the lanes in the order of the ids of their first rows after these positions.
+
+    Ids are given about in the order of the writes, and all that matters here is that rows written
+    later have greater ones. A lane without such a row comes first.
+    """
+    if len(moved) < 2:
+        return list(moved)
+    found: dict[int, int] = {}
+    for part in parts(list(moved.items()), _LANES_AT_ONCE):
+        heads = [
+            sa.and_(_C.lane == lane, _C.position == position + 1) for lane, (position, _) in part
         ]
-        question = _ROWS.where(sa.or_(*after)).order_by(_C.lane, _C.position)
-        rows = connection.execute(question.limit(MOST_ROWS - len(found)))
-        found += (_Row(*row) for row in rows)
-        if len(found) == MOST_ROWS:
+        rows = connection.execute(sa.select(_C.lane, _C.id).where(sa.or_(*heads)))
+        found |= {lane: row_id for lane, row_id in rows}
+    return sorted(moved, key=lambda lane: (found.get(lane, 0), lane))
+
+
+def _first_stretches(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return the first ones, which have MOST_ROWS positions together; the last one may be cut."""
+    chosen, left = [], MOST_ROWS
+    for lane, after, last in stretches:
+        if not left and last > after:
             break
+        chosen.append(_Stretch(lane, after, min(last, after + left)))
+        left -= chosen[-1].last - after
+    return chosen
+
+
+def _rows_of(connection: Connection, stretches: Sequence[_Stretch]) -> dict[int, list[_Row]]:
+    """Return the rows of these positions in their order, by lane."""
+    found: dict[int, list[_Row]] = {}
+    for part in parts(stretches, _LANES_AT_ONCE):
+        places = [
+            sa.and_(_C.lane == lane, _C.position > after, _C.position <= last)
+            for lane, after, last in part
+        ]
+        rows = connection.execute(_ROWS.where(sa.or_(*places)).order_by(_C.lane, _C.position))
+        for lane, group in itertools.groupby((_Row(*row) for row in rows), attrgetter("lane")):
+            found[lane] = list(group)
     return found
 
 

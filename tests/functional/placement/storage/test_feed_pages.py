@@ -6,7 +6,14 @@ import random
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import change_feed, feed_pages, schema_upgrade, tables
+from placement.storage import (
+    change_feed,
+    feed_lanes,
+    feed_pages,
+    feed_position,
+    schema_upgrade,
+    tables,
+)
 from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
 from tests.databases.connections import connections
 from tests.databases.fixtures import CHOSEN
@@ -230,6 +237,62 @@ def test_the_cursor_of_another_database_does_not_continue(database):
     assert page(database, Cursor({7: (1, 1)})) is None
     lanes = {lane: (position + 1, mark) for lane, (position, mark) in start(database).lanes.items()}
     assert page(database, Cursor(lanes)) is None
+
+
+def record_in_lanes_of_their_own(database, monkeypatch, *numbers):
+    """Record each change in a new lane, as concurrent writers would."""
+
+    def new_lane(connection, count):
+        return feed_lanes.open_lane(connection, 0, count)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(feed_lanes, "take", new_lane)
+        for number in numbers:
+            record(database, number)
+
+
+@pytest.mark.parametrize("rows", [1, 3, feed_pages.MOST_ROWS])
+def test_a_lane_with_quicker_writers_keeps_no_other_waiting(database, monkeypatch, rows):
+    monkeypatch.setattr(feed_pages, "MOST_ROWS", rows)
+    cursor = start(database)
+    record(database, 1, 2, 3)
+    record_in_lanes_of_their_own(database, monkeypatch, 10, 11, 12)
+    named = []
+    for _ in range(3 + 3):
+        # two more changes for each that is read, all of them in one lane
+        record(database, 4, 5)
+        found = page(database, cursor, 1)
+        named += found.providers
+        cursor = found.cursor
+        assert not found.complete
+    assert {uuid(number) for number in (10, 11, 12)} <= set(named)
+    rest, cursor = pages(database, cursor, 1)
+    assert {*named, *rest} == {uuid(number) for number in (1, 2, 3, 4, 5, 10, 11, 12)}
+    assert cursor == start(database)
+
+
+def test_five_hundred_lanes_are_a_page(database, monkeypatch):
+    cursor = start(database)
+    record_in_lanes_of_their_own(database, monkeypatch, *([*range(1, COUNT + 1)] * 42)[:500])
+    before = database.statements
+    found = page(database, cursor)
+    assert database.statements - before <= 6
+    assert (len(found.providers), found.complete) == (COUNT, True)
+    position = feed_position.written(found.cursor)
+    # as doc/extensions.rst says
+    assert len(position) <= 27 * len(found.cursor.lanes) + 7
+    assert feed_position.parsed(position) == found.cursor == start(database)
+
+
+def test_writers_that_fail_leave_no_lane_behind(database, new_connections):
+    record(database, 1)
+    lanes = start(database).lanes.keys()
+    for number in range(2, 6):
+        with contextlib.suppress(ZeroDivisionError), new_connections().transaction() as other:
+            change_feed.record(other, [number], Kind.USAGE)
+            raise ZeroDivisionError
+        record(database, number)
+    assert start(database).lanes.keys() == lanes
 
 
 def test_a_page_costs_the_same_statements_whatever_its_size(database):
