@@ -209,19 +209,28 @@ class TreePlan:
 
     def levels(self) -> Iterator[list[str]]:
         """Yield the new providers, each after its parent; the root of a new tree comes alone."""
-        left = list(self.change.new)
-        there = set(self.members)
-        if self.change.root in left:
-            left.remove(self.change.root)
-            there.add(self.change.root)
+        new = self.change.new
+        below: dict[str | None, list[str]] = {}
+        for uuid in new:
+            if uuid != self.change.root:
+                below.setdefault(self.parents[uuid], []).append(uuid)
+        level = [
+            uuid
+            for parent, children in below.items()
+            if parent in self.members
+            for uuid in children
+        ]
+        left = len(new)
+        if self.change.root in new:
+            left -= 1
             yield [self.change.root]
-        while left:
-            level = [uuid for uuid in left if self.parents[uuid] in there]
-            if not level:
-                raise LookupError("a parent is missing")
-            there.update(level)
-            left = [uuid for uuid in left if uuid not in there]
+            level += below.get(self.change.root, [])
+        while level:
+            left -= len(level)
             yield level
+            level = [uuid for parent in level for uuid in below.get(parent, ())]
+        if left:
+            raise LookupError("a parent is missing")
 
     def shifted(self) -> set[int]:
         """Return the ids of the stored providers that are moved, and of those below them."""
