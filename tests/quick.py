@@ -6,6 +6,7 @@ run.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ QUICK = ("unit", "functional", "architecture", "gabbi")
 #: run after any change
 ALWAYS = "tests/architecture"
 GABBI = "tests/gabbi/test_gabbi.py::test_every_response_is_as_the_file_says"
+MANUAL_PAGES = "tests/functional/test_manual_pages.py"
 _GABBI_FOLDER = PurePosixPath("tests/gabbi")
 
 
@@ -54,8 +56,14 @@ def chosen(paths: Iterable[str], root: Path) -> tuple[list[str], list[str]]:
             tests |= _tests_of(path, root)
         elif path.match("tests/gabbi/gabbits/*.yaml"):
             tests |= {f"{GABBI}[sqlite-{path.stem}]"} if (root / path).exists() else set()
+        elif path.match("doc/man/*"):
+            tests.add(MANUAL_PAGES)
+        elif path.match("*.rst"):
+            readers = _readers_of(path, root)
+            tests |= {test for test in readers if _is_quick(test)}
+            longer |= {test for test in readers if not _is_quick(test)}
         elif path.match("test_*.py") and (root / path).exists() and path.parent != _GABBI_FOLDER:
-            (tests if path.parts[1] in QUICK else longer).add(str(path))
+            (tests if _is_quick(str(path)) else longer).add(str(path))
     inside = {test for test in tests if not tests.isdisjoint(map(str, PurePosixPath(test).parents))}
     return sorted(tests - inside), sorted(longer)
 
@@ -67,6 +75,29 @@ def _tests_of(path: PurePosixPath, root: Path) -> set[str]:
         folder = folder.parent
     named = (root / "tests" / "functional" / path.parent).glob(f"test_{path.stem}.py")
     return {f"tests/unit/{folder}", *(str(one.relative_to(root)) for one in named)}
+
+
+def _is_quick(test: str) -> bool:
+    return test.split("/")[1] in QUICK
+
+
+def _readers_of(page: PurePosixPath, root: Path) -> set[str]:
+    """Return the tests that name a page, or that import a module of the tests which names it."""
+    named = re.compile(rf'["/]{re.escape(page.name)}"')
+    texts = {path: path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")}
+    naming = {path.relative_to(root) for path, text in texts.items() if named.search(text)}
+    modules = "|".join(
+        rf"from {re.escape('.'.join(path.parent.parts))}(?:\.{path.stem}| import .*\b{path.stem}\b)"
+        for path in naming
+        if not path.name.startswith("test_")
+    )
+    importing = re.compile(rf"^(?:{modules})", re.M) if modules else None
+    return {
+        str(path.relative_to(root))
+        for path, text in texts.items()
+        if path.name.startswith("test_")
+        and (path.relative_to(root) in naming or (importing and importing.search(text)))
+    }
 
 
 def _git(root: Path, *arguments: str) -> list[str]:

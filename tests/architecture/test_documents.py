@@ -97,6 +97,20 @@ def test_toxs_environments_exist() -> None:
     assert {name for name in own if f"testenv:{name}" not in tox} == set()
 
 
+def test_contributors_read_of_each_of_toxs_environments_and_of_those_in_ci() -> None:
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    page = (DOC / "contributing.rst").read_text(encoding="utf-8")
+    rows = re.findall(r"^``(\w+)`` {2,}[\d.]+(?: to \d+)? (?:s|min) {2,}\S", page, re.M)
+    own = {name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")}
+    assert sorted(rows) == sorted(own | {"py"})
+    ci = re.search(r"^CI runs (?:.+\n)+", page, re.M)
+    assert ci
+    run = re.findall(r"-m tox -e (\w+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    always = re.split(r",\s*", tox["tox"]["envlist"])
+    assert set(re.findall(r"``(\w+)``", ci[0])) == {*run, *always}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_layout_shows_each_folder_of_a_package(package: str) -> None:
     page = (DOC / "architecture.rst").read_text(encoding="utf-8")

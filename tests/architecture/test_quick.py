@@ -15,6 +15,16 @@ def clone(tmp_path):
     """Return a repository with one commit on `main`, and a branch that is checked out."""
     for folder in ("unit/placement/storage", "functional/placement", "architecture", "faults"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
+    for path, text in (
+        ("tests/page.py", 'PAGE = "read.rst"'),
+        ("tests/unit/test_by_name.py", 'text_of("read.rst")'),
+        ("tests/functional/test_by_module.py", "from tests.page import PAGE"),
+        ("tests/faults/test_long.py", "from tests import clients, page"),
+        ("tests/unit/test_another.py", 'text_of("unread.rst") # from tests.pages import page'),
+        ("doc/read.rst", ""),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
     for path in (
         *("placement/storage/feed_lanes.py", "placement/direct.py", "placement/new/deep.py"),
         *("tests/functional/placement/test_direct.py", "tests/faults/test_locks.py"),
@@ -79,6 +89,33 @@ def test_without_the_base_it_is_what_is_not_committed(clone):
 )
 def test_a_changed_file_has_the_tests_nearest_to_it(clone, path, tests):
     assert quick.chosen([path], clone) == ([ALWAYS, *tests], [])
+
+
+def test_a_changed_page_has_the_tests_that_read_it(clone):
+    assert quick.chosen(["doc/read.rst"], clone) == (
+        [ALWAYS, "tests/functional/test_by_module.py", "tests/unit/test_by_name.py"],
+        ["tests/faults/test_long.py"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "tests"),
+    [
+        ("README.rst", {"tests/functional/test_first_requests.py"}),
+        ("doc/compare.rst", {"tests/functional/placement/cli/compare/test_page.py"}),
+        ("doc/deployment.rst", {"tests/functional/placement/serving/test_deployment_page.py"}),
+        ("doc/extensions.rst", {"tests/functional/placement/test_extensions_page.py"}),
+        ("doc/library.rst", {"tests/functional/compute/test_library.py"}),
+        ("doc/man/placement-api.rst", {"tests/functional/test_manual_pages.py"}),
+    ],
+)
+def test_the_pages_of_this_repository_have_their_tests(page, tests):
+    assert tests <= set(quick.chosen([page], quick.ROOT)[0])
+
+
+@pytest.mark.parametrize("page", ["agent.rst", "keystone.rst", "upgrade.rst"])
+def test_tests_of_a_page_that_take_longer_are_named(page):
+    assert quick.chosen([f"doc/{page}"], quick.ROOT)[1]
 
 
 def test_a_file_is_not_named_beside_its_folder(clone):
