@@ -51,6 +51,8 @@ class IdentityFailures:
         # keystonemiddleware raises an error of its own in place of keystone's
         cause = failure.__cause__ or failure.__context__
         told = {type(failure): failure, type(cause): cause}
+        if keystone_errors.MissingAuthPlugin in told:
+            return "auth_type isn't set, so the service can't log in to keystone."
         where = f"keystone at {self._option('auth_url')}"
         project = self._option("project_name") or self._option("project_id")
         if keystone_errors.Unauthorized in told:
@@ -79,4 +81,5 @@ class IdentityFailures:
 
     def _option(self, name: str) -> str | None:
         """Return an option; None if it isn't set, or isn't one of the login plugin."""
-        return str(self._options[name]) if self._options.get(name) else None
+        value = getattr(self._options, name, None)
+        return str(value) if value else None

@@ -374,6 +374,16 @@ def test_an_endpoint_of_another_region_is_a_failure_of_the_configuration(
     assert "Check auth_url, region_name and interface." in caplog.text
 
 
+def test_without_a_way_to_log_in_the_log_names_the_option(tmp_path, keystone, caplog):
+    options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
+    options["keystone_authtoken"] = {"www_authenticate_uri": keystone.url}
+    with ours(tmp_path, options) as placement:
+        assert placement("/resource_providers").status_code == 401
+        assert unavailable(placement("/resource_providers", "admin"))
+    (said,) = [told for told in caplog.messages if told.startswith("[keystone_authtoken]: ")]
+    assert "auth_type isn't set" in said
+
+
 def test_the_log_says_when_keystone_answers_again(tmp_path, keystone, caplog):
     caplog.set_level(logging.INFO)
     options = services.options_of(tmp_path, {}) | {"api": {"auth_strategy": "keystone"}}
