@@ -30,6 +30,14 @@ def filled(service):
     return service
 
 
+@pytest.fixture(scope="module")
+def unchanging(module_database_url):
+    """Return one such service for all tests of a module: rejected requests change nothing."""
+    made = Service(module_database_url)
+    small_cloud.fill(made)
+    return made
+
+
 @pytest.fixture
 def own_logging():
     """Restore logging, which commands set up for their whole process."""

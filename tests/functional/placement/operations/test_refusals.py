@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import (
     CHILD,
     EMPTY,
@@ -11,7 +10,6 @@ from tests.functional.placement.small_cloud import (
     OTHER_HOLDER,
     ROOT,
     UNKNOWN,
-    fill,
     holding,
     numbered,
     stock,
@@ -267,14 +265,6 @@ REFUSED = {
         reshape(new=holding({ROOT: {"NOPE": 1}}, project="new")),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def unchanging(module_database_url):
-    """Return one service for all tests: rejected requests change nothing."""
-    made = Service(module_database_url)
-    fill(made)
-    return made
 
 
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED.keys())

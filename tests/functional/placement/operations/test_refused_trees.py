@@ -302,12 +302,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_a_refused_change_changes_nothing_and_says_why(case, filled):
+def test_a_refused_change_changes_nothing_and_says_why(case, unchanging):
     status, words, root, body = case
-    before = filled.tables()
-    response = put(filled, root, **body)
+    before = unchanging.tables()
+    response = put(unchanging, root, **body)
     assert response.status_code == status, response.text
     error = response.json["errors"][0]
     assert "code" in error
     assert words in " ".join(error["detail"].split())
-    assert filled.tables() == before
+    assert unchanging.tables() == before
