@@ -7,6 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+import compute.config
+import placement.config
+from placement.config import keystone_authtoken
+
 ROOT = pathlib.Path(__file__).parents[2]
 DOC = ROOT / "doc"
 PAGES = [ROOT / "README.rst", *sorted(DOC.rglob("*.rst"))]
@@ -66,6 +70,24 @@ def test_files_that_pages_name_exist() -> None:
         if not (ROOT / name).exists() and name not in tests
     }
     assert astray == set()
+
+
+def test_options_that_pages_name_exist() -> None:
+    ours: dict[str, set[str]] = {}
+    for listed in (placement.config, compute.config, keystone_authtoken):
+        for group, options in listed.list_opts():
+            ours.setdefault(group or "DEFAULT", set()).update(option.dest for option in options)
+    named = {
+        (page.name, *option)
+        for page in PAGES
+        for option in re.findall(r"``\[(\w+)\](\w+)", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    # other groups are those of libraries, or of keystone
+    assert {name for name in named if name[1] in ours and name[2] not in ours[name[1]]} == set()
+    assert {group for _, group, _ in named} - set(ours) == {
+        *("profiler", "fernet_tokens", "oslo_policy"),
+    }
 
 
 def _commands(program: str) -> list[list[str]]:

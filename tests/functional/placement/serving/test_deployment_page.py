@@ -1,10 +1,12 @@
 """The deployment page's files and commands work."""
 
+import re
+
 import pytest
 
 from placement import config
 from placement.storage.engine import Database, DatabaseSettings
-from tests.functional.placement.serving.page import file_shown
+from tests.functional.placement.serving.page import PAGE, file_shown
 
 CONFIGURATION = "/etc/placement/placement.conf"
 
@@ -23,3 +25,11 @@ def test_the_configuration_s_database_needs_what_the_page_installs(configured):
     database = Database(DatabaseSettings.of(conf.placement_database))
     assert database.engine.dialect.name == "postgresql"
     assert conf.oslo_middleware.enable_proxy_headers_parsing is True
+
+
+def test_the_table_of_bounds_has_the_defaults(configured):
+    conf = config.load(files=[str(configured / "placement.conf")], environ=False)
+    rows = re.findall(r"^``\[(\w+)\](\w+)`` +(-?\d+) ", PAGE.read_text(), re.M)
+    assert len(rows) == 3
+    for group, option, default in rows:
+        assert conf[group][option] == int(default), option
