@@ -15,7 +15,7 @@ import dataclasses
 import datetime
 import enum
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,6 +32,8 @@ KEPT = 100_000
 TRIM_EVERY = 1_000
 #: the maximum number of lanes, ids, or rows without a lane in one statement
 _AT_ONCE = 500
+#: how many lanes are read together with their rows at most: most of them have no new rows
+_FEW_LANES = 32
 
 
 class Kind(enum.IntFlag):
@@ -183,7 +185,11 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
 
     :param most: how many rows to read; None is returned if there are more
     """
-    now = start(connection)
+    rows: list[Any] | None = None
+    if len(cursor.lanes) <= _FEW_LANES and most >= KEPT:
+        now, rows = _state_and_rows(connection, cursor)
+    else:
+        now = start(connection)
     if any(
         lane not in now.lanes or now.lanes[lane][0] < position
         for lane, (position, _) in cursor.lanes.items()
@@ -197,9 +203,14 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     owed = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
     if owed > most:
         return None
+    if rows is None:
+        rows = _rows_after(connection, moved)
+    elif moved.keys() - cursor.lanes.keys():
+        new = {lane: state for lane, state in moved.items() if lane not in cursor.lanes}
+        rows += _rows_after(connection, new)
     kinds: dict[int, Kind] = {}
     follows = dict(moved)
-    for lane, position, before, provider_id, kind in _rows_after(connection, moved):
+    for lane, position, before, provider_id, kind in rows:
         kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
         if lane == NO_LANE:
             continue
@@ -244,19 +255,47 @@ def tells_of_others(
     return False
 
 
+def _state_and_rows(connection: Connection, cursor: Cursor) -> tuple[Cursor, list[Any]]:
+    """Return what `start` and `_rows_after` return for the cursor's lanes, with one statement."""
+    places = _places(cursor.lanes)
+    found = connection.execute(_lanes_and_rows(len(places)), _values(places)).all()
+    lanes = {lane: (position, mark) for lane, position, mark, _, kind in found if kind is None}
+    rows = [row for row in found if row[4] is not None]
+    return Cursor(lanes), sorted(rows, key=_place)
+
+
 def _rows_after(connection: Connection, lanes_seen: Mapping[int, tuple[int, int]]) -> list[Any]:
     """Return (lane, position, mark before, provider id, kind) after these positions, in order.
 
     Rows that have no lane yet are included: their changes are in the tables already.
     """
     found: list[Any] = []
-    seen = [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
-    for part in parts(seen, _AT_ONCE):
-        values: dict[str, int] = {}
-        for number, (lane, position) in enumerate(part):
-            values[f"lane_{number}"], values[f"after_{number}"] = lane, position
-        found += connection.execute(_after_places(len(part)), values).all()
+    for part in parts(_places(lanes_seen), _AT_ONCE):
+        rows = connection.execute(_after_places(len(part)), _values(part)).all()
+        found += sorted(rows, key=_place)
     return found
+
+
+def _place(row: Any) -> tuple[int, int]:
+    return row[0], row[1]
+
+
+def _places(lanes_seen: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(NO_LANE, -1), *((lane, position) for lane, (position, _) in lanes_seen.items())]
+
+
+def _values(places: Sequence[tuple[int, int]]) -> dict[str, int]:
+    """Return the parameters of `_after_places`."""
+    values: dict[str, int] = {}
+    for number, (lane, position) in enumerate(places):
+        values[f"lane_{number}"], values[f"after_{number}"] = lane, position
+    return values
+
+
+@functools.lru_cache(maxsize=_AT_ONCE)
+def _lanes_and_rows(count: int) -> sa.CompoundSelect[Any]:
+    """Make the query for the state of all lanes, and for the rows of `count` lanes."""
+    return sa.union_all(_LANES.add_columns(sa.null(), sa.null()), _after_places(count))
 
 
 @functools.lru_cache(maxsize=_AT_ONCE)
@@ -277,7 +316,7 @@ def _after_places(count: int) -> sa.Select[Any]:
         )
         for number in range(count)
     ]
-    return sa.select(*shown).where(sa.or_(*places)).order_by(columns.lane, columns.position)
+    return sa.select(*shown).where(sa.or_(*places))
 
 
 def has_news(database: Database, cursor: Cursor) -> bool:

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.candidates.live_snapshot import LiveSnapshot
-from placement.storage import change_feed, tables
+from placement.storage import change_feed, feed_lanes, tables
 from placement.storage.change_feed import Kind
 from tests.databases.fixtures import CHOSEN
 from tests.functional.placement.candidates.snapshot.comparing import (
@@ -33,6 +33,12 @@ def held_up(database):
 several_writers = pytest.mark.parametrize(
     "database_kind", [kind for kind in CHOSEN if kind != "sqlite"], indirect=True
 )
+
+
+def record_in_a_new_lane(connection):
+    lane = feed_lanes.open_lane(connection, count=1).lane
+    row = {"resource_provider_id": 3, "kind": int(Kind.AGGREGATES), "created_at": tables.utcnow()}
+    connection.execute(sa.insert(FEED), row | {"lane": lane, "position": 1, "before": 0})
 
 
 def lanes_of(database):
@@ -123,6 +129,31 @@ def test_a_search_without_news_takes_one_statement(cloud, live, database):
     live.current()
 
     assert database.statements == before + 1
+
+
+@pytest.mark.parametrize(
+    ("few", "new_lane", "expected"),
+    [(32, False, 1), (32, True, 2), (0, False, 2), (0, True, 2)],
+    ids=["known lanes", "a new lane", "many lanes", "many lanes and a new one"],
+)
+def test_news_take_one_statement_if_they_are_in_few_known_lanes(
+    cloud, database, monkeypatch, few, new_lane, expected
+):
+    monkeypatch.setattr(change_feed, "_FEW_LANES", few)
+    database.write(lambda c: change_feed.record(c, [9], Kind.ROW))
+    cursor = database.read(change_feed.start)
+    if new_lane:
+        database.write(record_in_a_new_lane)
+    for provider, kind in ((1, Kind.USAGE), (2, Kind.ROW), (1, Kind.TRAITS)):
+        database.write(
+            lambda c, provider=provider, kind=kind: change_feed.record(c, [provider], kind)
+        )
+    before = database.statements
+    news = database.read(lambda connection: change_feed.read(connection, cursor))
+    assert database.statements - before == expected
+    also = {3: Kind.AGGREGATES} if new_lane else {}
+    assert news.kinds == {1: Kind.USAGE | Kind.TRAITS, 2: Kind.ROW} | also
+    assert news.cursor == database.read(change_feed.start)
 
 
 def test_a_worker_of_an_earlier_version_is_heard(cloud, live, database):
