@@ -283,10 +283,12 @@ def test_a_root_that_vanished_isnt_created_again(client, context, root, outsider
 def test_a_tree_that_is_forgotten_while_it_is_written_is_a_conflict(
     client, context, root, grown, outsider, placement_adapter
 ):
+    client.update_from_provider_tree(context, grown)
+    grown.update_inventory(root, {"VCPU": {"total": 9}})
     placement_adapter.after = lambda *sent: client.clear_provider_cache(init=True)
     with pytest.raises(exceptions.ResourceProviderUpdateConflict, match="forgotten meanwhile"):
         client.update_from_provider_tree(context, grown)
-    assert outsider.totals(root)["VCPU"] == 8
+    assert outsider.totals(root) == {"VCPU": 9}
 
 
 def test_a_root_that_vanishes_before_the_write_fails_the_sync(client, context, root, outsider):
