@@ -17,11 +17,6 @@ def _is_strict_uuid(value: str) -> bool:
     return _STRICT_UUID.fullmatch(value) is not None
 
 
-#: the end of a text in a pattern: as in Python, where a newline may follow; and without one, which
-#: Python and native code read alike
-_LOOSE, _EXACT = r"\n?$", r"$(?!\n)"
-
-
 def quick_check(
     source: Json, strict_uuids: bool, exact_ends: bool = False
 ) -> Callable[[Any], bool]:
@@ -31,49 +26,44 @@ def quick_check(
     :param exact_ends: whether `$` in a pattern is the end; otherwise one newline may follow
     """
     validator = jsonschema_rs.Draft202012Validator(
-        source if exact_ends else _with_ends(source, _LOOSE),
+        source if exact_ends else _as_python_reads_it(source),
         formats={"uuid": _is_strict_uuid if strict_uuids else is_uuid_like},
         validate_formats=True,
     )
     return validator.is_valid
 
 
-def with_exact_ends(source: Json) -> Json:
-    """Return the schema with patterns that also Python matches to the end, final newline or not."""
-    exact: Json = _with_ends(source, _EXACT)
-    return exact
-
-
-def as_written(text: str) -> str:
-    """Return a message about a schema `with_exact_ends` with the patterns as they were."""
-    return text.replace(repr(_EXACT)[1:-1], "$")
-
-
-def _with_ends(source: Any, end: str) -> Any:
-    """Return the schema with patterns that have something else for `$`."""
+def _as_python_reads_it(source: Any) -> Any:
+    """Return the schema with patterns whose `$` matches before a final newline, as in Python."""
     if isinstance(source, list):
-        return [_with_ends(item, end) for item in source]
+        return [_as_python_reads_it(item) for item in source]
     if not isinstance(source, dict):
         return source
-    read = {name: _with_ends(item, end) for name, item in source.items()}
+    read = {name: _as_python_reads_it(item) for name, item in source.items()}
     if isinstance(source.get("pattern"), str):
-        read["pattern"] = source["pattern"].replace("$", end)
+        read["pattern"] = _loose_end(source["pattern"])
     if "patternProperties" in source:
         read["patternProperties"] = {
-            pattern.replace("$", end): item for pattern, item in read["patternProperties"].items()
+            _loose_end(pattern): item for pattern, item in read["patternProperties"].items()
         }
     return read
 
 
-_checks: dict[tuple[int, int, bool], tuple[Any, Callable[[Any], bool]]] = {}
+def _loose_end(pattern: str) -> str:
+    return pattern.replace("$", r"\n?$")
 
 
-def quick_check_down_to(source: Json, depth: int, strict_uuids: bool) -> Callable[[Any], bool]:
+_checks: dict[tuple[int, int, bool, bool], tuple[Any, Callable[[Any], bool]]] = {}
+
+
+def quick_check_down_to(
+    source: Json, depth: int, strict_uuids: bool, exact_ends: bool
+) -> Callable[[Any], bool]:
     """Return a native check of values down to a depth, cached by schema."""
-    key = id(source), depth, strict_uuids
+    key = id(source), depth, strict_uuids, exact_ends
     if key not in _checks:
         # keep a reference to the schema, so that its id isn't reused
-        _checks[key] = source, quick_check(_down_to(source, depth), strict_uuids)
+        _checks[key] = source, quick_check(_down_to(source, depth), strict_uuids, exact_ends)
     return _checks[key][1]
 
 

@@ -11,12 +11,7 @@ import jsonschema
 from jsonschema.exceptions import best_match
 
 from placement.domain.uuids import is_uuid_like
-from placement.schemas.native_checks import (
-    Json,
-    as_written,
-    quick_check_down_to,
-    with_exact_ends,
-)
+from placement.schemas.native_checks import Json, quick_check_down_to
 
 LENIENT_FORMATS = jsonschema.FormatChecker(formats=())
 LENIENT_FORMATS.checks("uuid")(is_uuid_like)
@@ -62,8 +57,43 @@ def _pattern_properties(
     if isinstance(instance, dict):
         names = sorted(instance, reverse=True)
         for pattern, wanted in patterns.items():
-            places = ((name, instance[name]) for name in names if re.search(pattern, name))
+            searched = _exact(pattern) if _has_exact_ends(validator) else pattern
+            matching = [name for name in names if re.search(searched, name)]
+            places = ((name, instance[name]) for name in matching)
             yield from _told(validator, wanted, places, schema_path=pattern)
+
+
+def _exact(pattern: str) -> str:
+    """Return the pattern with the end as JSON Schema has it: no newline may follow."""
+    return pattern.replace("$", r"\Z")
+
+
+def _exact_pattern(
+    validator: Any, pattern: str, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check `pattern` as jsonschema does, but to the end."""
+    if isinstance(instance, str) and not re.search(_exact(pattern), instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _exact_additional(
+    validator: Any, allowed: Any, instance: Any, schema: Json
+) -> Iterator[jsonschema.ValidationError]:
+    """Check `additionalProperties` as jsonschema does, with patterns to the end."""
+    patterns = schema.get("patternProperties")
+    read = schema
+    if patterns:
+        read = {**schema, "patternProperties": {_exact(one): patterns[one] for one in patterns}}
+    check = jsonschema.Draft202012Validator.VALIDATORS["additionalProperties"]
+    for error in check(validator, allowed, instance, read):
+        if patterns:
+            names, of, regexes = error.message.rpartition("regexes: ")
+            error.message = names + of + regexes.replace(r"\\Z", "$")
+        yield error
+
+
+def _has_exact_ends(validator: Any) -> bool:
+    return validator.VALIDATORS["pattern"] is _exact_pattern
 
 
 def _told(
@@ -90,7 +120,9 @@ def _told(
             return
         if errors:
             strict = validator.format_checker is STRICT_FORMATS
-            has_none_nearer = quick_check_down_to(wanted, nearest - 2, strict)
+            has_none_nearer = quick_check_down_to(
+                wanted, nearest - 2, strict, _has_exact_ends(validator)
+            )
 
 
 _Validator = jsonschema.validators.extend(
@@ -103,6 +135,11 @@ _Validator = jsonschema.validators.extend(
 )
 
 
+_ExactValidator = jsonschema.validators.extend(
+    _Validator, {"pattern": _exact_pattern, "additionalProperties": _exact_additional}
+)
+
+
 def why_not(source: Json, strict_uuids: bool, value: Any, exact_ends: bool = False) -> str | None:
     """Return jsonschema's message if the value is invalid, else None.
 
@@ -110,12 +147,10 @@ def why_not(source: Json, strict_uuids: bool, value: Any, exact_ends: bool = Fal
     :param strict_uuids: whether uuids must have their dashes
     :param exact_ends: whether `$` in a pattern is the end; otherwise one newline may follow
     """
-    validator = _Validator(
-        with_exact_ends(source) if exact_ends else source,
-        format_checker=STRICT_FORMATS if strict_uuids else LENIENT_FORMATS,
-    )
+    made = _ExactValidator if exact_ends else _Validator
+    validator = made(source, format_checker=STRICT_FORMATS if strict_uuids else LENIENT_FORMATS)
     try:
         error = best_match(validator.iter_errors(value))
-        return None if error is None else as_written(str(error)) if exact_ends else str(error)
+        return None if error is None else str(error)
     except RecursionError:
         return "nested too deeply"

@@ -13,6 +13,7 @@ from placement.schemas.schema_messages import LENIENT_FORMATS, STRICT_FORMATS
 from tests.properties.fuzz_json import fitting, spoiled, written
 from tests.properties.test_fuzz import FUZZING
 
+NEWLINE_AT_END = '\\n"'
 SCHEMAS = {
     f"{method} {path} {version[0]}.{version[1]}": schema
     for (path, method), table in BODIES.items()
@@ -38,5 +39,10 @@ def test_what_is_told_is_what_jsonschema_says(name, data):
         error = best_match(thorough.iter_errors(body))
     except RecursionError:
         assert schema.why_not(body) is not None
+        return
+    why = schema.why_not(body)
+    if schema.exact_ends and NEWLINE_AT_END in written(value):
+        # jsonschema's patterns overlook it
+        assert why is not None or error is None
     else:
-        assert schema.why_not(body) == (None if error is None else str(error))
+        assert why == (None if error is None else str(error))
