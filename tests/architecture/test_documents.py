@@ -109,6 +109,16 @@ def test_the_paths_of_pytests_commands_exist_and_k_selects_something() -> None:
             assert named or selected in paths[0].read_text(encoding="utf-8")
 
 
+def test_the_benchmarks_of_the_pages_exist_and_have_the_options() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    commands = re.findall(r"\bpython -m (benchmarks\.\w+)((?: [\w./-]+)*)", text)
+    assert len(commands) > 10
+    for module, arguments in commands:
+        source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+        options = re.findall(r"--[\w-]+", arguments)
+        assert [option for option in options if f'"{option}"' not in source] == [], module
+
+
 def test_toxs_environments_exist() -> None:
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
