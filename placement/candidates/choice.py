@@ -72,7 +72,7 @@ class Chooser:
     """Chooses candidates of one request.
 
     :param by: name of the class whose free share SPREAD and PACK compare; None: the scarcest class
-        of the request (see `scarcest`)
+        of the request (see `of_scarcest`)
     :param source: decides by chance where the strategy doesn't: among trees for RANDOM, and among
         trees with equal shares for SPREAD
     :param within: for RANDOM, FIRST means CHANCE
@@ -125,8 +125,9 @@ class Chooser:
         if self.strategy is Strategy.RANDOM or not len(roots):
             return roots
         if class_id is None:
-            class_id = scarcest(snapshot, self.request, roots)
-        free, capacity = free_and_capacity(snapshot, class_id)
+            free, capacity = of_scarcest(snapshot, self.request, roots)
+        else:
+            free, capacity = free_and_capacity(snapshot, class_id)
         missing = capacity[roots] <= 0
         share = free[roots] / np.where(missing, 1, capacity[roots])
         if self.strategy is Strategy.SPREAD:
@@ -144,25 +145,31 @@ class Chooser:
         return _choice_of(snapshot, shape, batch)
 
 
-def scarcest(snapshot: Snapshot, request: CandidateRequest, roots: Slots) -> int:
-    """Return the class that will run out first if the request is made again and again.
+def of_scarcest(
+    snapshot: Snapshot, request: CandidateRequest, roots: Slots
+) -> tuple[Numbers, Numbers]:
+    """Return what `free_and_capacity` returns for the class that will run out first.
 
-    Of this class, what is free in all these trees together is the least multiple of the amount
-    that the request takes. Classes that only sharing providers of other trees have don't count,
-    unless all classes are such. Among equals, the first in the query.
+    That is if the request is made again and again: what is free of the class in all these trees
+    together is the least multiple of the amount that the request takes. Classes that only sharing
+    providers of other trees have don't count, unless all classes are such. Among equals, the first
+    in the query.
 
     :param roots: the roots of the trees; at least one
     """
-    best: tuple[float, int] | None = None
+    best: tuple[float, tuple[Numbers, Numbers]] | None = None
     ids = snapshot.names.class_ids
     for name, amount in request.demand.items():
-        free, capacity = free_and_capacity(snapshot, ids[name])
-        if not capacity[roots].any():
+        found = free_and_capacity(snapshot, ids[name])
+        free, capacity = found[0][roots], found[1][roots]
+        if not capacity.any():
             continue
-        multiple = float(free[roots].sum()) / amount
+        multiple = float(free.sum()) / amount
         if best is None or multiple < best[0]:
-            best = multiple, ids[name]
-    return ids[next(iter(request.demand))] if best is None else best[1]
+            best = multiple, found
+    if best is None:
+        return free_and_capacity(snapshot, ids[next(iter(request.demand))])
+    return best[1]
 
 
 def free_and_capacity(snapshot: Snapshot, class_id: int) -> tuple[Numbers, Numbers]:

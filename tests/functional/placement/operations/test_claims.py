@@ -503,6 +503,21 @@ def test_spread_and_pack_compare_the_free_share(service):
     assert got(ask(service, numbered("c", 2), strategy="pack")) == [HOSTS[0]]
 
 
+def test_the_class_that_runs_out_first_is_compared(service):
+    for uuid in HOSTS[:2]:
+        more = stock(1, VCPU=100, MEMORY_MB=8)
+        expect(service.put(f"/resource_providers/{uuid}/inventories", more), 200)
+    taken = ({HOSTS[0]: {"VCPU": 50}}, {HOSTS[1]: {"MEMORY_MB": 4}})
+    for number, amounts in enumerate(taken):
+        expect(service.put(f"/allocations/{numbered('d', number)}", holding(amounts)), 204)
+    query = "resources=VCPU:1,MEMORY_MB:1"
+    expected = {("spread", None): 0, ("pack", None): 1, ("spread", "VCPU"): 1, ("pack", "VCPU"): 0}
+    for (strategy, by), host in expected.items():
+        more = {"strategy": strategy} | ({"by": by} if by else {})
+        assert got(ask(service, numbered("c", 1), query=query, **more)) == [HOSTS[host]]
+        expect(service.delete(f"/allocations/{numbered('c', 1)}"), 204)
+
+
 @pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
 def test_a_class_to_compare_by_has_to_exist(service, strategy):
     answer = expect(ask(service, numbered("c", 1), strategy=strategy, by="CUSTOM_NO"), 400)
