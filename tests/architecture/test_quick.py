@@ -16,12 +16,12 @@ def clone(tmp_path):
     for folder in ("unit/placement/storage", "functional/placement", "architecture", "faults"):
         (tmp_path / "tests" / folder).mkdir(parents=True)
     for path, text in (
-        ("tests/page.py", 'PAGE = "databases.rst"'),
-        ("tests/unit/test_by_name.py", 'text_of("databases.rst")'),
+        ("tests/page.py", 'PAGE = "decisions.rst"'),
+        ("tests/unit/test_by_name.py", 'text_of("decisions.rst")'),
         ("tests/functional/test_by_module.py", "from tests.page import PAGE"),
         ("tests/faults/test_long.py", "from tests import clients, page"),
         ("tests/unit/test_another.py", 'text_of("glossary.rst") # from tests.pages import page'),
-        ("doc/databases.rst", ""),
+        ("doc/decisions.rst", ""),
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -92,7 +92,7 @@ def test_a_changed_file_has_the_tests_nearest_to_it(clone, path, tests):
 
 
 def test_a_changed_page_has_the_tests_that_read_it(clone):
-    assert quick.chosen(["doc/databases.rst"], clone) == (
+    assert quick.chosen(["doc/decisions.rst"], clone) == (
         [ALWAYS, "tests/functional/test_by_module.py", "tests/unit/test_by_name.py"],
         ["tests/faults/test_long.py"],
     )
