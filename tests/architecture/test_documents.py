@@ -1,11 +1,14 @@
 """The pages of doc/ hold together: links lead somewhere, named files exist, words are used."""
 
 import configparser
+import io
 import pathlib
 import re
 from collections.abc import Iterator
 
+import docutils.core
 import pytest
+from docutils.utils import Reporter
 
 import compute.config
 import placement.config
@@ -40,6 +43,14 @@ def _links(page: pathlib.Path) -> Iterator[tuple[str, str]]:
         if "://" not in target:
             path, _, section = target.partition("#")
             yield path, section
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_have_no_markup_that_is_shown_as_an_error(page: pathlib.Path) -> None:
+    said = io.StringIO()
+    settings = {"warning_stream": said, "report_level": Reporter.ERROR_LEVEL}
+    docutils.core.publish_doctree(page.read_text(encoding="utf-8"), settings_overrides=settings)
+    assert said.getvalue() == ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
