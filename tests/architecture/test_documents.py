@@ -154,6 +154,14 @@ def test_contributors_read_of_each_of_toxs_environments_and_of_those_in_ci() -> 
     assert set(re.findall(r"``(\w+)``", ci[0])) == {*run, *always}
 
 
+def test_contributors_read_of_each_debian_package_that_ci_installs() -> None:
+    page = (DOC / "contributing.rst").read_text(encoding="utf-8")
+    added = re.findall(r"missing\+=\((.+)\)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    packages = {name for names in added for name in names.split()}
+    assert len(packages) > 10
+    assert {name for name in packages if f"``{name}``" not in page} == set()
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_layout_shows_each_folder_of_a_package(package: str) -> None:
     page = (DOC / "architecture.rst").read_text(encoding="utf-8")
