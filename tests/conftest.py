@@ -1,5 +1,6 @@
 """Settings and fixtures for all tests."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,11 @@ settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
 pytest_plugins = ["tests.databases.fixtures", "tests.functional.placement.processes"]
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers `-n auto` means. Tests wait for servers part of their time."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture(scope="session", autouse=True)
