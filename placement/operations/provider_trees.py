@@ -1,14 +1,15 @@
 """Write a whole tree of providers, with its allocations (extensions.md 3)."""
 
 import collections
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 
 from placement.domain.names import is_custom, is_valid_custom
 from placement.domain.provider import Node
 from placement.domain.provider_names import refuse_taken
 from placement.domain.tree_change import TreeChange, TreePlan
 from placement.domain.uuids import new as random_name
-from placement.errors import InvalidCustomName, LostRace
+from placement.errors import InvalidCustomName, LostRace, ResourceClassNotFound
 from placement.operations import aggregates, reshaper, resource_classes, traits
 from placement.operations.allocations import refuse_unknown_providers
 from placement.operations.inventories import check_capacities
@@ -72,7 +73,8 @@ def change_tree(
         galera_locks.hold_trees(connection, plan.roots)
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
         kinds = _describe(connection, change, known, ids)
-        entries = reshaper.replace(connection, stocks, locked, ids)
+        with _classes_as_seen(change):
+            entries = reshaper.replace(connection, stocks, locked, ids)
         gone = {uuid: ids[uuid] for uuid in change.remove}
         remove(connection, gone)
 
@@ -154,6 +156,23 @@ def _names(connection: Connection, change: TreeChange) -> tuple[dict[str, Trait]
         known |= created
     traits.refuse_unknown(wanted, known)
     return known, bool(new_classes or missing)
+
+
+@contextlib.contextmanager
+def _classes_as_seen(change: TreeChange) -> Iterator[None]:
+    """Wrap the write of inventories, which locks their classes.
+
+    Raises LostRace if another writer deleted or renamed a class since `_names` saw or created it:
+    the next try creates it.
+    """
+    try:
+        yield
+    except ResourceClassNotFound as gone:
+        name = gone.facts["name"]
+        stocks = (wanted.inventories or () for wanted in change.providers.values())
+        if change.create_names and is_custom(name) and any(name in stock for stock in stocks):
+            raise LostRace() from gone
+        raise
 
 
 def _custom(names: Iterable[str], kind: str) -> list[str]:

@@ -197,3 +197,24 @@ def test_a_tree_that_changes_before_it_is_locked_is_written_as_it_is_then(
     assert (answers, answer.status_code) == ([200], status)
     assert other.ask(ROW, uuid=uuid) == [tuple(expected)]
     assert broken_rules(database_url) == {}
+
+
+@pytest.mark.parametrize("statement", [1, 4, 5])
+def test_a_tree_gets_its_class_if_another_writer_deletes_it_meanwhile(
+    service, database_url, statement
+):
+    other = Service(database_url, placement_database__sync_on_startup=False)
+    inventories = {"CUSTOM_UNUSED": {"total": 1}}
+    body = {"providers": existing(EMPTY, 0, inventories=inventories), "create_names": True}
+    answers = []
+
+    def delete():
+        answers.append(other.delete("/resource_classes/CUSTOM_UNUSED").status_code)
+
+    with before_statement(service, statement, delete):
+        answer = service.put(f"/berth/v1/provider_trees/{EMPTY}", body)
+
+    assert (answers, answer.status_code) == ([204], 200), answer.text
+    stored = other.get(f"/resource_providers/{EMPTY}/inventories").json["inventories"]
+    assert stored["CUSTOM_UNUSED"]["total"] == 1
+    assert broken_rules(database_url) == {}
