@@ -4,20 +4,21 @@ import dataclasses
 import enum
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from placement.candidates import tree_order
 from placement.candidates.account import Account
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.candidate_batch import Batch
-from placement.candidates.columns import Numbers, Slots
+from placement.candidates.columns import Mask, Numbers, Slots
 from placement.candidates.render import SolutionWriter
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare, search
 from placement.candidates.snapshot import Snapshot
-from placement.candidates.tree_problem import Shape
-from placement.candidates.trees import Trees
+from placement.candidates.tree_problem import Shape, Solution
+from placement.candidates.trees import Family, Trees
 from placement.candidates.unfinished import refusal
 from placement.errors import BadRequest
 from placement.microversions import NEWEST
@@ -103,8 +104,11 @@ class Chooser:
             if prepared is None:
                 return None
             trees, simple, others = prepared
-            order = self._order(snapshot, np.concatenate([simple, others]), class_id)
-            batches = _in_order(trees, order, simple, budget)
+            roots = np.concatenate([simple, others])
+            parts = (roots[places] for places in self._order(snapshot, roots, class_id))
+            is_simple = np.zeros(snapshot.size, np.bool_)
+            is_simple[simple] = True
+            batches = _in_order(trees, parts, is_simple, budget)
             return next((self._choice(snapshot, trees.shape, batch) for batch in batches), None)
         except SearchEnded as ended:
             raise refusal(ended, snapshot, budget) from ended
@@ -115,25 +119,28 @@ class Chooser:
             raise BadRequest(f"Invalid resource class in by: No such resource class {name}.")
         return class_id
 
-    def _order(self, snapshot: Snapshot, roots: Slots, class_id: int | None) -> Slots:
-        """Return the roots in the order in which their trees are tried."""
-        if self.strategy is Strategy.FIRST:
-            return roots
+    def _order(
+        self, snapshot: Snapshot, roots: Slots, class_id: int | None
+    ) -> Iterator[tree_order.Places]:
+        """Yield places in `roots`, in parts, in the order in which the trees are tried."""
+        if self.strategy is Strategy.FIRST or not len(roots):
+            return iter([np.arange(len(roots))])
+        chance = None
         if self.strategy is not Strategy.PACK:
             chance = np.random.default_rng(self.source.getrandbits(64))
-            roots = chance.permutation(roots)
-        if self.strategy is Strategy.RANDOM or not len(roots):
-            return roots
+        if self.strategy is Strategy.RANDOM and chance is not None:
+            return tree_order.by_chance(len(roots), chance)
         if class_id is None:
             free, capacity = of_scarcest(snapshot, self.request, roots)
         else:
             free, capacity = free_and_capacity(snapshot, class_id)
-        missing = capacity[roots] <= 0
-        share = free[roots] / np.where(missing, 1, capacity[roots])
+        free, capacity = free[roots], capacity[roots]
+        missing = capacity <= 0
+        share = free / np.where(missing, 1, capacity)
         if self.strategy is Strategy.SPREAD:
             share = -share
         # trees that have nothing of the class come last, whatever the strategy
-        return roots[np.argsort(np.where(missing, np.inf, share), kind="stable")]
+        return tree_order.by_key(np.where(missing, np.inf, share), chance)
 
     def _choice(self, snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
         solutions, solution = batch.family.solutions, None
@@ -191,29 +198,37 @@ def _first(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> Cho
     return _choice_of(snapshot, found.shape, found.batches[0])
 
 
-def _in_order(trees: Trees, order: Slots, simple: Slots, budget: Budget) -> Iterator[Batch]:
+def _in_order(
+    trees: Trees, parts: Iterable[Slots], is_simple: Mask, budget: Budget
+) -> Iterator[Batch]:
     """Yield one candidate of each tree that has any, in the order of the roots.
 
-    :param simple: the roots that are candidates by themselves
+    :param parts: the roots
+    :param is_simple: by slot, whether a root is a candidate by itself
     """
-    start, length = 0, _FIRST_CHUNK
-    while start < len(order):
-        chunk = order[start : start + length]
-        alone = np.isin(chunk, simple)
-        place = {root: number for number, root in enumerate(chunk.tolist())}
-        found: list[tuple[int, Batch]] = []
-        for family in trees.families(chunk[alone], chunk[~alone]):
-            solution = family.solutions.at(0)
-            if solution is not None:
-                found += [
-                    (place[root], Batch(family.chosen([number]), solution))
-                    for number, root in enumerate(family.roots.tolist())
-                ]
-        for _, batch in sorted(found, key=lambda pair: pair[0]):
-            yield batch
-        budget.look()
-        start += length
-        length = min(length * 4, _LAST_CHUNK)
+    length = _FIRST_CHUNK
+    for part in parts:
+        start = 0
+        while start < len(part):
+            yield from _chunk_in_order(trees, part[start : start + length], is_simple)
+            budget.look()
+            start += length
+            length = min(length * 4, _LAST_CHUNK)
+
+
+def _chunk_in_order(trees: Trees, chunk: Slots, is_simple: Mask) -> Iterator[Batch]:
+    alone = is_simple[chunk]
+    place = {root: number for number, root in enumerate(chunk.tolist())}
+    found: list[tuple[int, int, Family, Solution]] = []
+    for family in trees.families(chunk[alone], chunk[~alone]):
+        solution = family.solutions.at(0)
+        if solution is not None:
+            found += [
+                (place[root], number, family, solution)
+                for number, root in enumerate(family.roots.tolist())
+            ]
+    for _, number, family, solution in sorted(found, key=lambda one: one[0]):
+        yield Batch(family.chosen([number]), solution)
 
 
 def _choice_of(snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
