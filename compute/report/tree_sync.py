@@ -121,7 +121,9 @@ class TreeSync:
                 found = self._parts.trees.load(context, step.uuid)
             if found:
                 return
-        step = next((one for one in additions if one.name in taken.error), additions[0])
+        # of names that begin alike, the longest is the one that the error tells
+        told = [one for one in additions if one.name in taken.error] or additions[:1]
+        step = max(told, key=lambda one: len(one.name))
         with _failures_of(step, self._parts.cache, wanted):
             raise self._parts.providers.name_taken(context, step.name, step.parent_uuid) from taken
 

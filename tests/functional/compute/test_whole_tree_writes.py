@@ -232,6 +232,19 @@ def test_a_name_that_another_provider_has_changes_nothing(
     assert tree.exists(taken) == is_same_tree
 
 
+def test_the_name_that_is_taken_is_told_although_it_begins_like_another_one(
+    client, context, root, grown, outsider
+):
+    longer = f"child-{root}0"
+    outsider.provider(longer)
+    grown.new_child(longer, root)
+    with pytest.raises(exceptions.ResourceProviderCreationFailed) as failed:
+        client.update_from_provider_tree(context, grown)
+    # another tree has the name, so there is nothing to wait for
+    assert type(failed.value) is exceptions.ResourceProviderCreationFailed
+    assert longer in str(failed.value)
+
+
 def test_a_provider_that_others_changed_or_deleted_is_removed_all_the_same(
     client, context, root, outsider, placement_adapter
 ):
