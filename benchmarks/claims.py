@@ -3,7 +3,8 @@
 Client processes claim hosts of a flat cloud on PostgreSQL until the time is over: with one ``POST
 /berth/v1/claims``, and with the loop that clients need without it: ``GET /allocation_candidates``,
 choose one, ``PUT /allocations``, and again after a 409. Kinds of clients take turns; the last line
-of each is the median of its rounds. At the end, 64 clients claim the last 64 places.
+of each is the median of its rounds, and of its ratios to the loops of the same round: other work on
+the machine changes from round to round. At the end, 64 clients claim the last 64 places.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import collections
 import dataclasses
 import json
 import multiprocessing
+import operator
 import random
 import statistics
 import time
@@ -236,8 +238,13 @@ def rounds(url: str, given: argparse.Namespace) -> Iterator[str]:
                 rate, text = line(kind, seen, given.seconds, used)
                 rates[kind].append(rate)
                 yield text
+    loops = [kind for kind in rates if KINDS[kind][0] is two_steps]
     for kind, found in rates.items():
-        yield f"{kind:22} {statistics.median(found):7.1f} claims/s, median of {len(found)} rounds"
+        text = f"{kind:22} {statistics.median(found):7.1f} claims/s, median of {len(found)} rounds"
+        for loop in () if kind in loops else loops:
+            times = statistics.median(map(operator.truediv, found, rates[loop]))
+            text += f"; {times:.1f} × {loop}"
+        yield text
 
 
 def last_places(url: str, given: argparse.Namespace) -> Iterator[str]:

@@ -182,12 +182,14 @@ def of_scarcest(
 def free_and_capacity(snapshot: Snapshot, class_id: int) -> tuple[Numbers, Numbers]:
     """Return what the tree of each root has of a class: free and in all, by the root's slot."""
     column = snapshot.column(class_id)
-    capacity = np.maximum((column.total - column.reserved) * column.ratio, 0)
+    capacity, size = column.capacities, snapshot.size
     free = np.maximum(capacity - column.used, 0)
+    if not snapshot.forest.nested:
+        return column.by_slot(free, size), column.by_slot(capacity, size)
     roots = snapshot.forest.root[column.slots]
     return (
-        np.bincount(roots, free, minlength=snapshot.size),
-        np.bincount(roots, capacity, minlength=snapshot.size),
+        np.bincount(roots, free, minlength=size),
+        np.bincount(roots, capacity, minlength=size),
     )
 
 

@@ -73,6 +73,7 @@ class Column:
     """All inventories of one resource class.
 
     :param slots: which providers have one, ascending; the other arrays run parallel
+    :param capacities: (total - reserved) * ratio, at least 0, not rounded
     :param room: most that one request can still get of each: what is free, or max_unit if less
     :param dense: `room` by slot, -1 where there is no inventory; None for rare classes and where
         `slots` is one run
@@ -87,6 +88,7 @@ class Column:
     step_size: Numbers
     ratio: Numbers
     used: Numbers
+    capacities: Numbers
     room: Numbers
     dense: Numbers | None
     odd: bool
@@ -115,6 +117,7 @@ class Column:
             step_size,
             ratio,
             used,
+            np.maximum((total - reserved) * ratio, 0),
             room,
             dense,
             odd,
@@ -157,6 +160,15 @@ class Column:
         if not len(self.slots):
             return np.zeros(slots.shape, np.bool_), at
         return self.slots[at] == slots, at
+
+    def by_slot(self, numbers: Numbers, size: int) -> Numbers:
+        """Return numbers that run parallel to `slots` by slot; 0 where there is no inventory."""
+        found = np.zeros(size, numbers.dtype)
+        if _is_run(self.slots):
+            found[self.slots[0] : self.slots[-1] + 1] = numbers
+        else:
+            found[self.slots] = numbers
+        return found
 
     def capacity(self, at: int) -> int:
         """Return (total - reserved) * ratio, cut to an integer, of the inventory at `at`."""
