@@ -51,7 +51,9 @@ class IdentityFailures:
         # keystonemiddleware raises an error of its own in place of keystone's
         cause = failure.__cause__ or failure.__context__
         told = {type(failure): failure, type(cause): cause}
-        if keystone_errors.MissingAuthPlugin in told:
+        # without either, old releases of the middleware log in with defaults of their own
+        has_plugin = self._option("auth_type") or self._option("auth_section")
+        if keystone_errors.MissingAuthPlugin in told or not has_plugin:
             return "auth_type isn't set, so the service can't log in to keystone."
         where = f"keystone at {self._option('auth_url')}"
         project = self._option("project_name") or self._option("project_id")

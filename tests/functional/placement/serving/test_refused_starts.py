@@ -94,7 +94,7 @@ def test_a_log_that_can_not_be_written(refused, option):
     assert "/nowhere/x" in line
 
 
-@pytest.mark.parametrize("content", ["x: [\n", "[1, 2]", "\0"])
+@pytest.mark.parametrize("content", ["x: [\n", "- 1\n- 2\n", "\0"])
 def test_a_policy_that_can_not_be_used(refused, tmp_path, content):
     path = tmp_path / "rules.yaml"
     path.write_text(content)
