@@ -3,6 +3,8 @@
 from collections.abc import Container, Mapping, Sequence
 
 from placement.domain import allocation
+from placement.domain.allocation import Entry, Slot
+from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
 from placement.operations.locked_consumers import LockedConsumers
@@ -10,6 +12,8 @@ from placement.storage import allocations, change_feed, consumers, inventories, 
 from placement.storage import resource_classes as classes
 from placement.storage.change_feed import Kind
 from placement.storage.engine import TRIES, Connection, Database
+
+NO_INVENTORIES: Mapping[Slot, Inventory] = {}
 
 
 def write_allocations(
@@ -40,21 +44,53 @@ def store(
     locked.check_generations()
     refuse_unknown_providers(locked.requests, nodes)
     class_ids = classes.ids_to_store(connection, locked.class_names())
-    entries = locked.entries({uuid: node.id for uuid, node in nodes.items()}, class_ids)
+    entries = save(connection, locked, {uuid: node.id for uuid, node in nodes.items()}, class_ids)
     stocked = {entry.provider_id for entry in entries}
-    wanted = {entry.class_id for entry in entries}
+    providers.bump(connection, stocked)
+    change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
+
+
+def save(
+    connection: Connection,
+    locked: LockedConsumers,
+    provider_ids: Mapping[str, int],
+    class_ids: Mapping[str, int],
+    new: Mapping[Slot, Inventory] = NO_INVENTORIES,
+) -> list[Entry]:
+    """Store the requested allocations if the inventories have room for them, and return them.
+
+    Neither are generations of providers incremented, nor is the change feed told. Raises
+    InvalidInventory, ConstraintViolated, CapacityExceeded or ConcurrentUpdate.
+
+    :param provider_ids: of the requested providers and those with stored allocations, by uuid
+    :param class_ids: of the requested classes, by name
+    :param new: inventories that replace stored ones in the same transaction
+    """
+    entries = locked.entries(provider_ids, class_ids)
     if entries:
+        stocked = {entry.provider_id for entry in entries}
+        wanted = {entry.class_id for entry in entries}
         with locked.refusing(connection):
             allocation.check(
                 entries,
-                inventories.slots(connection, stocked, wanted),
+                inventories.slots(connection, stocked, wanted) | _only(new, stocked, wanted),
                 allocations.usages(connection, stocked, wanted, locked.uuids),
                 classes.names_of(connection, wanted),
-                {node.id: node.uuid for node in nodes.values()},
+                {provider_id: uuid for uuid, provider_id in provider_ids.items()},
             )
     locked.save(connection, entries)
-    providers.bump(connection, stocked)
-    change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
+    return entries
+
+
+def _only(
+    stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
+) -> dict[Slot, Inventory]:
+    """Return the part of `stock` that `inventories.slots` would read for these ids."""
+    return {
+        slot: inventory
+        for slot, inventory in stock.items()
+        if slot[0] in provider_ids and slot[1] in class_ids
+    }
 
 
 def refuse_unknown_providers(requests: Sequence[ConsumerRequest], known: Container[str]) -> None:

@@ -4,15 +4,14 @@ import collections
 from collections.abc import Mapping, Sequence
 
 from placement.domain import allocation
-from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory, refuse_no_number
 from placement.domain.consumer import ConsumerRequest
 from placement.domain.provider import Node
 from placement.errors import GenerationConflict, NamedProviderUnknown
-from placement.operations.allocations import refuse_unknown_providers
+from placement.operations.allocations import refuse_unknown_providers, save
 from placement.operations.inventories import refuse_in_use
 from placement.operations.locked_consumers import LockedConsumers
-from placement.storage import allocations, change_feed, inventories, providers
+from placement.storage import change_feed, inventories, providers
 from placement.storage import resource_classes as classes
 from placement.storage.change_feed import Kind
 from placement.storage.engine import TRIES, Connection, Database
@@ -100,36 +99,12 @@ def replace(
         for uuid, stock in stocks.items()
         for name, inventory in stock.items()
     }
-    entries = locked.entries(provider_ids, class_ids)
-    if entries:
-        stocked = {entry.provider_id for entry in entries}
-        wanted = {entry.class_id for entry in entries}
-        old = inventories.slots(connection, stocked, wanted)
-        with locked.refusing(connection):
-            allocation.check(
-                entries,
-                old | _only(new, stocked, wanted),
-                allocations.usages(connection, stocked, wanted, locked.uuids),
-                classes.names_of(connection, wanted),
-                {provider_id: uuid for uuid, provider_id in provider_ids.items()},
-            )
-    locked.save(connection, entries)
+    entries = save(connection, locked, provider_ids, class_ids, new)
     changed = {uuid: provider_ids[uuid] for uuid in stocks}
     refuse_in_use(connection, changed, keeping=new)
     classes.keep(connection, {class_id for _, class_id in new})
     inventories.replace(connection, changed.values(), new)
     return entries
-
-
-def _only(
-    stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
-) -> dict[Slot, Inventory]:
-    """Return the part of `stock` that `inventories.slots` would read for these ids."""
-    return {
-        slot: inventory
-        for slot, inventory in stock.items()
-        if slot[0] in provider_ids and slot[1] in class_ids
-    }
 
 
 def _steps(
