@@ -88,6 +88,11 @@ def _make_newer(package: Path, unpacked: Path, into: Path) -> None:
     for migrations in unpacked.glob(MIGRATIONS):
         latest = max(path.name.split("_")[0] for path in migrations.glob("[0-9]*.py"))
         (migrations / "9999_of_a_later_version.py").write_text(MIGRATION.format(latest=latest))
+        history = migrations.parents[1] / "schema_upgrade.py"
+        ours = history.read_text()
+        # the revisions are written down there, too
+        assert ours.count(f'"{latest}")') == 1
+        history.write_text(ours.replace(f'"{latest}")', f'"{latest}", "9999")'))
     # of the files before
     (unpacked / "DEBIAN/md5sums").unlink()
     _dpkg_deb("-z1", "--root-owner-group", "--build", unpacked, into)

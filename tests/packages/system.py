@@ -97,7 +97,8 @@ class System:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=1800,
+            # an installation takes minutes on a busy machine
+            timeout=900,
             check=False,
         )
         assert (done.returncode == 0) is succeeds, f"{shlex.join(command)}:\n{done.stdout[-5000:]}"
