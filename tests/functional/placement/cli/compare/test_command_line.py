@@ -1,5 +1,6 @@
 """placement-manage compare: its command line, requests from logs, and the program."""
 
+import functools
 import gzip
 import os
 import signal
@@ -146,6 +147,8 @@ def test_an_interruption_shows_what_is_known_so_far(program, application):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # a shell's job in the background passes on that it ignores interruptions
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         running.stdin.write(questions)
         running.stdin.close()
