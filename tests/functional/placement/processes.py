@@ -63,4 +63,8 @@ def _run(job, url, number):
         _of_process["all"].abort()
         raise
     _of_process["all"].wait(READY)
-    return job(service, number)
+    try:
+        return job(service, number)
+    finally:
+        # the process goes on, and the database is removed
+        service.running.close()
