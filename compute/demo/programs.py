@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -26,6 +27,9 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
 
 
+_TREE_WRITTEN = re.compile(r'"PUT /berth/v1/provider_trees/[^" ]+" status: 200 ')
+
+
 def free_port() -> int:
     """Return a port of the loopback interface that nobody listens on."""
     with socket.socket() as probe:
@@ -40,9 +44,9 @@ class Service:
     url: str
     log_file: pathlib.Path
 
-    def reshapes(self) -> int:
-        """Return how many reshapes the service has done, by its log."""
-        return self.log_file.read_text().count('"POST /reshaper" status: 204')
+    def tree_writes(self) -> int:
+        """Return how many whole trees the service has written, by its log."""
+        return len(_TREE_WRITTEN.findall(self.log_file.read_text()))
 
 
 @contextlib.contextmanager

@@ -67,7 +67,6 @@ class Host:
 def tell(console: Console, service: Service, host: Host) -> None:
     """Show the story of one host: flat, two instances, NUMA on, restart. Raises DemoFailed."""
     api = PlacementAPI(service.url)
-    reshapes = service.reshapes()
     console.rule(f"[bold]{host.name}")
     console.print("The agent starts; the host is one provider.")
     host.start(numa=False)
@@ -80,14 +79,16 @@ def tell(console: Console, service: Service, host: Host) -> None:
 
     console.print(
         "\nThe operator sets [bold]numa_in_placement = true[/] and restarts the agent: the driver "
-        "raises ReshapeNeeded,\ninventory and allocations move in one POST /reshaper.\n"
+        "raises ReshapeNeeded.\nIn one request, its children are created, and inventory and allocations move "
+        "to them.\n"
     )
+    writes = service.tree_writes()
     host.start(numa=True)
     after = Picture.take(api, root)
     after.draw(console, names)
     _check(before, after, instances)
-    if service.reshapes() != reshapes + 1:
-        raise DemoFailed(f"{service.reshapes() - reshapes} reshapes were sent instead of one")
+    if service.tree_writes() != writes + 1:
+        raise DemoFailed(f"{service.tree_writes() - writes} trees were written instead of one")
     console.print(
         f"\n[green]Nothing lost:[/] both instances hold what they held, {len(before.providers)} "
         f"provider became {len(after.providers)}."
