@@ -79,8 +79,8 @@ def tell(console: Console, service: Service, host: Host) -> None:
 
     console.print(
         "\nThe operator sets [bold]numa_in_placement = true[/] and restarts the agent: the driver "
-        "raises ReshapeNeeded.\nOne request creates children and moves inventory and allocations to "
-        "them.\n"
+        "raises ReshapeNeeded.\nOne request creates children and moves inventory and allocations "
+        "to them.\n"
     )
     writes = service.tree_writes()
     host.start(numa=True)
