@@ -4,7 +4,6 @@ import collections
 import concurrent.futures
 import contextlib
 import functools
-import re
 import threading
 
 import pytest
@@ -20,13 +19,21 @@ from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
 from placement.storage import tables
+from tests.functional.placement.operations.claiming import (
+    DEVICES,
+    HOSTS,
+    ask,
+    got,
+    outcome,
+    stocked,
+    used,
+)
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 from tests.functional.placement.topology import Cloud
 
 RP = tables.resource_providers
-HOSTS = [numbered("a", number) for number in range(1, 5)]
 PLACES = 8
 
 
@@ -34,39 +41,6 @@ PLACES = 8
 def service(database_url):
     """Return a service with hosts that have room for 2 claims of 1 VCPU each."""
     return stocked(Service(database_url))
-
-
-def stocked(service):
-    for number, uuid in enumerate(HOSTS):
-        expect(service.post("/resource_providers", {"name": f"h{number}", "uuid": uuid}), 200)
-        expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=2)), 200)
-    return service
-
-
-def ask(service, *consumers, query="resources=VCPU:1", **more):
-    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
-    body = {"query": query, "consumers": [{"uuid": uuid, **owner} for uuid in consumers], **more}
-    return service.post("/berth/v1/claims", body)
-
-
-def got(response):
-    """Return the hosts of the consumers, in their order."""
-    found = expect(response, 200).json["consumers"].values()
-    return [uuid for one in found for uuid in one["allocations"]]
-
-
-def outcome(response):
-    if response.status_code == 200:
-        return 200
-    return response.json["errors"][0]["code"]
-
-
-def used(service):
-    rows = service.ask(
-        "SELECT p.uuid, sum(a.used) FROM allocations a "
-        "JOIN resource_providers p ON p.id = a.resource_provider_id GROUP BY p.uuid"
-    )
-    return {uuid: int(amount) for uuid, amount in rows}
 
 
 def in_threads(jobs):
@@ -351,18 +325,6 @@ def test_a_consumer_without_allocations_can_claim(service):
     assert answer.json["consumers"][numbered("c", 1)]["consumer_generation"] == 1
 
 
-DEVICES = [
-    {"name": "host", "inventories": {"VCPU": {"total": 64}}},
-    *(
-        {
-            "name": f"pf{number}",
-            "parent": "host",
-            "inventories": {"SRIOV_NET_VF": {"total": 8}},
-            "traits": ["CUSTOM_NET_A"] if number % 2 else ["CUSTOM_NET_A", "CUSTOM_NET_B"],
-        }
-        for number in range(4)
-    ),
-]
 GROUPS = (
     "resources=VCPU:1&resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1&"
     "resources_C=SRIOV_NET_VF:1&required_A=CUSTOM_NET_B&group_policy=isolate"
@@ -388,74 +350,6 @@ def test_mappings_are_the_same_again(new_database, strategy):
 
 
 #: a group needs the trait of one device and another doesn't
-PICKY = (
-    "resources=VCPU:1&resources1=SRIOV_NET_VF:1&required1=CUSTOM_NET_B&"
-    "resources2=SRIOV_NET_VF:1&group_policy=none"
-)
-
-
-@pytest.fixture
-def picky(new_database):
-    """Return a service with a tree that has room for 8 claims, if none wastes the one device."""
-    service = Service(new_database())
-    Cloud(service).build(DEVICES[:3])
-    return service
-
-
-@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
-def test_consumers_get_what_fits_together(picky, strategy):
-    consumers = [numbered("c", number) for number in range(8)]
-    found = expect(ask(picky, *consumers, query=PICKY, strategy=strategy), 200).json["consumers"]
-    assert ask(picky, *consumers, query=PICKY, strategy=strategy).json == {"consumers": found}
-    assert sorted(used(picky).values()) == [8, 8, 8]
-
-
-def test_chance_finds_what_no_order_of_candidates_does(new_database):
-    service = Service(new_database())
-    # the cell with more memory has to give the second group to both consumers
-    cells = [(6, 6), (3, 6)]
-    Cloud(service).build(
-        [
-            {"name": "host", "inventories": {"VCPU": {"total": 8}}},
-            *(
-                {
-                    "name": f"cell{n}",
-                    "parent": "host",
-                    "inventories": {"MEMORY_MB": {"total": memory}, "DISK_GB": {"total": disk}},
-                }
-                for n, (memory, disk) in enumerate(cells)
-            ),
-        ]
-    )
-    query = (
-        "resources=VCPU:1&resources1=MEMORY_MB:1,DISK_GB:3&resources2=MEMORY_MB:3,DISK_GB:3&"
-        "group_policy=none"
-    )
-    found = expect(ask(service, numbered("c", 1), numbered("c", 2), query=query), 200).json
-    assert len(found["consumers"]) == 2
-
-
-def test_a_refusal_says_that_another_distribution_may_fit(picky):
-    consumers = [numbered("c", number) for number in range(9)]
-    answer = ask(picky, *consumers, query=PICKY)
-    assert outcome(answer) == "berth.no_candidate"
-    detail = answer.json["errors"][0]["detail"]
-    assert re.search(
-        r"There is room for \d of 9 .* in \d+ ways; another distribution may fit", detail
-    )
-    assert not used(picky)
-
-
-def test_hosts_of_one_provider_are_distributed_in_one_way(service):
-    answer = ask(service, *(numbered("c", number) for number in range(9)))
-    assert outcome(answer) == "berth.no_candidate"
-    assert "There is room for 8 of 9 consumers" in answer.text
-    assert "distribution" not in answer.text
-
-
-# What is asked
-
-
 def test_too_many_names_are_refused_without_repeating_them(service):
     for number, more in ((1001, {}), (1, {"avoid": [numbered("a", n) for n in range(10_001)]})):
         answer = ask(service, *(numbered("c", n) for n in range(number)), **more)

@@ -1,0 +1,50 @@
+"""Claims, and what they got (extensions.md 4)."""
+
+from tests.functional.placement.small_cloud import expect, numbered, stock
+
+HOSTS = [numbered("a", number) for number in range(1, 5)]
+DEVICES = [
+    {"name": "host", "inventories": {"VCPU": {"total": 64}}},
+    *(
+        {
+            "name": f"pf{number}",
+            "parent": "host",
+            "inventories": {"SRIOV_NET_VF": {"total": 8}},
+            "traits": ["CUSTOM_NET_A"] if number % 2 else ["CUSTOM_NET_A", "CUSTOM_NET_B"],
+        }
+        for number in range(4)
+    ),
+]
+
+
+def stocked(service):
+    for number, uuid in enumerate(HOSTS):
+        expect(service.post("/resource_providers", {"name": f"h{number}", "uuid": uuid}), 200)
+        expect(service.put(f"/resource_providers/{uuid}/inventories", stock(0, VCPU=2)), 200)
+    return service
+
+
+def ask(service, *consumers, query="resources=VCPU:1", **more):
+    owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+    body = {"query": query, "consumers": [{"uuid": uuid, **owner} for uuid in consumers], **more}
+    return service.post("/berth/v1/claims", body)
+
+
+def got(response):
+    """Return the hosts of the consumers, in their order."""
+    found = expect(response, 200).json["consumers"].values()
+    return [uuid for one in found for uuid in one["allocations"]]
+
+
+def outcome(response):
+    if response.status_code == 200:
+        return 200
+    return response.json["errors"][0]["code"]
+
+
+def used(service):
+    rows = service.ask(
+        "SELECT p.uuid, sum(a.used) FROM allocations a "
+        "JOIN resource_providers p ON p.id = a.resource_provider_id GROUP BY p.uuid"
+    )
+    return {uuid: int(amount) for uuid, amount in rows}
