@@ -16,6 +16,8 @@ import requests
 
 #: seconds until the service must answer, and until one run of the agent must end
 PATIENCE = 60.0
+#: a line of the service's log
+_TREE_WRITTEN = re.compile(r'"PUT /berth/v1/provider_trees/[^" ]+" status: 200 ')
 
 
 class DemoFailed(Exception):
@@ -25,9 +27,6 @@ class DemoFailed(Exception):
 def environment() -> dict[str, str]:
     """Return this process's environment without anything that configures our programs."""
     return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-
-
-_TREE_WRITTEN = re.compile(r'"PUT /berth/v1/provider_trees/[^" ]+" status: 200 ')
 
 
 def free_port() -> int:
