@@ -30,7 +30,7 @@ from wsgi_intercept import add_wsgi_intercept, remove_wsgi_intercept, requests_i
 
 from compute import config
 from compute.provider_tree import ProviderTree
-from compute.records.cell_database import sqlite
+from compute.records.cell_database import CellDatabase, sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
@@ -108,6 +108,7 @@ class ComputeService:
 
     :param name: of the host; a host that has started before finds its records again
     :param whole_trees: whether it may read and write whole trees in one request
+    :param cell: its records; None: a file of the folder
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class ComputeService:
         driver_class: Callable[..., Any],
         name: str | None = None,
         whole_trees: bool = True,
+        cell: CellDatabase | None = None,
     ) -> None:
         name = name or f"host-{uuid4()}"
         conf = config.load(
@@ -135,7 +137,7 @@ class ComputeService:
             additional_headers={"x-roles": "admin,service"},
         )
         identity = NodeIdentity(conf.state_path)
-        self.cell = sqlite.open_in(conf.state_path)
+        self.cell = cell or sqlite.open_in(conf.state_path)
         client = SchedulerReportClient(self.adapter, conf=conf)
         virtapi = ComputeVirtAPI(client, identity, self.cell)
         self.driver = driver_class(virtapi, conf)

@@ -3,7 +3,8 @@
 First one host with 50 providers and 20 consumers: the consumers hold VGPU of the root, and a start
 moves them to 49 children. Its requests are counted, with whole trees in one request, without, and
 against a placement that has no extensions. Then many hosts of seven providers start for the first
-time, against two workers on PostgreSQL, both ways in one run.
+time, against two workers on PostgreSQL, both ways in one run. In a cloud each host is a machine of
+its own; here all share the processors with placement: `--records memory` leaves out their files.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from benchmarks.claims import spent
 from benchmarks.compute_library import ComputeService, placement
+from compute.records.cell_database.memory import MemoryCellDatabase
 from tests.databases.mortal import mortal
 from tests.faults.running import running
 from tests.functional.placement.serving.programs import free_port
@@ -119,12 +121,19 @@ def start_some(
     url: str,
     hosts: int,
     whole_trees: bool,
+    in_memory: bool,
     begin: Barrier,
 ) -> None:
     """Start hosts one after the other; report what that took."""
     with tempfile.TemporaryDirectory() as name:
         services = [
-            ComputeService(url, Path(name), SmallTreeDriver, whole_trees=whole_trees)
+            ComputeService(
+                url,
+                Path(name),
+                SmallTreeDriver,
+                whole_trees=whole_trees,
+                cell=MemoryCellDatabase() if in_memory else None,
+            )
             for _ in range(hosts)
         ]
         begin.wait()
@@ -134,11 +143,12 @@ def start_some(
         results.put(Spent(sent, time.perf_counter() - begun, time.process_time() - before))
 
 
-def many_hosts(url: str, hosts: int, clients: int, whole_trees: bool) -> Spent:
+def many_hosts(url: str, given: argparse.Namespace, hosts: int, whole_trees: bool) -> Spent:
     """Start hosts in some processes; return what that took until all of them have started."""
+    clients, in_memory = given.clients, given.records == "memory"
     begin = multiprocessing.Barrier(clients)
     results: multiprocessing.Queue[Spent] = multiprocessing.Queue()
-    arguments = (results, url, hosts // clients, whole_trees, begin)
+    arguments = (results, url, hosts // clients, whole_trees, in_memory, begin)
     processes = [multiprocessing.Process(target=start_some, args=arguments) for _ in range(clients)]
     for process in processes:
         process.start()
@@ -164,10 +174,10 @@ def show_many_hosts(console: Console, given: argparse.Namespace) -> None:
         url = f"http://127.0.0.1:{port}"
         for whole_trees in WAYS.values():
             # the first requests of a kind compile statements in each worker
-            many_hosts(url, 2 * given.clients, given.clients, whole_trees)
+            many_hosts(url, given, 2 * given.clients, whole_trees)
         for way, whole_trees in reversed(WAYS.items()):
             before = spent(service.workers())
-            took = many_hosts(url, given.hosts, given.clients, whole_trees)
+            took = many_hosts(url, given, given.hosts, whole_trees)
             rows[way] = [*took, spent(service.workers()) - before]
     shown = Table(f"{given.hosts} hosts", "requests", "seconds", "hosts' CPU s", "workers' CPU s")
     for way, figures in rows.items():
@@ -183,6 +193,12 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=8, help="processes that start hosts")
     parser.add_argument("--workers", type=int, default=2, help="of placement")
+    parser.add_argument(
+        "--records",
+        choices=("file", "memory"),
+        default="file",
+        help="where each host keeps its own records; in memory, the time is about placement's",
+    )
     given = parser.parse_args()
     # a host that starts for the first time warns that it has no record
     logging.disable(logging.WARNING)
