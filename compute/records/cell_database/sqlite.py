@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Generic
 
 import sqlalchemy as sa
@@ -44,20 +44,33 @@ class SQLStore(Generic[R]):
         fields = {f.name for f in dataclasses.fields(self._record_class)}
         self._columns = [c.name for c in table.columns if c.name in fields]
         self._details = sorted(fields - set(self._columns))
+        names = [column.name for column in table.columns]
+        self._written = [name for name in names if name != "id"]
+        # The statements are text: a service runs each a few times in its life, most of them while
+        # it starts, and to compile a statement takes many times as long as to run it.
+        marks = ", ".join("?" * len(self._written))
+        assigned = ", ".join(f"{name} = ?" for name in self._written)
+        self._insert = f"INSERT INTO {table.name} ({', '.join(self._written)}) VALUES ({marks})"  # noqa: S608
+        self._update = f"UPDATE {table.name} SET {assigned} WHERE id = ?"  # noqa: S608
+        self._select = f"SELECT {', '.join(names)} FROM {table.name}"  # noqa: S608
+        types = {c.name: c.type.dialect_impl(engine.dialect) for c in table.columns}
+        self._to_file = {name: t.bind_processor(engine.dialect) for name, t in types.items()}
+        self._from_file = [
+            (name, t.result_processor(engine.dialect, None)) for name, t in types.items()
+        ]
 
     def add(self, record: Any, what: str) -> None:
         try:
             with self._engine.begin() as connection:
-                result = connection.execute(self._table.insert().values(self._row(record)))
+                result = connection.exec_driver_sql(self._insert, self._row(record))
         except IntegrityError as error:
             raise DuplicateRecord(what=what) from error
         record.id = result.lastrowid
 
     def put(self, record: Any, what: str) -> bool:
-        update = self._table.update().where(self._table.c.id == record.id)
         try:
             with self._engine.begin() as connection:
-                result = connection.execute(update.values(self._row(record)))
+                result = connection.exec_driver_sql(self._update, (*self._row(record), record.id))
         except IntegrityError as error:
             raise DuplicateRecord(what=what) from error
         return result.rowcount == 1
@@ -80,11 +93,11 @@ class SQLStore(Generic[R]):
             return connection.execute(sa.select(self._table.c.id).limit(1)).first() is not None
 
     def find(self, **wanted: Any) -> list[R]:
-        query = self._table.select().where(self._wanted(wanted)).order_by(self._table.c.id)
+        query, values = self._query(wanted)
         try:
             with self._engine.connect() as connection:
-                rows = connection.execute(query).all()
-            return [self._record(row._mapping) for row in rows]
+                rows = connection.exec_driver_sql(query, values).all()
+            return [self._record(self._values(row)) for row in rows]
         except OperationalError:
             # The file may be locked: a later try can succeed.
             raise
@@ -93,6 +106,28 @@ class SQLStore(Generic[R]):
                 f"The compute node records in {self._engine.url.database} are damaged: table "
                 f"{self._table.name}: {getattr(error, 'orig', error)}"
             ) from error
+
+    def _query(self, wanted: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+        """Return the statement that finds the records, and its parameters."""
+        conditions, values = [], []
+        for name, value in wanted.items():
+            given = value if isinstance(value, list) else [value]
+            values += [self._bound(name, one) for one in given]
+            marks = ", ".join("?" * len(given))
+            conditions.append(f"{name} IN ({marks})" if isinstance(value, list) else f"{name} IS ?")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"{self._select}{where} ORDER BY id", tuple(values)
+
+    def _bound(self, name: str, value: Any) -> Any:
+        """Return a column's value as the file has it."""
+        process = self._to_file[name]
+        return value if process is None else process(value)
+
+    def _values(self, row: Sequence[Any]) -> dict[str, Any]:
+        return {
+            name: value if process is None else process(value)
+            for (name, process), value in zip(self._from_file, row, strict=True)
+        }
 
     def _wanted(self, wanted: Mapping[str, Any]) -> sa.ColumnElement[bool]:
         return sa.and_(
@@ -105,14 +140,14 @@ class SQLStore(Generic[R]):
             ),
         )
 
-    def _row(self, record: Any) -> dict[str, Any]:
+    def _row(self, record: Any) -> tuple[Any, ...]:
         if "updated_at" in self._columns:
             record.updated_at = time.time()
         fields = dataclasses.asdict(record)
         row = {name: fields[name] for name in self._columns if name != "id"}
         if DETAILS in self._table.c:
             row[DETAILS] = {name: fields[name] for name in self._details}
-        return row
+        return tuple(self._bound(name, row[name]) for name in self._written)
 
     def _record(self, row: Any) -> R:
         details = row[DETAILS] if DETAILS in self._table.c else {}
