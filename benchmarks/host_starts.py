@@ -11,6 +11,7 @@ import argparse
 import collections
 import contextlib
 import functools
+import gc
 import logging
 import multiprocessing
 import tempfile
@@ -136,6 +137,8 @@ def start_some(
             )
             for _ in range(hosts)
         ]
+        # a host's process holds one service: the collector need not look through all the others
+        gc.freeze()
         begin.wait()
         sent, begun, before = 0, time.perf_counter(), time.process_time()
         for service in services:
