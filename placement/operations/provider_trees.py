@@ -74,7 +74,7 @@ def change_tree(
         ids = _place(connection, plan, holders, {uuid: node.id for uuid, node in nodes.items()})
         kinds = _describe(connection, change, known, ids)
         with _classes_as_seen(change):
-            entries = reshaper.replace(connection, stocks, locked, ids)
+            entries = reshaper.replace(connection, stocks, locked, ids, change.new)
         gone = {uuid: ids[uuid] for uuid in change.remove}
         remove(connection, gone)
 
@@ -111,7 +111,11 @@ def _locked(
     seen = TreePlan(change, providers.members(connection, named))
     hold = Hold.PLACE if seen.changes_places else Hold.CONTENT
     holding = {uuid for request in change.requests for uuid in request.allocations}
-    nodes = providers.lock(connection, holding, seen.rows | locked.provider_ids(), hold)
+    ids = seen.rows | locked.provider_ids()
+    if not holding and not ids:
+        # nothing to lock, so nothing to wait for: a second look would be no later than the first
+        return seen, {}
+    nodes = providers.lock(connection, holding, ids, hold)
     plan = TreePlan(change, providers.members(connection, named))
     if plan.changes_places and hold is not Hold.PLACE:
         raise LostRace()
@@ -234,6 +238,7 @@ def _describe(
             for uuid, wanted in change.providers.items()
             if wanted.traits is not None
         },
+        {ids[uuid] for uuid in change.new},
     )
     joined = {
         ids[uuid]: wanted.aggregates

@@ -1,7 +1,7 @@
 """Move inventories and their allocations in one transaction (rest-api.md 3.10, 4.4)."""
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from placement.domain import allocation
 from placement.domain.capacity import Inventory, refuse_no_number
@@ -81,6 +81,7 @@ def replace(
     stocks: Mapping[str, Mapping[str, Inventory]],
     locked: LockedConsumers,
     provider_ids: Mapping[str, int],
+    fresh: Container[str] = (),
 ) -> list[allocation.Entry]:
     """Replace inventories of providers and the allocations of consumers at once.
 
@@ -91,6 +92,7 @@ def replace(
 
     :param stocks: the new inventories, by provider uuid and class name
     :param provider_ids: of all these providers and those of the allocations, by uuid
+    :param fresh: uuids of the providers that this transaction created: they have no inventories
     """
     new_names = dict.fromkeys(name for stock in stocks.values() for name in stock)
     class_ids = classes.ids_to_store(connection, [*new_names, *locked.class_names()])
@@ -100,7 +102,7 @@ def replace(
         for name, inventory in stock.items()
     }
     entries = save(connection, locked, provider_ids, class_ids, new)
-    changed = {uuid: provider_ids[uuid] for uuid in stocks}
+    changed = {uuid: provider_ids[uuid] for uuid in stocks if uuid not in fresh}
     refuse_in_use(connection, changed, keeping=new)
     classes.keep(connection, {class_id for _, class_id in new})
     inventories.replace(connection, changed.values(), new)

@@ -95,14 +95,19 @@ def refuse_unknown(wanted: Iterable[str], known: Container[str]) -> None:
         raise UnknownTraits(names=", ".join(unknown))
 
 
-def give(connection: Connection, wanted: Mapping[int, set[int]]) -> set[int]:
+def give(
+    connection: Connection, wanted: Mapping[int, set[int]], fresh: Container[int] = ()
+) -> set[int]:
     """Give providers exactly these traits, all by id; return the ids of those that change.
 
     Neither are generations incremented, nor is the change feed told.
+
+    :param fresh: ids of the providers that this transaction created: they have no traits
     """
     if not wanted:
         return set()
-    held = traits.ids_of_providers(connection, wanted)
+    held: dict[int, set[int]] = {provider_id: set() for provider_id in wanted}
+    held |= traits.ids_of_providers(connection, [p for p in wanted if p not in fresh])
     losing = {provider_id: held[provider_id] - after for provider_id, after in wanted.items()}
     lost = set().union(*losing.values())
     # one statement takes all these traits from all providers that lose any: some get one back

@@ -70,6 +70,8 @@ def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
 def ids_of_providers(connection: Connection, provider_ids: Collection[int]) -> dict[int, set[int]]:
     """Return the ids of each provider's traits, by provider id."""
     found: dict[int, set[int]] = {provider_id: set() for provider_id in provider_ids}
+    if not provider_ids:
+        return found
     rows = connection.execute(_IDS_OF_PROVIDERS, {"providers": list(provider_ids)})
     for provider_id, trait_id in rows:
         found[provider_id].add(trait_id)
