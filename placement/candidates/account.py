@@ -1,46 +1,33 @@
-"""Accounting for what each step of a search left over (architecture.rst D13)."""
-
-import dataclasses
+"""Accounting for what each step of a search leaves over (architecture.rst D13)."""
 
 from placement.candidates.columns import Mask
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """What was left after one step.
-
-    :param name: the condition, in the words of the query where it has some
-    :param suffix: the group of the condition; None: the whole request
-    :param providers: how many providers can still serve the group
-    :param roots: how many trees can still serve all groups up to this step
-    """
-
-    name: str
-    suffix: str | None
-    providers: int
-    roots: int
+from placement.candidates.mask_steps import MaskStep, Remaining
+from placement.candidates.request import Group
 
 
 class Account:
     """Keeps no account: the search at full speed."""
 
-    def begin(self, providers: Mask, roots: Mask) -> None:
-        """Note what there is before the first step."""
+    #: whether the search goes on to the groups behind one that no provider can serve
+    complete = False
 
-    def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
-        """Note what a step left."""
+    def begin(self, roots: Mask) -> None:
+        """Note the trees there are before the first step."""
 
+    def root_step(self, name: str, passing: Mask) -> None:
+        """Note a condition of the whole request, and the roots that meet it."""
 
-class Notes(Account):
-    """Keeps every step."""
+    def unmatched(self, group: Group) -> None:
+        """Note a group whose aggregates or tree nobody can be in."""
 
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
+    def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
+        """Note a step that each provider of a group has to pass, and what it left."""
 
-    def begin(self, providers: Mask, roots: Mask) -> None:
-        """Note how many providers and trees there are."""
-        self.step("all", None, providers, roots)
+    def part(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
+        """Note a class of the unsuffixed group, which may come from a provider of its own."""
 
-    def step(self, name: str, suffix: str | None, providers: Mask, roots: Mask) -> None:
-        """Count what a step left."""
-        self.steps.append(Step(name, suffix, int(providers.sum()), int(roots.sum())))
+    def traits_of_tree(self, suffix: str, step: MaskStep, own: Mask, shared: Mask) -> None:
+        """Note traits that one of the unsuffixed group's providers has to have."""
+
+    def alike(self, suffix: str, first: str) -> None:
+        """Note a group with the conditions of another before it."""

@@ -15,9 +15,12 @@ from placement.candidates.columns import Mask
 from placement.candidates.mask_steps import MaskStep, Remaining
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.resolved_group import ResolvedGroup, Unmatched, resolve, trait_ids
-from placement.candidates.sharing_providers import reached_roots
+from placement.candidates.sharing_providers import reached
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.tree_problem import Demand
+
+#: the name of the step that leaves out the trees to avoid
+AVOID = "avoid"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,20 +63,24 @@ def root_filter(snapshot: Snapshot, request: CandidateRequest, account: Account)
     Raise BadRequest for traits that don't exist.
     """
     mask = snapshot.forest.is_root
-    account.begin(mask, mask)
+    account.begin(mask)
     if request.avoid:
-        mask = mask.copy()
-        mask[snapshot.roots(request.avoid)] = False
-        account.step("avoid", None, mask, mask)
+        passing = np.ones(snapshot.size, np.bool_)
+        passing[snapshot.roots(request.avoid)] = False
+        mask = mask & passing
+        account.root_step(AVOID, passing)
     if not request.root_required and not request.root_forbidden:
         return mask
     required = trait_ids(snapshot, request.root_required)
     forbidden = trait_ids(snapshot, request.root_forbidden)
-    for trait_id in required:
-        mask = mask & snapshot.has_trait([trait_id])
-    if forbidden:
-        mask = mask & ~snapshot.has_trait(forbidden)
-    account.step("root_required", None, mask, mask)
+    for name, trait_id in zip(sorted(request.root_required), required, strict=True):
+        passing = snapshot.has_trait([trait_id])
+        mask = mask & passing
+        account.root_step(name, passing)
+    for name, trait_id in zip(sorted(request.root_forbidden), forbidden, strict=True):
+        passing = ~snapshot.has_trait([trait_id])
+        mask = mask & passing
+        account.root_step(f"!{name}", passing)
     return mask
 
 
@@ -87,7 +94,7 @@ class GroupFilter:
         self._snapshot = snapshot
         self._roots = roots
         self._account = account
-        self._known: dict[object, tuple[Mask, Mask]] = {}
+        self._known: dict[object, tuple[str, Mask, Mask]] = {}
 
     def apply(self, group: Group) -> FilteredGroup | None:
         """Return the group's options, or None if masks show that there are none.
@@ -96,8 +103,7 @@ class GroupFilter:
         """
         resolved = resolve(self._snapshot, group)
         if isinstance(resolved, Unmatched):
-            if resolved.step is not None and resolved.members is not None:
-                self._account.step(resolved.step, group.suffix, resolved.members, self._roots)
+            self._account.unmatched(group)
             return None
         of_one = bool(resolved.suffix)
         found = self._of_one_provider(resolved) if of_one else self._of_several(resolved)
@@ -108,20 +114,22 @@ class GroupFilter:
         alive = self._snapshot.forest.alive
         remaining = Remaining(alive, alive, self._roots)
         for step in steps:
-            remaining = remaining.after(step)
-            self._account.step(step.name, suffix, remaining.providers, remaining.roots)
+            before, remaining = remaining, remaining.after(step)
+            self._account.step(suffix, step, before, remaining)
         return remaining
 
     def _of_one_provider(self, group: ResolvedGroup) -> FilteredGroup:
         """Filter for a suffixed group; equal groups have the same masks."""
         key = group.conditions
-        if key not in self._known:
+        known = self._known.get(key)
+        if known is None:
             steps = mask_steps.of_one_provider(self._snapshot, group)
             mask = self._remaining(group.suffix, steps).own
-            roots = self._reached(mask, mask) & self._roots
-            self._account.step("roots", group.suffix, mask, roots)
-            self._known[key] = mask, roots
-        mask, roots = self._known[key]
+            roots = reached(self._snapshot, mask, mask) & self._roots
+            self._known[key] = group.suffix, mask, roots
+        else:
+            first, mask, roots = known
+            self._account.alike(group.suffix, first)
         return FilteredGroup(group.suffix, (Part(group.suffix, group.demand, mask, mask),), roots)
 
     def _of_several(self, group: ResolvedGroup) -> FilteredGroup:
@@ -140,27 +148,16 @@ class GroupFilter:
         for demand, step in zip(group.demand, resources, strict=True):
             fitting = remaining.after(step)
             parts.append(Part(suffix, (demand,), fitting.own, fitting.shared))
-            roots = roots & self._reached(fitting.own, fitting.shared)
-            self._account.step(step.name, suffix, fitting.own, roots)
+            roots = roots & reached(self._snapshot, fitting.own, fitting.shared)
+            self._account.part(suffix, step, remaining, fitting)
         for step in traits:
             own = np.logical_or.reduce([part.own for part in parts]) & step.own
             shared = np.logical_or.reduce([part.shared for part in parts]) & step.shared
-            roots = roots & self._reached(own, shared)
-            self._account.step(step.name, suffix, own | shared, roots)
+            roots = roots & reached(self._snapshot, own, shared)
+            self._account.traits_of_tree(suffix, step, own, shared)
         return FilteredGroup(suffix, tuple(parts), roots, tuple(step.own for step in traits))
 
     def _needs_one_provider(self, group: ResolvedGroup) -> bool:
         """Say whether all parts of the unsuffixed group must be on one and the same provider."""
         flat = not self._snapshot.forest.nested and not len(self._snapshot.sharing)
         return flat or len(group.demand) == 1
-
-    def _reached(self, own: Mask, shared: Mask) -> Mask:
-        """Return the roots with an option among their own providers or the sharing ones."""
-        forest = self._snapshot.forest
-        roots = forest.roots_of(own) if forest.nested else own
-        sharing = self._snapshot.sharing
-        if len(sharing):
-            lending = sharing[shared[sharing]]
-            if len(lending):
-                roots = roots | reached_roots(self._snapshot, lending.tolist())
-        return roots

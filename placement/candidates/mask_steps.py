@@ -15,6 +15,11 @@ from placement.candidates.columns import Mask
 from placement.candidates.resolved_group import ResolvedGroup
 from placement.candidates.snapshot import Snapshot
 
+#: the names of the steps
+RESOURCES, REQUIRED, FORBIDDEN_TRAITS = "resources", "required", "forbidden traits"
+MEMBER_OF, FORBIDDEN_AGGREGATES, IN_TREE = "member_of", "forbidden aggregates", "in_tree"
+NOTHING_ASKED = "no positive filter"
+
 
 class MaskStep(NamedTuple):
     """One condition of a group.
@@ -23,12 +28,14 @@ class MaskStep(NamedTuple):
     :param own: the providers that may serve their own tree
     :param shared: the providers that may serve other trees, if they are sharing providers
     :param roots: the roots whose trees may be served; None: all
+    :param number: which of the group's classes, or sets of required traits; None: all of them
     """
 
     name: str
     own: Mask
     shared: Mask
     roots: Mask | None = None
+    number: int | None = None
 
 
 class Remaining(NamedTuple):
@@ -46,7 +53,7 @@ class Remaining(NamedTuple):
 
     def after(self, step: MaskStep) -> "Remaining":
         """Return what the step leaves of this."""
-        _, own, shared, roots = step
+        _, own, shared, roots, _ = step
         alike = own is shared and self.own is self.shared
         own = self.own & own
         shared = own if alike else self.shared & shared
@@ -65,16 +72,16 @@ def of_one_provider(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskSt
     """
     yield from of_resources(snapshot, group)
     if not group.demand and not group.required and group.members is None:
-        yield _both("no positive filter", np.zeros(snapshot.size, np.bool_))
+        yield _both(NOTHING_ASKED, np.zeros(snapshot.size, np.bool_))
     yield from of_required_traits(snapshot, group)
     if group.forbidden:
-        yield _both("forbidden traits", ~snapshot.has_trait(group.forbidden))
+        yield _both(FORBIDDEN_TRAITS, ~snapshot.has_trait(group.forbidden))
     if group.members is not None:
-        yield _both("member_of", group.members)
+        yield _both(MEMBER_OF, group.members)
     if group.not_member_of is not None:
-        yield _both("forbidden aggregates", ~snapshot.is_member(group.not_member_of))
+        yield _both(FORBIDDEN_AGGREGATES, ~snapshot.is_member(group.not_member_of))
     if group.root is not None and group.demand:
-        yield _both("in_tree", snapshot.forest.root == group.root)
+        yield _both(IN_TREE, snapshot.forest.root == group.root)
 
 
 def of_several_providers(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
@@ -84,39 +91,38 @@ def of_several_providers(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[M
     """
     forest = snapshot.forest
     if group.root is not None:
-        yield MaskStep("in_tree", forest.root == group.root, np.zeros(snapshot.size, np.bool_))
+        yield MaskStep(IN_TREE, forest.root == group.root, np.zeros(snapshot.size, np.bool_))
     if group.members is not None:
         members = group.members
         # a root's aggregates span its tree
         spanned = members[forest.root] | members if forest.nested else members
-        yield MaskStep("member_of", spanned, members)
+        yield MaskStep(MEMBER_OF, spanned, members)
     if group.not_member_of is not None:
         allowed = ~snapshot.is_member(group.not_member_of)
-        yield MaskStep("forbidden aggregates", allowed, allowed, allowed)
+        yield MaskStep(FORBIDDEN_AGGREGATES, allowed, allowed, allowed)
     if group.forbidden:
-        yield _both("forbidden traits", ~snapshot.has_trait(group.forbidden))
+        yield _both(FORBIDDEN_TRAITS, ~snapshot.has_trait(group.forbidden))
 
 
 def of_resources(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for each class: the providers with room for the amount."""
-    for class_id, amount in group.demand:
-        name = f"resources {snapshot.names.classes[class_id]}:{amount}"
-        yield _both(name, snapshot.column(class_id).fits(amount, snapshot.size))
+    for number, (class_id, amount) in enumerate(group.demand):
+        yield _both(RESOURCES, snapshot.column(class_id).fits(amount, snapshot.size), number)
 
 
 def of_required_traits(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for each required set: the providers with one of its traits."""
-    for ids in group.required:
-        yield _both("required", snapshot.has_trait(ids))
+    for number, ids in enumerate(group.required):
+        yield _both(REQUIRED, snapshot.has_trait(ids), number)
 
 
 def of_required_traits_at_once(snapshot: Snapshot, group: ResolvedGroup) -> Iterator[MaskStep]:
     """Yield one step for all required sets, if there are any."""
     if group.required:
         masks = [snapshot.has_trait(ids) for ids in group.required]
-        yield _both("required", functools.reduce(operator.and_, masks))
+        yield _both(REQUIRED, functools.reduce(operator.and_, masks))
 
 
-def _both(name: str, mask: Mask) -> MaskStep:
+def _both(name: str, mask: Mask, number: int | None = None) -> MaskStep:
     """Return a step that treats a provider's own tree and other trees alike."""
-    return MaskStep(name, mask, mask)
+    return MaskStep(name, mask, mask, None, number)

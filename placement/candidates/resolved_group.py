@@ -49,12 +49,10 @@ class ResolvedGroup(NamedTuple):
 class Unmatched(NamedTuple):
     """A group that no provider can serve, as its names show before any other condition.
 
-    :param step: the step of the search that found it; None: no step
-    :param members: the providers that are left, none of them
+    :param step: the step of the search that found it, `member_of` or `in_tree`
     """
 
-    step: str | None = None
-    members: Mask | None = None
+    step: str
 
 
 def resolve(snapshot: Snapshot, group: Group) -> ResolvedGroup | Unmatched:
@@ -67,14 +65,14 @@ def resolve(snapshot: Snapshot, group: Group) -> ResolvedGroup | Unmatched:
     member_of = tuple([snapshot.aggregates(uuids) for uuids in group.member_of])
     members = _members(snapshot, member_of)
     if members is not None and not members.any():
-        return Unmatched("member_of", members)
+        return Unmatched("member_of")
     required = tuple([trait_ids(snapshot, names) for names in group.required])
     forbidden = trait_ids(snapshot, group.forbidden)
     root = None
     if group.in_tree is not None:
         slot = snapshot.slot(group.in_tree)
         if slot is None:
-            return Unmatched()
+            return Unmatched("in_tree")
         root = int(snapshot.forest.root[slot])
     return ResolvedGroup(
         group.suffix,

@@ -3,6 +3,7 @@
 See architecture.rst D5.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import logging
@@ -15,7 +16,7 @@ from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Slots
 from placement.candidates.counting import Allowance, TooManyToCount
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
-from placement.candidates.request import CandidateRequest, Generation
+from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.tree_problem import Shape
@@ -111,25 +112,30 @@ def prepare(
     """
     roots = root_filter(snapshot, request, account)
     narrowed = request.root_required or request.root_forbidden or request.avoid
-    if narrowed and not roots.any():
-        return None
     budget = budget or Budget()
-    groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account), budget)
+    if narrowed and not roots.any():
+        if account.complete:
+            _account_for(request.groups, GroupFilter(snapshot, roots, account))
+        return None
+    groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account), budget, account)
     if groups is None:
         return None
     for group in groups:
         roots = roots & group.roots
-        account.step("together", group.suffix, roots, roots)
     trees = Trees(snapshot, request, groups, budget)
     return (trees, *trees.split(roots, most))
 
 
 def _filtered(
-    snapshot: Snapshot, request: CandidateRequest, group_filter: GroupFilter, budget: Budget
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    group_filter: GroupFilter,
+    budget: Budget,
+    account: Account,
 ) -> list[FilteredGroup] | None:
     """Return the groups with their masks; None if one of them can't be served at all."""
     found: list[FilteredGroup] = []
-    for group in request.groups:
+    for number, group in enumerate(request.groups):
         budget.look()
         try:
             filtered = group_filter.apply(group)
@@ -139,9 +145,18 @@ def _filtered(
                 raise
             return None
         if filtered is None:
+            if account.complete:
+                _account_for(request.groups[number + 1 :], group_filter)
             return None
         found.append(filtered)
     return found
+
+
+def _account_for(groups: Iterable[Group], group_filter: GroupFilter) -> None:
+    """Account for groups that the search doesn't come to. Names that don't exist are left out."""
+    for group in groups:
+        with contextlib.suppress(BadRequest):
+            group_filter.apply(group)
 
 
 def _has_option(

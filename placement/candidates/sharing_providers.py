@@ -20,6 +20,22 @@ def reached_roots(snapshot: Snapshot, providers: Iterable[int]) -> Mask:
     return mask
 
 
+def reached(snapshot: Snapshot, own: Mask, shared: Mask) -> Mask:
+    """Return the roots of the trees that some of the providers serve.
+
+    :param own: providers that serve their own tree
+    :param shared: providers that serve other trees, if they are sharing providers
+    """
+    forest = snapshot.forest
+    roots = forest.roots_of(own) if forest.nested else own
+    sharing = snapshot.sharing
+    if len(sharing):
+        lending = sharing[shared[sharing]]
+        if len(lending):
+            roots = roots | reached_roots(snapshot, lending.tolist())
+    return roots
+
+
 class Lenders:
     """The sharing providers that can serve a part of a request, looked up by tree."""
 

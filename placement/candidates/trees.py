@@ -66,6 +66,7 @@ class Trees:
     ) -> None:
         self._snapshot = snapshot
         self._budget = budget
+        self.groups = groups
         self.parts: list[Part] = [part for group in groups for part in group.parts]
         self._kinds, self._masks = _kinds(self.parts)
         self.trait_sets = tuple(mask for group in groups for mask in group.trait_sets)

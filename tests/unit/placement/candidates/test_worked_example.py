@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placement.candidates import mask_steps, render
-from placement.candidates.account import Notes
+from placement.candidates.account import Account
 from placement.candidates.assignment import Assignment
 from placement.candidates.explanation import explain
 from placement.candidates.filter import GroupFilter, root_filter
@@ -132,8 +132,8 @@ def test_masks_that_the_steps_narrow(snapshot, page):
 
 
 def test_the_roots_that_can_serve_each_group(snapshot, page):
-    roots = root_filter(snapshot, ASKED, Notes())
-    group_filter = GroupFilter(snapshot, roots, Notes())
+    roots = root_filter(snapshot, ASKED, Account())
+    group_filter = GroupFilter(snapshot, roots, Account())
     rows = [("", " ".join(name(snapshot, slot)[-1] for slot in range(snapshot.size)))]
     rows.append(("roots", drawn(roots)))
     for group in ASKED.groups:
@@ -145,14 +145,17 @@ def test_the_roots_that_can_serve_each_group(snapshot, page):
 
 
 def test_the_account_of_the_steps(snapshot, page):
-    rows = [("step", "group", "providers", "roots")]
-    for step in explain(snapshot, ASKED).steps:
-        rows.append((step.name, step.suffix or "-", step.providers, step.roots))
+    rows = [("step", "name", "asked", "group", "providers", "trees")]
+    explanation = explain(snapshot, ASKED)
+    for step in explanation.steps:
+        counts = (f"{before} → {after}" for before, after in (step.providers, step.trees))
+        rows.append((step.step, step.name, step.asked or "-", step.group or "-", *counts))
     assert_shown(page, table(*rows))
+    assert explanation.message in page
 
 
 def families(snapshot):
-    trees, simple, others = prepare(snapshot, ASKED, Notes())
+    trees, simple, others = prepare(snapshot, ASKED, Account())
     assert isinstance(trees, Trees)
     return trees, list(trees.families(simple, others))
 
