@@ -100,21 +100,25 @@ class World:
 
     def search(self, question, nested=True):
         """{(allocations, mappings)}, both frozensets."""
+        return set().union(*self.by_anchor(question, nested).values())
+
+    def by_anchor(self, question, nested=True):
+        """{anchor: {(allocations, mappings)}}; without anchors that the search doesn't come to."""
         admissible = self._admissible(question)
         if not admissible and (question.root_required or question.root_forbidden):
-            return set()
+            return {}
         options = []
         for ask in question.asks:
             found = self._options(ask, admissible)
             if not any(found.values()):
-                return set()
+                return {}
             options.append(found)
-        candidates = set()
+        candidates = {anchor: set() for anchor in admissible}
         for anchor in admissible:
             for combination in itertools.product(*(found[anchor] for found in options)):
                 candidate = self._candidate(question, combination, nested)
                 if candidate is not None:
-                    candidates.add(candidate)
+                    candidates[anchor].add(candidate)
         return candidates
 
     def _admissible(self, question):
