@@ -109,7 +109,7 @@ def _text(one: Reasoned, request: CandidateRequest) -> str:
     several = len({sets for group in request.groups for sets in group.member_of}) > 1
     texts = {
         Reason.NO_INVENTORY: f"have no {name}" if name else "asked for nothing that can be had",
-        Reason.NO_SHARING: f"have no {name} and share none",
+        Reason.NO_SHARING: f"have no {name} own or shared",
         Reason.CAPACITY: f"short of {amount}",
         Reason.MIN_UNIT: f"have a min_unit above {amount}",
         Reason.MAX_UNIT: f"have a max_unit below {amount}",
