@@ -18,9 +18,10 @@ from placement.http.environ import WSGIApplication
 from placement.http.fault import FaultWrapper
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
+from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy as Policy
-from placement.routes import ROUTES, offers, routes
+from placement.routes import offers, routes
 from placement.storage import readiness
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.feed_watch import FeedWatch
@@ -74,7 +75,15 @@ def start(
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)
     watch = FeedWatch(database)
     services = Services(
-        conf, database, policy, snapshot, JointClaims(), watch, offers(), OthersInFeed(others)
+        conf,
+        database,
+        policy,
+        snapshot,
+        JointClaims(),
+        watch,
+        EmptySearches(),
+        offers(),
+        OthersInFeed(others),
     )
     application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
@@ -98,12 +107,14 @@ class Reading:
         self.database.close()
 
 
-def start_reading(conf: cfg.ConfigOpts) -> Reading:
+def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
     """Start a service that never writes: for GET requests of this process's own.
 
     It needs no schema of Berth's: a database that only OpenStack Placement has used is read as it
     is. Nothing is stored at the start. Raises SchemaDiffers, DatabaseUnusable or SQLAlchemy's
     OperationalError if the database can't be used.
+
+    :param extensions: whether it offers the extensions that only read the cloud
     """
     policy = Policy(conf)
     database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)
@@ -113,8 +124,10 @@ def start_reading(conf: cfg.ConfigOpts) -> Reading:
         database.close()
         raise
     snapshot = TableSnapshot(database)
-    services = Services(conf, database, policy, snapshot, JointClaims(), FeedWatch(database))
-    application: WSGIApplication = Placement(ROUTES, services)
+    services = Services(
+        conf, database, policy, snapshot, JointClaims(), FeedWatch(database), Untold()
+    )
+    application: WSGIApplication = Placement(routes(extensions), services)
     application = StatementCount(application, database)
     return Reading(wrapped(application, conf), database, snapshot)
 

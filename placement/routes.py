@@ -15,6 +15,7 @@ from placement.handlers import (
     changes,
     claims,
     discovery,
+    explain,
     inventories,
     provider_traits,
     provider_tree_changes,
@@ -154,6 +155,7 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     ),
     # the query is that of GET /allocation_candidates, which is as old
     f"{PREFIX}/claims": (post(claims.create, (1, 10), answers=True, offer="claims"),),
+    f"{PREFIX}/allocation_candidates/explain": (get(explain.show, (1, 10), offer="explain"),),
     f"{PREFIX}/changes": (get(changes.list_all, offer="changes"),),
 }
 

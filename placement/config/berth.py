@@ -75,6 +75,14 @@ OPTIONS = [
         "1 under other servers, which don't tell how many threads they have.",
     ),
     cfg.IntOpt(
+        "explain_budget_ms",
+        default=200,
+        min=1,
+        help="Milliseconds that an explanation of a search may take to find out what would help, "
+        "and that the log line about an empty search may take. After this time the explanation "
+        "tells what it has found so far.",
+    ),
+    cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,
         min=1024,

@@ -9,6 +9,10 @@ from placement.candidates.request import Generation
 from placement.candidates.search import search
 from placement.handlers.allocation_candidates_query import read_request
 from placement.http.call import NOW, Call
+from placement.operations.explanations import why_empty
+
+#: characters of a query that the log shows
+_LONGEST_SHOWN = 2_000
 
 
 def list_all(call: Call) -> flask.Response:
@@ -16,7 +20,15 @@ def list_all(call: Call) -> flask.Response:
     call.authorize("placement:allocation_candidates:list")
     request = read_request(call)
     generation = generation_of(call.conf, call.context.request_id)
-    found = search(call.snapshot.current(), request, generation, budget=budget_of(call))
+    snapshot = call.snapshot.current()
+    found = search(snapshot, request, generation, budget=budget_of(call))
+    if not len(found):
+        call.empty_searches.tell(
+            call.context.request_id,
+            call.context.global_request_id,
+            call.environ.get("QUERY_STRING", "")[:_LONGEST_SHOWN],
+            lambda: why_empty(call.database, snapshot, request, relaxing_of(call)),
+        )
     return call.reply(pieces=render.body(found, call.version), modified=NOW)
 
 
@@ -37,6 +49,16 @@ def budget_of(call: Call) -> Budget:
     group = call.conf.berth
     return Budget(
         group.search_time_limit or None,
+        group.search_memory_limit * 1024 * 1024 or None,
+        call.client_left,
+    )
+
+
+def relaxing_of(call: Call) -> Budget:
+    """Return the configured limits for finding out what would help, whose time starts now."""
+    group = call.conf.berth
+    return Budget(
+        group.explain_budget_ms / 1000,
         group.search_memory_limit * 1024 * 1024 or None,
         call.client_left,
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import flask
@@ -61,6 +62,19 @@ class Claims(Protocol):
         """Make one claim; return what it got."""
 
 
+class EmptySearches(Protocol):
+    """What tells why searches found nothing: `placement.operations.empty_searches`."""
+
+    def tell(
+        self,
+        request_id: str,
+        global_request_id: str | None,
+        query: str,
+        message: Callable[[], str],
+    ) -> None:
+        """Log an empty search with the reason that `message` returns."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Services:
     """The objects that handlers share; `placement.app.start` makes them once.
@@ -76,6 +90,7 @@ class Services:
     snapshot: Snapshots
     claims: Claims
     watch: FeedWatch
+    empty_searches: EmptySearches
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
 
@@ -117,6 +132,7 @@ class Call:
         self.snapshot = services.snapshot
         self.claims = services.claims
         self.watch = services.watch
+        self.empty_searches = services.empty_searches
         self.offers = services.offers
         self.others = services.others
         self.form = form

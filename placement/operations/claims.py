@@ -29,6 +29,7 @@ from placement.operations.claim_plan import (
     without,
     write,
 )
+from placement.operations.explanations import names_from
 from placement.storage import holdings
 from placement.storage.engine import PATIENCE, TRIES, Database
 from placement.storage.holdings import Held
@@ -246,7 +247,7 @@ class Claim:
         placed = plan_for(cloud, self.chooser, left[:-1], budget).choices
         for choice in placed:
             cloud = with_choice(cloud, choice)
-        reason = why_none(cloud, request, budget)
+        reason = why_none(cloud, request, budget, names_from(self.database))
         if not placed:
             return reason
         told = f"There is room for {len(placed)} of {len(left)} consumers, then: {reason}"

@@ -10,6 +10,7 @@ from placement.policies import (
     allocations,
     changes,
     claims,
+    explain,
     inventories,
     provider_trees,
     reshaper,
@@ -34,6 +35,7 @@ _FAMILIES = (
     provider_trees,
     claims,
     changes,
+    explain,
 )
 
 

@@ -15,6 +15,7 @@ from placement.schemas import (
     changes,
     claims,
     discovery,
+    explain,
     inventories,
     provider_tree_changes,
     provider_trees,
@@ -147,6 +148,9 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/claims": {
         "POST": _extension({200: claims.CREATED}, 403, 404, 406, 409, 415, 503),
+    },
+    "/berth/v1/allocation_candidates/explain": {
+        "GET": _extension({200: explain.EXPLAINED}, 403, 404, 406, 503),
     },
     "/berth/v1/changes": {
         "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),

@@ -45,6 +45,8 @@ _NODES = sa.select(
     providers.c.root_provider_id,
     providers.c.parent_provider_id,
 )
+_NAMES = sa.select(providers.c.uuid, providers.c.name).where(among(providers.c.uuid, "uuids"))
+_UUID_OF_NAME = sa.select(providers.c.uuid).where(providers.c.name == sa.bindparam("name"))
 _NAMED = among(providers.c.uuid, "uuids")
 _NUMBERED = among(providers.c.id, "ids")
 #: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
@@ -168,6 +170,17 @@ def place(connection: Connection, uuid: str) -> Node | None:
 def of_trees(connection: Connection, root_ids: Collection[int]) -> list[Node]:
     """Return every provider of the trees with these roots, without a lock."""
     return [Node(*row) for row in connection.execute(_OF_TREES, {"roots": list(root_ids)})]
+
+
+def names(connection: Connection, uuids: Collection[str]) -> dict[str, str]:
+    """Return the names of providers by uuid; unknown providers are left out."""
+    rows = connection.execute(_NAMES, {"uuids": list(uuids)})
+    return {uuid: name for uuid, name in rows}
+
+
+def uuid_of_name(connection: Connection, name: str) -> str | None:
+    """Return the uuid of the provider with this name, or None."""
+    return connection.execute(_UUID_OF_NAME, {"name": name}).scalar()
 
 
 def members(connection: Connection, uuids: Collection[str]) -> dict[str, Member]:

@@ -118,7 +118,10 @@ ENDED_SEARCHES = {
     ("/berth/v1/claims", "POST", 503),
 }
 #: only for a client that left; see handlers/test_provider_trees_streams.py
-LEFT_READS = {("/berth/v1/provider_trees", "GET", 503)}
+LEFT_READS = {
+    ("/berth/v1/provider_trees", "GET", 503),
+    ("/berth/v1/allocation_candidates/explain", "GET", 503),
+}
 #: only while others wait; see changes/test_changes.py
 CROWDED_WAITS = {("/berth/v1/changes", "GET", 503)}
 

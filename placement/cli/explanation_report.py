@@ -1,0 +1,82 @@
+"""An explanation as text for a terminal of 80 columns, without colour."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from placement.config.logs import escaped
+
+_WIDTH = 80
+_CANDIDATES = {
+    "some": "There are candidates.",
+    "none": "There is no candidate.",
+    "unknown": "No candidate was found in time; there may be some.",
+}
+
+
+def report(shown: dict[str, Any]) -> str:
+    """Return the text of an explanation in the form of `Explanation.as_json`."""
+    return "\n".join(line.rstrip() for line in _lines(shown)) + "\n"
+
+
+def _lines(shown: dict[str, Any]) -> Iterator[str]:
+    yield from textwrap.wrap(escaped(shown["message"]), _WIDTH)
+    yield _CANDIDATES[shown["verdict"]]
+    if shown["steps"]:
+        yield ""
+        yield from _steps(shown["steps"])
+    for title, near in _nearest(shown):
+        yield ""
+        yield title
+        for one in near:
+            yield from _near(one)
+    if shown["relaxations"]:
+        yield ""
+        yield "What would help (trees that then have candidates):"
+        for one in shown["relaxations"]:
+            yield from textwrap.wrap(
+                escaped(f"{one['trees']:>8}  {one['text']}"), _WIDTH, subsequent_indent=" " * 10
+            )
+
+
+def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{'Group':<8} {'Condition':<47} {'Providers':>11} {'Trees':>11}"
+    for step in steps:
+        asked = f" {step['asked']}" if "asked" in step else ""
+        condition = escaped(f"{step['step']} {step['name']}{asked}").strip()
+        left = [f"{step[what]['after']}" for what in ("providers", "trees")]
+        lines = textwrap.wrap(condition, 47) or [""]
+        group = escaped(step["group"])[:8]
+        yield f"{group:<8} {lines[0]:<47} {left[0]:>11} {left[1]:>11}"
+        yield from (f"{'':<8} {line}" for line in lines[1:])
+
+
+def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    if "provider" in shown:
+        yield "What this provider lacks:", [shown["provider"]]
+    elif shown["nearest"]:
+        yield "The nearest trees lack:", shown["nearest"]
+
+
+def _near(near: dict[str, Any]) -> Iterator[str]:
+    yield from textwrap.wrap(
+        escaped(f"{near['name']} ({near['uuid']})"),
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="    ",
+    )
+    if not near["missing"]:
+        yield "    nothing"
+    for one in near["missing"]:
+        of = f"{one['group']}: " if one["group"] else ""
+        text = f"{of}{one['reason']} {one['name']}".rstrip()
+        if "free" in one:
+            text += (
+                f": asked {one['asked']}, free {one['free']} of {one['total']} "
+                f"(reserved {one['reserved']}, used {one['used']}, "
+                f"allocation_ratio {one['allocation_ratio']:g}, min_unit {one['min_unit']}, "
+                f"max_unit {one['max_unit']}, step_size {one['step_size']})"
+            )
+        yield from textwrap.wrap(
+            escaped(text), _WIDTH, initial_indent="    ", subsequent_indent="      "
+        )

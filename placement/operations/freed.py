@@ -1,0 +1,51 @@
+"""The cloud as if what some consumers hold were free: for a resize, a move, an evacuation."""
+
+from collections.abc import Callable, Collection, Iterable
+
+from placement.candidates.snapshot import Snapshot
+from placement.storage import holdings
+from placement.storage.engine import Connection, Database
+from placement.storage.holdings import Held
+
+#: how often cloud and holdings are read until nobody wrote between the two
+_LOOKS = 3
+
+
+def freed(snapshot: Snapshot, held: Iterable[Held]) -> Snapshot:
+    """Return the cloud without these allocations.
+
+    Allocations of providers and classes that the cloud doesn't have are left out.
+    """
+    used: dict[int, dict[int, int]] = {}
+    for row in held:
+        slot = snapshot.slot(row.provider_uuid)
+        class_id = snapshot.names.class_ids.get(row.resource_class)
+        if slot is None or class_id is None:
+            continue
+        amounts = used.setdefault(class_id, {})
+        known = amounts.get(slot)
+        before = snapshot.used(class_id, slot) if known is None else known
+        amounts[slot] = max(before - row.used, 0)
+    return snapshot.using(used)
+
+
+def held_by(
+    database: Database, current: Callable[[], Snapshot], consumers: Collection[str]
+) -> tuple[Snapshot, list[Held]]:
+    """Return the cloud and what the consumers hold in it, as they were at the same time.
+
+    If others write all the time, the holdings may be a moment newer than the cloud.
+    """
+    names = list(consumers)
+
+    def read(connection: Connection) -> list[Held]:
+        return list(holdings.of_consumers(connection, names))
+
+    snapshot = current()
+    for _ in range(_LOOKS):
+        held = database.read(read)
+        after = current()
+        if after.cursor == snapshot.cursor:
+            break
+        snapshot = after
+    return snapshot, held
