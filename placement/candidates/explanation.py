@@ -143,7 +143,7 @@ def explain(
     naming: Naming = _no_names,
     provider: int | None = None,
     relaxations: bool = True,
-    relaxing: Budget | None = None,
+    relaxing: Callable[[], Budget] | None = None,
 ) -> Explanation:
     """Run a search, whatever its limit, and account for every step.
 
@@ -153,7 +153,8 @@ def explain(
     :param provider: the slot of a provider to tell everything of that it lacks; for a root,
         everything that its tree lacks
     :param relaxations: whether to find out what would help
-    :param relaxing: what finding out may cost; None: what is left of `budget`
+    :param relaxing: returns what finding out may cost, called when that begins; None: what is left
+        of `budget`
     """
     budget = budget or Budget()
     notes = Notes(snapshot, request)
@@ -162,7 +163,8 @@ def explain(
     nearest = misses.nearest(_MOST_NEAREST)
     helping: tuple[Relaxation, ...] = ()
     if relaxations and not found.ended:
-        helping = relaxations_of(snapshot, request, notes, found.fruitful, relaxing or budget)
+        allowed = budget if relaxing is None else relaxing()
+        helping = relaxations_of(snapshot, request, notes, found.fruitful, allowed)
     of_provider = None
     if provider is not None:
         is_root = bool(snapshot.forest.is_root[provider])

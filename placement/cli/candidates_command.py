@@ -1,11 +1,12 @@
 """`placement-manage candidates explain`: an explanation without a service (extensions.md 5)."""
 
+import json
 import logging
+import os
 import sys
 from typing import Any
 from urllib.parse import quote
 
-import orjson
 from oslo_config import cfg
 from werkzeug.test import Client
 
@@ -29,11 +30,11 @@ def run(conf: cfg.ConfigOpts) -> int:
         for name in ("placement", "placement.requestlog", "alembic"):
             logging.getLogger(name).setLevel(logging.WARNING)
     arguments = conf.command
-    parts = [quote(arguments.query, safe=_KEPT)]
+    parts = [_quoted(_query(arguments.query), _KEPT)]
     for name in ("provider", "consumer"):
         value = getattr(arguments, name)
         if value is not None:
-            parts.append(f"{name}={quote(value, safe='')}")
+            parts.append(f"{name}={_quoted(value, '')}")
     conf.set_override("auth_strategy", "noauth2", group="api")
     running = start_reading(conf, extensions=True)
     try:
@@ -47,12 +48,36 @@ def run(conf: cfg.ConfigOpts) -> int:
     if answer.status_code != 200:
         return _refused(arguments, answer)
     shown = answer.get_json()
-    if arguments.format == "json":
-        text = orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() + "\n"
-    else:
-        text = report(shown)
-    sys.stdout.write(text)
+    # JSON has escapes beyond ASCII: names may control a terminal, which may lack characters, too
+    as_json = arguments.format == "json"
+    _write(json.dumps(shown, indent=2) + "\n" if as_json else report(shown))
     return 0 if shown["verdict"] == "some" else NOTHING_FITS
+
+
+def _query(given: str) -> str:
+    """Return the query of what may be a whole URL, as logs of requests show it."""
+    path, mark, query = given.partition("?")
+    return query if mark and "=" not in path else given
+
+
+def _quoted(text: str, kept: str) -> str:
+    # bytes of the command line that are no UTF-8 are refused by the service, with its words
+    return quote(text, safe=kept, errors="surrogateescape")
+
+
+def _write(text: str) -> None:
+    """Write to standard output, whatever characters it has; a reader may leave early."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.replace("→", "->").encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # without this, Python complains when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refused(arguments: Any, answer: Any) -> int:

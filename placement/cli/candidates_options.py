@@ -40,7 +40,8 @@ def add_command(categories: Any) -> None:
     add(
         "query",
         metavar="QUERY",
-        help="the query of GET /allocation_candidates, as the log shows it, such as "
+        help="the query of GET /allocation_candidates, as logs show it, with or without the path "
+        "and the question mark before it; such as "
         "'resources=VCPU:4,MEMORY_MB:8192&required=CUSTOM_GOLD'",
     )
     add("--provider", metavar="UUID_OR_NAME", help="tell all that this provider lacks")

@@ -7,6 +7,8 @@ from typing import Any
 from placement.config.logs import escaped
 
 _WIDTH = 80
+#: columns for the suffix of a group; a longer one has a line of its own
+_GROUP = 8
 _CANDIDATES = {
     "some": "There are candidates.",
     "none": "There is no candidate.",
@@ -40,15 +42,18 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"{'Group':<8} {'Condition':<47} {'Providers':>11} {'Trees':>11}"
+    yield f"{'Group':<{_GROUP}} {'Condition':<47} {'Providers':>11} {'Trees':>11}"
     for step in steps:
         asked = f" {step['asked']}" if "asked" in step else ""
         condition = escaped(f"{step['step']} {step['name']}{asked}").strip()
         left = [f"{step[what]['after']}" for what in ("providers", "trees")]
         lines = textwrap.wrap(condition, 47) or [""]
-        group = escaped(step["group"])[:8]
-        yield f"{group:<8} {lines[0]:<47} {left[0]:>11} {left[1]:>11}"
-        yield from (f"{'':<8} {line}" for line in lines[1:])
+        group = escaped(step["group"])
+        if len(group) > _GROUP:
+            yield from textwrap.wrap(group, _WIDTH)
+            group = ""
+        yield f"{group:<{_GROUP}} {lines[0]:<47} {left[0]:>11} {left[1]:>11}"
+        yield from (f"{'':<{_GROUP}} {line}" for line in lines[1:])
 
 
 def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -32,8 +32,8 @@ def show(call: Call) -> flask.Response:
         call.database,
         call.snapshot.current,
         request,
-        budget_of(call),
-        relaxing_of(call),
+        lambda: budget_of(call),
+        lambda: relaxing_of(call),
         own.get("provider"),
         consumer,
     )

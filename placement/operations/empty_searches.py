@@ -61,6 +61,10 @@ class EmptySearches:
         begun = self._clock()
         try:
             reason = message()
+        # the search has its answer: no fault of the explanation may take it away
+        except Exception as error:
+            LOG.debug("An empty search can't be explained", exc_info=True)
+            reason = f"the reason can't be told ({type(error).__name__})"
         finally:
             self._pay(self._clock() - begun)
         line = self._line(reason)

@@ -30,14 +30,15 @@ def explained(
     database: Database,
     current: Callable[[], Snapshot],
     request: CandidateRequest,
-    budget: Budget,
-    relaxing: Budget,
+    budgets: Callable[[], Budget],
+    relaxing: Callable[[], Budget],
     provider: str | None = None,
     consumer: str | None = None,
 ) -> Explanation:
     """Explain the search for a request. Raise BadQueryValue, and what the search raises.
 
-    :param relaxing: what finding out what would help may cost
+    :param budgets: returns what the search may cost; called when the cloud was read
+    :param relaxing: returns what finding out what would help may cost; called after the search
     :param provider: uuid or name of a provider to tell all of that it lacks
     :param consumer: uuid of a consumer; the cloud is as if what it holds were free
     """
@@ -49,6 +50,7 @@ def explained(
         snapshot = current()
     if provider is not None:
         slot = _slot(database, snapshot, provider)
+    budget = budgets()
     try:
         return explain(
             snapshot,

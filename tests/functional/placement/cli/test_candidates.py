@@ -1,14 +1,18 @@
 """placement-manage candidates explain: codes, formats, bad input, hostile names."""
 
+import io
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
 from placement.cli import manage
 from tests.functional.placement.service import Service
 
-HOSTILE = "host\x1b[31m\n<script>"
+HOSTILE = "höst\x1b[31m\n<script>"
 UUID = "11111111-1111-4111-8111-111111111111"
 
 
@@ -22,6 +26,8 @@ def path(tmp_path, monkeypatch):
     service.write("PUT", f"/resource_providers/{UUID}/inventories", body)
     service.running.close()
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", f"sqlite:///{path}")
+    # however busy the machine is, all that helps is found
+    monkeypatch.setenv("OS_BERTH__EXPLAIN_BUDGET_MS", "60000")
     return path
 
 
@@ -48,15 +54,60 @@ def test_json_is_what_the_url_answers(path, run):
     _, out, _ = run("resources=VCPU:9", "-f", "json")
 
     url = "/berth/v1/allocation_candidates/explain?resources=VCPU:9"
-    assert json.loads(out) == Service(f"sqlite:///{path}").get(url).json
+    service = Service(f"sqlite:///{path}", berth__explain_budget_ms=60_000)
+    assert json.loads(out) == service.get(url).json
 
 
 def test_a_hostile_name_stays_in_its_line(path, run):
     _, out, _ = run("resources=VCPU:9")
 
     assert "\x1b" not in out
-    assert r"host\x1b[31m\n<script>" in out
+    assert r"höst\x1b[31m\n<script>" in out
     assert all(len(line) <= 80 for line in out.splitlines())
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_terminal_without_all_characters_gets_others(path, monkeypatch, own_logging, form):
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+
+    assert manage.main(["candidates", "explain", "resources=VCPU:9", "-f", form]) == 3
+
+    text = out.buffer.getvalue().decode("ascii")
+    if form == "text":
+        assert "VCPU 9 -> 8" in text
+        assert r"h\xf6st" in text
+    else:
+        found = json.loads(text)
+        assert found["relaxations"][0]["text"] == "VCPU 9 → 8"
+        assert found["nearest"][0]["name"] == HOSTILE
+
+
+def test_a_reader_who_leaves_early_costs_no_traceback(path):
+    command = [sys.executable, "-m", "placement.cli.manage", "candidates", "explain"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*command, "resources=VCPU:9"], stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+@pytest.mark.parametrize("path_before", ["?", "/placement/allocation_candidates?"])
+def test_a_query_may_come_with_the_path_of_its_url(path, run, path_before):
+    assert run(f"{path_before}resources=VCPU:9") == run("resources=VCPU:9")
+
+
+def test_long_suffixes_of_groups_are_shown_whole(path, run):
+    one, two = ("_port_" + str(number) * 30 for number in (1, 2))
+
+    _, out, _ = run(f"resources{one}=VCPU:1&resources{two}=VCPU:9&group_policy=none")
+
+    lines = out.splitlines()
+    assert {one, two} <= set(lines)
+    assert all(len(line) <= 80 for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +120,8 @@ def test_a_hostile_name_stays_in_its_line(path, run):
         (["resources=VCPU:1", "--consumer", "me"], "'me' is not a uuid"),
         (["resources=VCPU:1", "--microversion", "1.99"], "1.99"),
         (["resources=VCPU:1", "-f", "xml"], "invalid choice"),
+        (["resources=VCPU:1&required=\udcff"], "'utf-8' codec can't decode byte 0xff"),
+        (["resources=VCPU:1", "--provider", "\udcff"], "'utf-8' codec can't decode byte 0xff"),
         ([], "QUERY"),
     ],
     ids=str,

@@ -1,8 +1,13 @@
 """Why there are no candidates: the URL among writers, and the line in the log."""
 
 import logging
+from urllib.parse import quote
 from uuid import uuid4
 
+import pytest
+
+from placement.candidates.budget import Budget
+from placement.candidates.request import CandidateRequest, Group
 from placement.errors import DatabaseUnavailable
 from placement.operations import explanations
 from tests.functional.placement.service import statements
@@ -89,17 +94,51 @@ def test_a_hostile_query_is_one_line_of_bounded_length(service, caplog):
     assert len(line) < 3_000
 
 
-def test_an_answer_does_not_fail_with_its_explanation(service, caplog, monkeypatch):
+@pytest.mark.parametrize("error", [DatabaseUnavailable, MemoryError, KeyError])
+def test_an_answer_does_not_fail_with_its_explanation(service, caplog, monkeypatch, error):
     host(service, "host17", VCPU=4)
     caplog.set_level(logging.INFO, "placement.explain")
 
     def unavailable(*given):
-        raise DatabaseUnavailable
+        raise error
 
     monkeypatch.setattr(explanations.providers, "names", unavailable)
 
     assert service.get("/allocation_candidates?resources=VCPU:8").status_code == 200
     assert len(lines(caplog)) == 1
+
+
+def test_the_time_for_finding_out_starts_when_the_cloud_was_read(service):
+    host(service, "one", VCPU=4)
+    order = []
+
+    def told(name, function):
+        def called():
+            order.append(name)
+            return function()
+
+        return called
+
+    found = explanations.explained(
+        service.database,
+        told("cloud", service.running.snapshot.current),
+        CandidateRequest((Group("", {"VCPU": 8}),)),
+        told("search", Budget),
+        told("changes", Budget),
+    )
+
+    assert order == ["cloud", "search", "changes"]
+    assert len(found.relaxations) == 1
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "😀", "x" * 5000, "'; --", "%", "\u202e"])
+def test_a_provider_that_nobody_can_have_is_refused(service, name):
+    answer = service.get(f"{EXPLAIN}?resources=VCPU:8&provider={quote(name)}")
+
+    assert answer.status_code == 400
+    # PostgreSQL itself refuses NUL
+    refusals = ("No resource provider has the uuid or the name", "the database can't store")
+    assert any(refusal in answer.text for refusal in refusals)
 
 
 def test_names_of_all_shown_providers_take_one_statement(service):

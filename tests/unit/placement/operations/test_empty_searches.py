@@ -104,6 +104,16 @@ def test_nothing_is_explained_if_the_line_would_not_be_logged(clock, caplog):
     EmptySearches(clock).tell("req-1", None, "resources=VCPU:1", fail)
 
 
+def test_a_fault_of_the_explanation_is_told_and_costs_no_answer(searches, caplog):
+    def fail():
+        raise KeyError("secret")
+
+    searches.tell("req-1", None, "resources=VCPU:1", fail)
+
+    (line,) = [one.getMessage() for one in caplog.records if one.levelno == logging.INFO]
+    assert line.endswith("resources=VCPU:1: the reason can't be told (KeyError)")
+
+
 def test_many_threads_log_an_equal_message_once(searches, caplog):
     threads = [threading.Thread(target=tell, args=(searches,)) for _ in range(16)]
     for thread in threads:
