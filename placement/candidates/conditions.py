@@ -61,6 +61,10 @@ class Condition:
     asked: int | None = None
 
 
+#: the largest number that arithmetic with columns has room for
+LARGEST = 2**62
+
+
 def listed(names: frozenset[str]) -> str:
     """Return a set of names as a query has it: the name alone, or `in:` and all of them."""
     return next(iter(names)) if len(names) == 1 else f"in:{','.join(sorted(names))}"
@@ -124,20 +128,29 @@ def _of_amount(
     reason = Reason.NO_SHARING if lenders else Reason.NO_INVENTORY
     yield Condition(reason, name, there, there, None, None, amount)
     free = free_amounts(column)
-    short = np.clip((amount - free) / amount, 0, 1)
+    # numbers of columns can't be compared by arithmetic with a larger amount
+    bounded = min(amount, LARGEST)
+    short = np.clip((bounded - free) / bounded, 0, 1)
     parts = [(Reason.CAPACITY, free >= amount, short)]
     least, most = column.min_unit, column.max_unit
-    parts.append((Reason.MIN_UNIT, least <= amount, 1 - amount / np.maximum(least, amount)))
-    parts.append((Reason.MAX_UNIT, most >= amount, np.clip((amount - most) / amount, 0, 1)))
-    over = amount % np.maximum(column.step_size, 1)
-    parts.append((Reason.STEP_SIZE, over == 0, over / amount))
+    parts.append((Reason.MIN_UNIT, least <= amount, 1 - bounded / np.maximum(least, bounded)))
+    parts.append((Reason.MAX_UNIT, most >= amount, np.clip((bounded - most) / bounded, 0, 1)))
+    steps = np.maximum(column.step_size, 1)
+    over = amount % steps if amount == bounded else _remainders(amount, steps)
+    parts.append((Reason.STEP_SIZE, over == 0, over / bounded))
     for reason, ok, far in parts:
         # what has no inventory fails that condition alone
         mask = ~there | column.by_slot(ok, size)
         yield Condition(reason, name, mask, mask, None, column.by_slot(far, size), amount)
 
 
+def _remainders(amount: int, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.array([amount % step for step in steps.tolist()], np.int64)
+
+
 def free_amounts(column: Column) -> npt.NDArray[np.int64]:
     """Return what is free of each inventory; below 0 where more is used than there is."""
-    capacity = np.clip((column.total - column.reserved) * column.ratio, -(2.0**62), 2.0**62)
+    capacity = np.clip(
+        (column.total - column.reserved) * column.ratio, -float(LARGEST), float(LARGEST)
+    )
     return capacity.astype(np.int64) - column.used

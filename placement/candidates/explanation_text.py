@@ -11,6 +11,8 @@ from placement.candidates.request import CandidateRequest
 
 #: how many reasons a message names
 _MOST_NAMED = 3
+#: how many alternatives of a condition it names
+_MOST_ALTERNATIVES = 3
 
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails", "fit": "fits"}
 
@@ -116,7 +118,9 @@ def _text(one: Reasoned, request: CandidateRequest) -> str:
         Reason.STEP_SIZE: f"have a step_size that {amount} does not fit",
         Reason.TRAIT: f"lack {_alternatives(name)}",
         Reason.FORBIDDEN_TRAIT: f"have forbidden {name}",
-        Reason.AGGREGATE: f"outside member_of {name}" if several else "outside member_of",
+        Reason.AGGREGATE: f"outside member_of {_alternatives(name)}"
+        if several
+        else "outside member_of",
         Reason.FORBIDDEN_AGGREGATE: f"in forbidden aggregate {name}",
         Reason.IN_TREE: f"outside the tree of {name}",
         Reason.ROOT_REQUIRED: _root_text(name),
@@ -135,7 +139,10 @@ def _unknown(name: str, request: CandidateRequest) -> str:
 
 
 def _alternatives(name: str) -> str:
-    return name.removeprefix("in:").replace(",", " or ")
+    names = name.removeprefix("in:").split(",")
+    if len(names) > _MOST_ALTERNATIVES:
+        names[_MOST_ALTERNATIVES:] = [f"{len(names) - _MOST_ALTERNATIVES} more"]
+    return " or ".join(names)
 
 
 def _root_text(name: str) -> str:

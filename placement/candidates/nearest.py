@@ -130,7 +130,8 @@ class Misses:
             options: list[list[Missing]] = []
             options += [self._failing(suffix, conditions, root, slot, True) for slot in members]
             options += [self._failing(suffix, conditions, root, slot, False) for slot in lent]
-            found += sorted(options, key=_order)[0] if options else []
+            best: list[Missing] = min(options, key=_distance, default=[])
+            found += best
         for condition in notes.of_tree:
             if not condition.own[members].any() and not condition.shared[lent].any():
                 found.append(Missing(suffix, condition.reason, condition.name))
@@ -239,6 +240,7 @@ class Misses:
 #: the weight of a shortfall beside a failing condition: many of them don't make one
 _SHARE = 1 / 1024
 _FAILED = 1 + _SHARE
+_ABSENT = frozenset([Reason.NO_INVENTORY, Reason.NO_SHARING])
 _OF_ALL = frozenset([Reason.TOGETHER, Reason.ISOLATE, Reason.SAME_SUBTREE])
 
 
@@ -248,6 +250,15 @@ def _shortfall(missing: Sequence[Missing]) -> float:
 
 def _order(missing: Sequence[Missing]) -> tuple[int, float]:
     return len(missing), _shortfall(missing)
+
+
+def _distance(missing: Sequence[Missing]) -> tuple[int, int, float]:
+    """Return how far one provider is: one that lacks a class is farther than one with too little.
+
+    It fails fewer conditions, because without an inventory there is no amount to judge.
+    """
+    absent = sum(one.reason in _ABSENT for one in missing)
+    return absent, *_order(missing)
 
 
 def _distinct(missing: list[Missing]) -> list[Missing]:

@@ -12,7 +12,7 @@ import numpy as np
 from placement.candidates.account import Account
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.columns import Mask
-from placement.candidates.conditions import Condition, listed
+from placement.candidates.conditions import LARGEST, Condition, listed
 from placement.candidates.notes import Notes
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import prepare
@@ -128,7 +128,7 @@ def _amounts(snapshot: Snapshot, notes: Notes, group: Group, name: str) -> list[
         return []
     providers = _otherwise_fitting(snapshot, notes, group.suffix, name)[column.slots]
     step = np.maximum(column.step_size, 1)
-    below = np.minimum(column.room.astype(np.int64), asked - 1) // step * step
+    below = np.minimum(column.room.astype(np.int64), min(asked - 1, LARGEST)) // step * step
     fitting = below[providers & (below >= np.maximum(column.min_unit, 1))]
     nearest = np.unique(fitting)[::-1][:_TRIES].tolist()
     if nearest and nearest[0] >= asked - 1:

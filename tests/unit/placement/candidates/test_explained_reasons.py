@@ -135,6 +135,7 @@ CASES = [
         [("without in_tree nowhere", 1)],
     ),
 ]
+HUGE = [2**62, 2**63 - 1, 2**63, 2**64, 10**400]
 ODD = [
     ("min_unit", "", {"min_unit": 8}, "1 has a min_unit above VCPU 6"),
     ("max_unit", "", {"max_unit": 4}, "1 has a max_unit below VCPU 6"),
@@ -240,3 +241,31 @@ def test_the_nearest_of_many_trees_are_nearest(clouds):
 
     best = sorted(lacks(name) for name in providers)[:10]
     assert [lacks(miss.uuid) for miss in nearest] == best
+
+
+@pytest.mark.parametrize("amount", HUGE, ids=["62", "63-", "63", "64", "400 digits"])
+def test_an_amount_beyond_any_column_is_explained(clouds, amount):
+    cloud = clouds.snapshot({"a": host(VCPU=8), "b": host(VCPU=4)})
+
+    found = explain(cloud, amounts(VCPU=amount))
+
+    assert found.message == f"0 of 2 trees: 2 short of VCPU {amount} (nearest: a has 8)"
+    assert found.relaxations[0].text == f"VCPU {amount} → 8"
+
+
+def test_a_message_names_a_few_of_many_alternatives(clouds):
+    many = frozenset(f"rack{number}" for number in range(60))
+
+    found = explain(clouds.snapshot({"a": host(VCPU=1)}), one(member_of=(many,)))
+
+    text = "1 because no provider is in aggregate rack0 or rack1 or rack10 or 57 more"
+    assert found.message == f"0 of 1 tree: {text}"
+
+
+def test_a_provider_without_the_class_is_not_nearer_than_one_that_has_too_little(clouds):
+    cloud = clouds.snapshot({"a": host(), "a1": child("a", VCPU=4)})
+
+    found = explain(cloud, amounts(VCPU=9))
+
+    assert found.message == "0 of 1 tree: 1 short of VCPU 9 (nearest: a1 has 4)"
+    assert {one.reason for one in found.nearest[0].missing} <= {Reason.CAPACITY, Reason.MAX_UNIT}
