@@ -2,6 +2,8 @@
 
 import dataclasses
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
@@ -10,14 +12,18 @@ from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.other_writers import OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.candidates.table_snapshot import TableSnapshot
+from placement.health import Health, document
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication
 from placement.http.fault import FaultWrapper
+from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
+from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
+from placement.installation import our_version
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy as Policy
@@ -87,7 +93,30 @@ def start(
     )
     application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
     application = StatementCount(application, database)
-    return Running(wrapped(application, conf), database, snapshot, watch)
+    health = Health(database, snapshot)
+
+    def outermost(application: WSGIApplication) -> WSGIApplication:
+        return with_probes(application, conf, health)
+
+    return Running(wrapped(application, conf, outermost), database, snapshot, watch)
+
+
+def with_probes(
+    application: WSGIApplication, conf: cfg.ConfigOpts, health: Health
+) -> WSGIApplication:
+    """Answer the requests of load balancers and probes before the application does.
+
+    Raises cfg.Error if the options of `[healthcheck]` can't be used.
+    """
+    probes = {HEALTHCHECK: healthcheck(application, conf)}
+    if conf.berth.extensions:
+        probes[HEALTH] = health_answers(lambda: _report(health))
+    return Probes(application, probes)
+
+
+def _report(health: Health) -> tuple[str, dict[str, Any]]:
+    status, checks = health.report()
+    return status, document(status, checks, our_version())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,8 +178,15 @@ def open_database(
     return database
 
 
-def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """Wrap the application in its middleware, innermost first (rest-api.md 1.11)."""
+def wrapped(
+    application: WSGIApplication,
+    conf: cfg.ConfigOpts,
+    outermost: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
+) -> WSGIApplication:
+    """Wrap the application in its middleware, innermost first (rest-api.md 1.11).
+
+    :param outermost: wraps it in what is around the middleware of standard requests
+    """
     application = FaultWrapper(application)
     application = Identification(application)
     # a second fault wrapper, because authentication may fail unexpectedly, too
@@ -161,4 +197,4 @@ def wrapped(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicati
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
     # outermost, so that a trace has the time of all middleware
-    return profiled(application, conf)
+    return profiled(outermost(application), conf)

@@ -6,6 +6,7 @@ sees the other's packages are harmless, because Python imports one package `plac
 """
 
 import csv
+import functools
 import os
 import re
 import sys
@@ -21,6 +22,12 @@ REPAIR = f"pip uninstall {REFERENCE}, then pip install --force-reinstall --no-de
 
 #: the first gunicorn that the server was tested with
 OLDEST_GUNICORN = (23, 0)
+
+
+@functools.cache
+def our_version() -> str:
+    """Return the version of Berth that is installed."""
+    return version(OURS)
 
 
 class UnusableInstallation(Exception):

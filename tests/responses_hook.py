@@ -80,8 +80,8 @@ def every_answer_judged() -> Iterator[None]:
     """Wrap every application that `create_app` creates in this block."""
     plain = placement.app.wrapped
 
-    def wrapped(application: Any, conf: Any) -> Judged:
-        return Judged(plain(application, conf), bool(conf.cors.allowed_origin))
+    def wrapped(application: Any, conf: Any, *around: Any) -> Judged:
+        return Judged(plain(application, conf, *around), bool(conf.cors.allowed_origin))
 
     placement.app.wrapped = wrapped
     try:

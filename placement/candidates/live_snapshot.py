@@ -73,6 +73,8 @@ class LiveSnapshot:
         self._others = OtherWriters(NEVER) if others is None else others
         self._watch = watch
         self._held: _Held | None = None
+        #: when a search last found it to be as the database is
+        self._current_at = self._times.now()
         #: the load whose snapshots must not be used, and why; None: there is none
         self._distrusted: tuple[int, str] | None = None
         #: how often everything was loaded, by cause
@@ -104,7 +106,18 @@ class LiveSnapshot:
             or self._looks_different(held)
         ):
             held = self._refreshing.outcome(self._refresh)
+        self._current_at = self._times.now()
         return held.snapshot
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Whether the next search loads everything anew, because of a difference or a failure."""
+        held = self._held
+        return held is not None and self._cause_for_distrust(held) is not None
+
+    def age(self) -> float | None:
+        """Return the seconds since it was last found to be as the database is; None: not yet."""
+        return None if self._held is None else self._times.now() - self._current_at
 
     def _looks_different(self, held: _Held) -> bool:
         return self._others.may_write and held.look != generation_look.ask(self._database)

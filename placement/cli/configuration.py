@@ -17,6 +17,7 @@ from placement.cli.failure import line_of
 from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ
+from placement.http.probes import healthcheck
 
 LOG = logging.getLogger(__name__)
 
@@ -113,7 +114,9 @@ class ConfigurationInForce:
         """Return the policy, if all parts of the service can be made from the configuration."""
         # This registers options on a configuration of its own, because a configuration that is read
         # later may use another way to authenticate.
-        authenticated(_nothing, self._load())
+        fresh = self._load()
+        authenticated(_nothing, fresh)
+        healthcheck(_nothing, fresh)
         try:
             policy = Policy(conf)
         # whatever oslo.policy raises for a file that it can't use

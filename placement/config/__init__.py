@@ -10,6 +10,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 from oslo_middleware import cors, http_proxy_to_wsgi
+from oslo_middleware import opts as middleware_options
 from oslo_policy import opts as policy_options
 
 from placement.config import api, berth, database, default, placement, sources, workarounds
@@ -18,7 +19,7 @@ from placement.config.sources import PROJECT
 PROGRAM = "placement"
 
 #: option groups, in the order of rest-api.md 7.2
-GROUPS = (
+GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (None, default.OPTIONS),
     ("api", api.OPTIONS),
     ("placement", placement.OPTIONS),
@@ -27,6 +28,7 @@ GROUPS = (
     ("berth", berth.OPTIONS),
     ("cors", cors.CORS_OPTS),
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
+    *middleware_options.list_opts_healthcheck(),
 )
 
 #: defaults for the headers and methods that browsers may use (rest-api.md 1.11)

@@ -19,7 +19,7 @@ from placement.errors import (
 )
 from placement.http import content_headers, error_body
 from placement.http.call import Call, Services
-from placement.http.environ import CONTEXT, EXTENSION, VERSION, Environ
+from placement.http.environ import CONTEXT, EXTENSION, ROUTE, VERSION, Environ
 from placement.http.extensions import is_below_prefix
 from placement.microversions import Version
 
@@ -42,7 +42,7 @@ class Placement(flask.Flask):
         self._has_extensions = any(map(is_below_prefix, routes))
         for path, endpoints in routes.items():
             self.url_map.add(Rule(path, endpoint=path))
-            self.view_functions[path] = self._view(endpoints)
+            self.view_functions[path] = self._view(path, endpoints)
         self.before_request(self._look_at_request)
         self.register_error_handler(PlacementError, _answer_error)
         self.register_error_handler(WerkzeugNotFound, _answer_no_route)
@@ -61,11 +61,12 @@ class Placement(flask.Flask):
         path = _routed_path(request.environ.get("PATH_INFO", ""))
         return self.url_map.bind("placement", path_info=path, default_method="GET")
 
-    def _view(self, endpoints: tuple[Any, ...]) -> Any:
+    def _view(self, path: str, endpoints: tuple[Any, ...]) -> Any:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
 
         def view(**place: str) -> flask.Response:
             environ = flask.request.environ
+            environ[ROUTE] = path
             version = environ[VERSION]
             method = environ["REQUEST_METHOD"]
             of_method = [endpoint for endpoint in endpoints if endpoint.method == method]

@@ -16,6 +16,8 @@ EXTENSION = "placement.extension"
 #: how many threads of the worker answer requests, and a function that says whether the worker
 #: stops; `placement-api` gives both, other servers don't
 THREADS, STOPPING = "berth.threads", "berth.stopping"
+#: the path of the endpoint as in the route table, once it is known
+ROUTE = "placement.route"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
 

@@ -13,6 +13,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from placement.http.context import OPEN_PATHS
 from placement.http.environ import WSGIApplication
+from placement.http.probes import PATHS as PROBE_PATHS
 from placement.serving.connection import Connection
 from placement.serving.loop import Sockets
 from placement.serving.request_parser import LONGEST_HEAD, Parser
@@ -27,6 +28,8 @@ MOST_ACCEPTED = 100
 #: maximum bytes in memory of one body and of one response; longer ones are in files
 BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
+#: requests to these paths have a separate thread
+UNHINDERED = (*OPEN_PATHS, *PROBE_PATHS)
 #: seconds for which a new connection isn't closed at a stop, because a request may be on its way
 FRESH = 2.0
 #: seconds that idle threads have to end at a stop
@@ -277,7 +280,7 @@ class Front:
             self.look_again(connection)
             return
         request = connection.requests[0]
-        if request.error is None and request.path not in OPEN_PATHS:
+        if request.error is None and request.path not in UNHINDERED:
             too_much = self._is_full and request.held() > BODY_IN_MEMORY
             if len(self._requests.queue) < MOST_WAITING and not too_much:
                 self._requests.add_task(connection)

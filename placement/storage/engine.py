@@ -7,6 +7,7 @@ import collections
 import contextlib
 import itertools
 import logging
+import math
 import os
 import random
 import time
@@ -89,6 +90,8 @@ class Database:
         self._clock = clock
         self.retries: collections.Counter[str] = collections.Counter()
         self._preparation = Preparation()
+        #: when the database last answered
+        self._answered = -math.inf
         # SQLAlchemy can't log or comment a statement that it doesn't send
         self._may_bypass = not (settings.connection_debug or settings.connection_trace)
         # also at the end of the process: SQLite then writes all data into the main database file
@@ -98,6 +101,15 @@ class Database:
     def statements(self) -> int:
         """The number of statements that the calling thread has sent."""
         return self._statements.count
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether nothing has to be done before the database can be used."""
+        return not self._preparation.is_due
+
+    def seconds_since_answer(self) -> float:
+        """Return how long ago the database last answered a question; infinite: never."""
+        return self._clock() - self._answered
 
     def read(self, question: Operation[T]) -> T:
         """Run `question` on one consistent snapshot of the database and return its result.
@@ -149,6 +161,7 @@ class Database:
         finally:
             connection.close()
         self._statements.count += 1
+        self._answered = self._clock()
         return rows
 
     @contextlib.contextmanager
@@ -235,6 +248,7 @@ class Database:
                     mode.begin(connection)
                     result = operation(connection)
                     committing = mode is self._writer
+                self._answered = self._clock()
                 return result
             except (OverflowError, UnicodeEncodeError) as error:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8

@@ -140,6 +140,11 @@ def version(database: Database) -> str | None:
         return _version(connection)
 
 
+def answering_version(database: Database) -> str | None:
+    """Return the same, within the time limits of a request. Raises what `Database.read` raises."""
+    return database.read(_version)
+
+
 def is_behind(database: Database) -> bool:
     """Return whether the schema is that of an earlier version of this service."""
     return version(database) in REVISIONS[:-1]

@@ -1,0 +1,171 @@
+"""Whether this process can serve requests now (extensions.md 8): the readiness of a node.
+
+What the last requests saw is read from memory. If they saw nothing lately, the database is asked on
+a thread beside the requests, and the answer is awaited for a bounded time.
+"""
+
+import dataclasses
+import datetime
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from placement.storage import schema_upgrade
+from placement.storage.engine import Database
+
+LOG = logging.getLogger(__name__)
+
+PASS, WARN, FAIL = "pass", "warn", "fail"
+#: seconds for which the last answer of the database counts
+FRESH = 5.0
+#: seconds after the last answer for which an unanswered question is a warning only
+DOUBTFUL = 30.0
+#: seconds that a report waits for the database
+PATIENCE = 1.0
+
+
+class Cloud(Protocol):
+    """The snapshot, as far as a report tells of it."""
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Whether the next search must load everything anew."""
+
+    def age(self) -> float | None:
+        """Return the seconds since it was found to be as the database is; None: not loaded yet."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """The result of one check.
+
+    :param value: the observed value, if there is one
+    :param unit: its unit
+    :param output: why the status isn't `pass`, without anything that must stay secret
+    """
+
+    status: str
+    value: float | str | None = None
+    unit: str | None = None
+    output: str | None = None
+
+    def as_json(self, component: str, moment: str) -> dict[str, Any]:
+        """Return the check in the form of `application/health+json`."""
+        found: dict[str, Any] = {"componentType": component, "status": self.status, "time": moment}
+        named = {"observedValue": self.value, "observedUnit": self.unit, "output": self.output}
+        return found | {name: value for name, value in named.items() if value is not None}
+
+
+class Health:
+    """Reports the health of a process.
+
+    :param cloud: the snapshot of the cloud
+    :param ask: asks the database something; raises an error if it can't be used. By default, reads
+        the schema's revision
+    :param clock: seconds that never go back
+    :param patience: seconds that a report waits for an answer at most
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        cloud: Cloud,
+        ask: Callable[[Database], object] = schema_upgrade.answering_version,
+        clock: Callable[[], float] = time.monotonic,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._database, self._cloud, self._ask = database, cloud, ask
+        self._clock, self._patience = clock, patience
+        self._lock = threading.Lock()
+        self._asked: _Question | None = None
+
+    def report(self) -> tuple[str, dict[str, Check]]:
+        """Return the status of all, and the checks by name. Takes at most `patience` seconds."""
+        database = self._check_database()
+        checks = {
+            "database": database,
+            "schema": self._check_schema(database),
+            "snapshot": self._check_snapshot(),
+        }
+        found = {check.status for check in checks.values()}
+        return next(status for status in (FAIL, WARN, PASS) if status in found), checks
+
+    def _check_database(self) -> Check:
+        question = None
+        if self._database.seconds_since_answer() > FRESH or not self._database.is_prepared:
+            question = self._question()
+            question.wait(self._patience)
+        silence = self._database.seconds_since_answer()
+        age = None if silence == float("inf") else round(silence, 3)
+        if question is not None and question.failed:
+            return Check(FAIL, age, "s", "The database can't be used; the log says why.")
+        if silence <= FRESH or (question is not None and question.is_done):
+            return Check(PASS, age, "s")
+        status = WARN if silence <= DOUBTFUL else FAIL
+        return Check(status, age, "s", "The database doesn't answer.")
+
+    def _check_schema(self, database: Check) -> Check:
+        if self._database.is_prepared:
+            return Check(PASS)
+        return Check(FAIL, output="The schema hasn't been checked yet, as the database is missing.")
+
+    def _check_snapshot(self) -> Check:
+        age = self._cloud.age()
+        if age is None:
+            return Check(PASS, "not loaded")
+        if self._cloud.is_distrusted:
+            return Check(WARN, round(age, 3), "s", "The next search loads it anew.")
+        return Check(PASS, round(age, 3), "s")
+
+    def _question(self) -> "_Question":
+        """Return the question that is under way, or a new one: never two at a time."""
+        with self._lock:
+            asked = self._asked
+            if asked is None or asked.is_done:
+                asked = self._asked = _Question(lambda: self._ask(self._database), self._clock)
+            return asked
+
+
+class _Question:
+    """A question to the database, on a thread of its own."""
+
+    def __init__(self, ask: Callable[[], object], clock: Callable[[], float]) -> None:
+        self.failed = False
+        self._ask, self._clock = ask, clock
+        self._begun = clock()
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="health", daemon=True).start()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an answer or a failure."""
+        return self._done.is_set()
+
+    def wait(self, patience: float) -> None:
+        """Wait until it is done, or until `patience` seconds after it was asked."""
+        self._done.wait(max(0.0, self._begun + patience - self._clock()))
+
+    def _run(self) -> None:
+        try:
+            self._ask()
+        except Exception as error:
+            # the failure's own text may quote the database's address and user
+            self.failed = True
+            LOG.debug("The database can't be used: %s", error)
+        finally:
+            self._done.set()
+
+
+def document(status: str, checks: dict[str, Check], version: str) -> dict[str, Any]:
+    """Return the body of a report as `application/health+json`."""
+    moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    kinds = {"database": "datastore", "schema": "datastore", "snapshot": "component"}
+    return {
+        "status": status,
+        "version": "1",
+        "releaseId": version,
+        "serviceId": "placement",
+        "checks": {name: [check.as_json(kinds[name], moment)] for name, check in checks.items()},
+    }

@@ -1,0 +1,90 @@
+"""Requests that need no token and leave no line in the log: those of load balancers and probes.
+
+They are answered before authentication, because nobody gives a load balancer a token.
+"""
+
+import importlib.metadata
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_middleware import opts as middleware_options
+from oslo_middleware.healthcheck import Healthcheck
+
+from placement.http.environ import ROUTE, Environ, WSGIApplication
+from placement.http.extensions import PREFIX
+
+HEALTHCHECK = "/healthcheck"
+HEALTH = f"{PREFIX}/health"
+PATHS = (HEALTHCHECK, HEALTH)
+
+#: returns the status and the body of a report
+Report = Callable[[], tuple[str, dict[str, Any]]]
+
+
+class Probes:
+    """Middleware that answers some paths itself.
+
+    :param applications: what answers, by path
+    """
+
+    def __init__(
+        self, application: WSGIApplication, applications: Mapping[str, WSGIApplication]
+    ) -> None:
+        self.application = application
+        self._applications = applications
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        own = self._applications.get(environ.get("PATH_INFO", ""))
+        if own is None:
+            return self.application(environ, start_response)
+        environ[ROUTE] = environ["PATH_INFO"]
+        return own(environ, start_response)
+
+
+def healthcheck(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Return oslo.middleware's healthcheck; requests that it ignores go to `application`.
+
+    Raises cfg.Error if its options can't be used.
+    """
+    for group, options in middleware_options.list_opts_healthcheck():
+        conf.register_opts(options, group=group)
+    known = {each.name for each in importlib.metadata.entry_points(group=Healthcheck.NAMESPACE)}
+    unknown = sorted(set(conf.healthcheck.backends) - known)
+    if unknown:
+        # oslo.middleware would leave them out, and a node could never be drained
+        raise cfg.ConfigFileValueError(
+            f"[healthcheck]backends: there is no {', '.join(unknown)}, only "
+            f"{', '.join(sorted(known))}."
+        )
+    try:
+        wrapped: WSGIApplication = Healthcheck(application, conf)
+    except ValueError as wrong:
+        raise cfg.ConfigFileValueError(f"[healthcheck]allowed_source_ranges: {wrong}") from wrong
+    return wrapped
+
+
+def health(report: Report) -> WSGIApplication:
+    """Return an application that answers with a report of the health: 503 if it is `fail`."""
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        method = environ["REQUEST_METHOD"]
+        if method not in ("GET", "HEAD"):
+            start_response("405 Method Not Allowed", [("Allow", "GET, HEAD"), _length(b"")])
+            return [b""]
+        status, found = report()
+        body = json.dumps(found).encode()
+        headers = [
+            ("Content-Type", "application/health+json"),
+            ("Cache-Control", "no-store"),
+            _length(body),
+        ]
+        start_response("503 Service Unavailable" if status == "fail" else "200 OK", headers)
+        return [b"" if method == "HEAD" else body]
+
+    return answer
+
+
+def _length(body: bytes) -> tuple[str, str]:
+    return ("Content-Length", str(len(body)))
