@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.candidates import mask_steps
-from placement.candidates.columns import Column, Mask
+from placement.candidates.columns import Mask
+from placement.candidates.free_amounts import LARGEST, free_amounts
 from placement.candidates.mask_steps import MaskStep, Remaining
 from placement.candidates.request import Group
 from placement.candidates.snapshot import Snapshot
@@ -59,10 +60,6 @@ class Condition:
     roots: Mask | None = None
     shortfall: npt.NDArray[np.float64] | None = None
     asked: int | None = None
-
-
-#: the largest number that arithmetic with columns has room for
-LARGEST = 2**62
 
 
 def listed(names: frozenset[str]) -> str:
@@ -146,11 +143,3 @@ def _of_amount(
 
 def _remainders(amount: int, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.array([amount % step for step in steps.tolist()], np.int64)
-
-
-def free_amounts(column: Column) -> npt.NDArray[np.int64]:
-    """Return what is free of each inventory; below 0 where more is used than there is."""
-    capacity = np.clip(
-        (column.total - column.reserved) * column.ratio, -float(LARGEST), float(LARGEST)
-    )
-    return capacity.astype(np.int64) - column.used

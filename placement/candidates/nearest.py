@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.conditions import Condition, Reason, free_amounts
+from placement.candidates.conditions import Condition, Reason
+from placement.candidates.free_amounts import free_amounts
 from placement.candidates.notes import GroupNotes, Notes
 from placement.candidates.sharing_providers import Lenders
 from placement.candidates.snapshot import Snapshot

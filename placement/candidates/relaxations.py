@@ -12,7 +12,8 @@ import numpy as np
 from placement.candidates.account import Account
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.columns import Mask
-from placement.candidates.conditions import LARGEST, Condition, listed
+from placement.candidates.conditions import Condition, listed
+from placement.candidates.free_amounts import LARGEST
 from placement.candidates.notes import Notes
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import prepare

@@ -1,0 +1,149 @@
+"""How many more of a request fit into the cloud (extensions.md 6).
+
+So many can be claimed one after the other, nothing else happening, if each takes the best of its
+candidates. The first half is that of a search: `prepare` finds the trees. Trees of one provider are
+arithmetic. Others are blocks of parts that don't compete (`capacity_blocks`), trees that share
+providers are a flow (`capacity_pools`), and what is left is tried (`capacity_filling`).
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from placement.candidates.budget import Budget
+from placement.candidates.capacity_account import Suitable
+from placement.candidates.capacity_limits import Limits
+from placement.candidates.capacity_trees import Total, TreesRoom
+from placement.candidates.columns import Mask, Numbers, Slots
+from placement.candidates.free_amounts import MOST, FreeAmounts
+from placement.candidates.request import CandidateRequest
+from placement.candidates.search import prepare
+from placement.candidates.snapshot import Snapshot
+
+
+@dataclasses.dataclass(frozen=True)
+class Fits:
+    """How many requests fit into some trees together.
+
+    :param count: so many surely fit
+    :param upper: no more than so many fit
+    :param trees: into how many of the trees at least one fits
+    :param limited_by: how many of these trees run out of each resource class first
+    """
+
+    count: int
+    upper: int
+    trees: int
+    limited_by: Mapping[str, int]
+
+    @property
+    def exact(self) -> bool:
+        """Say whether the count is the largest there is."""
+        return self.count == self.upper
+
+
+class Capacity:
+    """How many more of a request fit into a snapshot.
+
+    Raise what a search raises. A budget that is used up while trees are filled is no error: less is
+    then known, and the bounds are farther apart.
+
+    :param free: what is free in the snapshot; several requests may use one
+    :param refining: what looking for better fillings may cost
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        budget: Budget | None = None,
+        refining: Budget | None = None,
+        free: FreeAmounts | None = None,
+    ) -> None:
+        budget = budget or Budget()
+        self._snapshot, self._request = snapshot, request
+        self._free = free or FreeAmounts(snapshot)
+        self._suitable = Suitable(snapshot)
+        size = snapshot.size
+        #: by slot of a root: how many fit if the tree is alone, at least and at most
+        self._low: Numbers = np.zeros(size, np.int64)
+        self._high: Numbers = np.zeros(size, np.int64)
+        self._limits = Limits(size)
+        self._several: TreesRoom | None = None
+        prepared = prepare(snapshot, request, self._suitable, None, budget)
+        if prepared is None:
+            return
+        trees, simple, others = prepared
+        if len(simple):
+            self._count_single(simple)
+        if len(others):
+            self._several = TreesRoom(
+                snapshot, trees, others, self._free, self._limits, budget, refining or budget
+            )
+            self._low[others] = self._several.low[others]
+            self._high[others] = self._several.high[others]
+
+    def _count_single(self, simple: Slots) -> None:
+        """Count for trees of a single provider."""
+        ids = self._snapshot.names.class_ids
+        times = np.full(len(simple), MOST, np.int64)
+        for name, amount in self._request.demand.items():
+            free = self._free.of(ids[name], simple)
+            np.minimum(times, free // amount, out=times)
+            self._limits.note(ids[name], simple, free // amount, free / amount)
+        self._low[simple] = self._high[simple] = times
+
+    def fits(self, roots: Mask | None = None) -> Fits:
+        """Return how many fit into the trees of some roots together; None: into all trees."""
+        chosen = self._snapshot.forest.is_root if roots is None else roots
+        total = Total(
+            int(self._low[chosen].sum()), int(self._high[chosen].sum()), self._limits.classes
+        )
+        if self._several is not None:
+            total = self._several.total(chosen, total)
+        there = chosen & (self._low > 0)
+        return Fits(total.low, total.high, int(there.sum()), self._named(total.limits[there]))
+
+    def of_tree(self, root: int) -> Fits:
+        """Return how many fit into one tree, with all of what it shares with others."""
+        low, high = int(self._low[root]), int(self._high[root])
+        limits = self._limits.classes[root : root + 1] if low else np.zeros(0, np.int64)
+        return Fits(low, high, int(low > 0), self._named(limits))
+
+    def largest(self, most: int) -> list[int]:
+        """Return the roots of the trees into which most fit, in that order."""
+        roots = np.flatnonzero(self._high > 0)
+        order = np.lexsort((roots, -self._low[roots]))[:most]
+        return [int(root) for root in roots[order]]
+
+    def stranded(self, count: int) -> dict[str, int]:
+        """Return what stays free of each class when so many requests more are served.
+
+        Counted are the providers that meet all conditions but the amounts.
+        """
+        found = {}
+        for name, amount in self._request.demand.items():
+            suffixes = [group.suffix for group in self._request.groups if name in group.resources]
+            mask = np.logical_or.reduce([self._suitable.of_group(suffix) for suffix in suffixes])
+            class_id = self._snapshot.names.class_ids[name]
+            free = int(self._free.by_slot(class_id)[mask].sum())
+            if free > count * amount:
+                found[name] = free - count * amount
+        return found
+
+    def _named(self, classes: Numbers) -> dict[str, int]:
+        """Return how often each class is there, by name, the most frequent first."""
+        names = self._snapshot.names.classes
+        ids, counts = np.unique(classes[classes >= 0], return_counts=True)
+        found = {names[key]: n for key, n in zip(ids.tolist(), counts.tolist(), strict=True)}
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def without(snapshot: Snapshot, roots: Iterable[int]) -> Snapshot:
+    """Return the cloud as if some trees were gone, with all their providers."""
+    gone = np.zeros(snapshot.size, np.bool_)
+    gone[list(roots)] = True
+    forest = snapshot.forest
+    there = dataclasses.replace(forest, alive=forest.alive & ~gone[forest.root])
+    return dataclasses.replace(snapshot, forest=there)
