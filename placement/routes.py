@@ -15,6 +15,7 @@ from placement.handlers import (
     changes,
     claims,
     discovery,
+    evacuation,
     explain,
     inventories,
     provider_traits,
@@ -156,6 +157,7 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     # the query is that of GET /allocation_candidates, which is as old
     f"{PREFIX}/claims": (post(claims.create, (1, 10), answers=True, offer="claims"),),
     f"{PREFIX}/allocation_candidates/explain": (get(explain.show, (1, 10), offer="explain"),),
+    f"{PREFIX}/capacity/evacuate": (post(evacuation.evacuate, answers=True, offer="capacity"),),
     f"{PREFIX}/changes": (get(changes.list_all, offer="changes"),),
 }
 

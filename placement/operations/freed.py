@@ -1,6 +1,6 @@
 """The cloud as if what some consumers hold were free: for a resize, a move, an evacuation."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from placement.candidates.snapshot import Snapshot
 from placement.storage import holdings
@@ -37,13 +37,42 @@ def held_by(
     If others write all the time, the holdings may be a moment newer than the cloud.
     """
     names = list(consumers)
+    return _at_once(
+        database, current, lambda connection, _: list(holdings.of_consumers(connection, names))
+    )
 
-    def read(connection: Connection) -> list[Held]:
-        return list(holdings.of_consumers(connection, names))
 
+def held_in_trees(
+    database: Database,
+    current: Callable[[], Snapshot],
+    roots: Sequence[str],
+    check: Callable[[Snapshot, Sequence[str]], None],
+) -> tuple[Snapshot, list[Held]]:
+    """Return the cloud, and all that consumers hold who hold anything in some trees.
+
+    The two are as those of `held_by`.
+
+    :param roots: uuids of the roots of the trees
+    :param check: raises an error for a cloud in which these aren't roots
+    """
+
+    def read(connection: Connection, snapshot: Snapshot) -> list[Held]:
+        check(snapshot, roots)
+        ids = [snapshot.register.ids[slot] for slot in snapshot.roots(roots)]
+        return list(holdings.of_trees(connection, ids))
+
+    return _at_once(database, current, read)
+
+
+def _at_once(
+    database: Database,
+    current: Callable[[], Snapshot],
+    read: Callable[[Connection, Snapshot], list[Held]],
+) -> tuple[Snapshot, list[Held]]:
     snapshot = current()
     for _ in range(_LOOKS):
-        held = database.read(read)
+        seen = snapshot
+        held = database.read(lambda connection: read(connection, seen))  # noqa: B023
         after = current()
         if after.cursor == snapshot.cursor:
             break

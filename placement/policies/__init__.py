@@ -8,6 +8,7 @@ from placement.policies import (
     aggregates,
     allocation_candidates,
     allocations,
+    capacity,
     changes,
     claims,
     explain,
@@ -36,6 +37,7 @@ _FAMILIES = (
     claims,
     changes,
     explain,
+    capacity,
 )
 
 

@@ -15,6 +15,7 @@ from placement.schemas import (
     changes,
     claims,
     discovery,
+    evacuation,
     explain,
     inventories,
     provider_tree_changes,
@@ -151,6 +152,9 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/allocation_candidates/explain": {
         "GET": _extension({200: explain.EXPLAINED}, 403, 404, 406, 503),
+    },
+    "/berth/v1/capacity/evacuate": {
+        "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, 503),
     },
     "/berth/v1/changes": {
         "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),

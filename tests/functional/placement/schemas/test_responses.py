@@ -121,6 +121,7 @@ ENDED_SEARCHES = {
 LEFT_READS = {
     ("/berth/v1/provider_trees", "GET", 503),
     ("/berth/v1/allocation_candidates/explain", "GET", 503),
+    ("/berth/v1/capacity/evacuate", "POST", 503),
 }
 #: only while others wait; see changes/test_changes.py
 CROWDED_WAITS = {("/berth/v1/changes", "GET", 503)}
