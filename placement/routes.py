@@ -12,6 +12,7 @@ from placement.handlers import (
     allocation_candidates,
     allocations,
     allocations_query,
+    capacity,
     changes,
     claims,
     discovery,
@@ -157,6 +158,10 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     # the query is that of GET /allocation_candidates, which is as old
     f"{PREFIX}/claims": (post(claims.create, (1, 10), answers=True, offer="claims"),),
     f"{PREFIX}/allocation_candidates/explain": (get(explain.show, (1, 10), offer="explain"),),
+    f"{PREFIX}/capacity": (
+        get(capacity.show, (1, 10), offer="capacity"),
+        post(capacity.query, (1, 10), answers=True, offer="capacity"),
+    ),
     f"{PREFIX}/capacity/evacuate": (post(evacuation.evacuate, answers=True, offer="capacity"),),
     f"{PREFIX}/changes": (get(changes.list_all, offer="changes"),),
 }

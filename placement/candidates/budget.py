@@ -87,6 +87,11 @@ class Budget:
         if self._end is None or end < self._end:
             self.seconds, self._end = seconds, end
 
+    def share(self, parts: int) -> "Budget":
+        """Return a budget with one of so many equal parts of the time that is left."""
+        left = None if self._end is None else max(self._end - self._clock(), 0) / parts
+        return Budget(left, self.size, self._client_left, self._clock)
+
     def spend(self, steps: int = 1) -> None:
         """Note steps of about a microsecond. Raise OutOfTime or Abandoned."""
         self._steps -= steps

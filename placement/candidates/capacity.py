@@ -15,7 +15,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.capacity_account import Suitable
 from placement.candidates.capacity_limits import Limits
 from placement.candidates.capacity_trees import Total, TreesRoom
-from placement.candidates.columns import Mask, Numbers, Slots
+from placement.candidates.columns import Numbers, Slots
 from placement.candidates.free_amounts import MOST, FreeAmounts
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare
@@ -46,11 +46,13 @@ class Fits:
 class Capacity:
     """How many more of a request fit into a snapshot.
 
-    Raise what a search raises. A budget that is used up while trees are filled is no error: less is
-    then known, and the bounds are farther apart.
+    Raise what a search raises. When the time to fill trees is over, that is no error: less is then
+    known, and the bounds are farther apart.
 
+    :param budget: what finding the trees may cost
+    :param filling: what serving one request after the other in trees may cost; None: no bound
+    :param refining: what looking for better fillings may cost; None: no bound
     :param free: what is free in the snapshot; several requests may use one
-    :param refining: what looking for better fillings may cost
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Capacity:
         snapshot: Snapshot,
         request: CandidateRequest,
         budget: Budget | None = None,
+        filling: Budget | None = None,
         refining: Budget | None = None,
         free: FreeAmounts | None = None,
     ) -> None:
@@ -79,7 +82,13 @@ class Capacity:
             self._count_single(simple)
         if len(others):
             self._several = TreesRoom(
-                snapshot, trees, others, self._free, self._limits, budget, refining or budget
+                snapshot,
+                trees,
+                others,
+                self._free,
+                self._limits,
+                filling or Budget(),
+                refining or Budget(),
             )
             self._low[others] = self._several.low[others]
             self._high[others] = self._several.high[others]
@@ -94,16 +103,18 @@ class Capacity:
             self._limits.note(ids[name], simple, free // amount, free / amount)
         self._low[simple] = self._high[simple] = times
 
-    def fits(self, roots: Mask | None = None) -> Fits:
+    def fits(self, roots: Slots | None = None) -> Fits:
         """Return how many fit into the trees of some roots together; None: into all trees."""
-        chosen = self._snapshot.forest.is_root if roots is None else roots
-        total = Total(
-            int(self._low[chosen].sum()), int(self._high[chosen].sum()), self._limits.classes
-        )
-        if self._several is not None:
-            total = self._several.total(chosen, total)
-        there = chosen & (self._low > 0)
-        return Fits(total.low, total.high, int(there.sum()), self._named(total.limits[there]))
+        chosen = slice(None) if roots is None else roots
+        low, high = self._low[chosen], self._high[chosen]
+        total = Total(int(low.sum()), int(high.sum()), self._limits.classes)
+        if self._several is not None and self._several.shares:
+            mask = np.zeros(self._snapshot.size, np.bool_)
+            mask[chosen] = True
+            total = self._several.total(mask, total)
+        there = low > 0
+        limits = total.limits[chosen][there]
+        return Fits(total.low, total.high, int(there.sum()), self._named(limits))
 
     def of_tree(self, root: int) -> Fits:
         """Return how many fit into one tree, with all of what it shares with others."""

@@ -95,14 +95,17 @@ class TreesRoom:
         if self._hard.any():
             self._fill_each()
 
+    @property
+    def shares(self) -> bool:
+        """Say whether trees share providers that serve the request."""
+        return any(supply.pools is not None for supply in self._supplies)
+
     def total(self, roots: Mask, alone: Total) -> Total:
         """Return how many fit into some trees together.
 
         :param alone: how many would fit into each of them if it shared nothing with others
         """
         pooled = [supply for supply in self._supplies if supply.pools is not None]
-        if not pooled:
-            return alone
         mine = roots & self._roots
         others = alone.low - int(self.low[mine].sum())
         high = int(self.high[mine].sum())

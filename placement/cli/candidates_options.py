@@ -50,13 +50,18 @@ def add_command(categories: Any) -> None:
         metavar="UUID",
         help="as if what this consumer holds were free: for a resize or a move",
     )
-    add(
+    add_form(explain)
+
+
+def add_form(command: argparse.ArgumentParser) -> None:
+    """Add the options about the form of queries and of the output."""
+    command.add_argument(
         "--microversion",
         metavar="1.N",
         default="1.39",
         help="how the query is understood (default: %(default)s)",
     )
-    add(
+    command.add_argument(
         "-f",
         "--format",
         choices=("text", "json"),

@@ -3,13 +3,12 @@
 import dataclasses
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.explanation import explain
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.unfinished import refusal
-from placement.errors import BadRequest, UnknownProviderNamed
 from placement.operations.evacuation_movers import Part, Wish, emptied, wishes
 from placement.operations.evacuation_plan import Place, Planner
 from placement.operations.evacuation_proof import (
@@ -21,6 +20,7 @@ from placement.operations.evacuation_proof import (
 )
 from placement.operations.explanations import names_from
 from placement.operations.freed import held_in_trees
+from placement.operations.tree_roots import check_roots
 from placement.storage.engine import Database
 
 #: in how many orders the consumers are placed
@@ -82,7 +82,7 @@ def evacuated(
     :param budgets: returns what a search may cost, whose time starts when it is called
     """
     roots = frozenset(without)
-    snapshot, held = held_in_trees(database, current, sorted(roots), _refuse_others)
+    snapshot, held = held_in_trees(database, current, sorted(roots), check_roots)
     leaving = frozenset(snapshot.roots(roots))
     evacuation = _Evacuation(
         emptied(snapshot, leaving), roots, wishes(snapshot, held, leaving), budgets
@@ -94,19 +94,6 @@ def evacuated(
         raise refusal(ended, snapshot, budgets()) from ended
     moves = {consumer: _move(snapshot, place) for consumer, place in evacuation.best.places.items()}
     return Evacuation(moves, unfit, exact)
-
-
-def _refuse_others(snapshot: Snapshot, uuids: Sequence[str]) -> None:
-    for uuid in uuids:
-        slot = snapshot.slot(uuid)
-        if slot is None:
-            raise UnknownProviderNamed(uuid=uuid)
-        root = int(snapshot.forest.root[slot])
-        if root != slot:
-            raise BadRequest(
-                f"Resource provider {uuid} is no root: it is in the tree of "
-                f"{snapshot.register.uuids[root]}."
-            )
 
 
 def _move(snapshot: Snapshot, place: Place) -> Move:

@@ -7,6 +7,8 @@ RULES = [
         "capacity",
         ADMIN_OR_SERVICE,
         "Tell how many more consumers fit, and whether hosts can be emptied.",
+        ("GET", "/berth/v1/capacity"),
+        ("POST", "/berth/v1/capacity"),
         ("POST", "/berth/v1/capacity/evacuate"),
         family="berth",
     ),

@@ -12,6 +12,7 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
+    capacity,
     changes,
     claims,
     discovery,
@@ -152,6 +153,10 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/allocation_candidates/explain": {
         "GET": _extension({200: explain.EXPLAINED}, 403, 404, 406, 503),
+    },
+    "/berth/v1/capacity": {
+        "GET": _extension({200: capacity.SHOWN}, 403, 404, 406, 503),
+        "POST": _extension({200: capacity.QUERIED}, 403, 404, 406, 415, 503),
     },
     "/berth/v1/capacity/evacuate": {
         "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, 503),

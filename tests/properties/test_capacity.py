@@ -156,7 +156,7 @@ def check(snapshot, request, explained):
         assert fits.trees == explained.left
     most, certain = claimed(snapshot, request)
     better = certain and most > fits.count
-    event(f"exact {fits.exact}, certain {certain}, {'none' if not most else 'some'}, better {better}")
+    event(f"exact {fits.exact}, certain {certain}, {most > 0}, better {better}")
     assert most <= fits.upper
     if certain:
         assert fits.count <= most

@@ -1,0 +1,64 @@
+"""How many more fit, as text for a terminal of 80 columns, without colour."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from placement.config.logs import escaped
+
+_WIDTH = 80
+
+
+def report(shown: dict[str, Any]) -> str:
+    """Return the text of an answer of POST /berth/v1/capacity."""
+    blocks = [list(_room(name, room)) for name, room in shown["requests"].items()]
+    return "\n".join("\n".join(line.rstrip() for line in lines) + "\n" for lines in blocks)
+
+
+def _room(name: str, room: dict[str, Any]) -> Iterator[str]:
+    yield from textwrap.wrap(escaped(name), _WIDTH)
+    trees = "1 tree" if room["trees"] == 1 else f"{room['trees']} trees"
+    yield f"  {_count(room)} more, on {trees}"
+    if room["limited_by"]:
+        yield from _pairs("trees by what they run out of first: ", room["limited_by"])
+    if room["stranded"]:
+        yield from _pairs("then still free: ", room["stranded"])
+    if room.get("by_aggregate"):
+        yield ""
+        yield f"  {'Aggregate':<36} {'Fits':>12} {'Trees':>8}  First to run out"
+        for uuid, one in room["by_aggregate"].items():
+            first = next(iter(one["limited_by"]), "")
+            yield from _row(f"{uuid:<36} {_figure(one):>12} {one['trees']:>8}", first)
+    if room.get("by_root"):
+        yield ""
+        yield f"  {'Tree':<45} {'Fits':>12}  First to run out"
+        for one in room["by_root"]:
+            lines = textwrap.wrap(escaped(f"{one['name']} ({one['uuid']})"), _WIDTH - 2)
+            yield from (f"  {line}" for line in lines)
+            yield from _row(f"{'':<45} {_figure(one):>12}", one["limited_by"] or "")
+
+
+def _row(columns: str, first: str) -> Iterator[str]:
+    line = f"  {columns}  {escaped(first)}"
+    if len(line) <= _WIDTH:
+        yield line
+    else:
+        yield f"  {columns}"
+        yield from textwrap.wrap(
+            escaped(first), _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4
+        )
+
+
+def _count(one: dict[str, Any]) -> str:
+    if "upper" in one:
+        return f"at least {one['fits']} and at most {one['upper']}"
+    return f"{one['fits']}"
+
+
+def _figure(one: dict[str, Any]) -> str:
+    return f"{one['fits']}-{one['upper']}" if "upper" in one else f"{one['fits']}"
+
+
+def _pairs(title: str, pairs: dict[str, int]) -> Iterator[str]:
+    text = title + ", ".join(f"{name} {count}" for name, count in pairs.items())
+    yield from textwrap.wrap(escaped(text), _WIDTH, initial_indent="  ", subsequent_indent="    ")

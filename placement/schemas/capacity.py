@@ -1,0 +1,69 @@
+"""Requests and responses of /berth/v1/capacity (extensions.md 6)."""
+
+from placement.schemas.answer_shapes import (
+    PROVIDER_UUID,
+    AnswerTable,
+    exactly,
+    keyed,
+)
+from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
+
+#: how many requests, and how many roots, a body may name. These aren't part of the schema, whose
+#: message would repeat all of them
+MOST_REQUESTS, MOST_ROOTS = 200, 10_000
+#: how many aggregates and trees are told of each request, if nothing is said
+LIMIT = 100
+
+QUERY = {
+    (1, 10): Schema(
+        closed_object(
+            {
+                "requests": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": exactly({"query": STRING}),
+                },
+                "by": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": ["aggregate", "root"]},
+                },
+                "without": {"type": "array", "items": UUID},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+            },
+            ["requests"],
+        ),
+        exact_ends=True,
+    )
+}
+
+_COUNT: Json = {"type": "integer", "minimum": 0}
+_BY_CLASS: Json = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}
+_FITS: Json = {
+    "fits": _COUNT,
+    "exact": {"type": "boolean"},
+    "upper": _COUNT,
+    "trees": _COUNT,
+    "limited_by": _BY_CLASS,
+}
+_NEEDED = ["fits", "exact", "trees", "limited_by"]
+_OF_TREE: Json = closed_object(
+    {
+        "uuid": PROVIDER_UUID,
+        "name": STRING,
+        "fits": _COUNT,
+        "upper": _COUNT,
+        "limited_by": {"type": ["string", "null"]},
+    },
+    ["uuid", "name", "fits", "limited_by"],
+)
+_ROOM: Json = closed_object(
+    {
+        **_FITS,
+        "stranded": _BY_CLASS,
+        "by_aggregate": keyed("^.+$", closed_object(_FITS, _NEEDED)),
+        "by_root": {"type": "array", "items": _OF_TREE},
+    },
+    [*_NEEDED, "stranded"],
+)
+SHOWN: AnswerTable = {(1, 10): Schema(_ROOM)}
+QUERIED: AnswerTable = {(1, 10): Schema(exactly({"requests": keyed("^(?s:.)*$", _ROOM, 1)}))}
