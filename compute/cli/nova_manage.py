@@ -35,7 +35,10 @@ Categories = Mapping[str, Mapping[str, Command | str]]
 CATEGORIES: Categories = {
     "placement": {
         "audit": "compute.cli.audit:audit",
+        "capacity": "compute.cli.capacity:capacity",
         "consumers": "compute.cli.consumers:consumers",
+        "evacuable": "compute.cli.evacuable:evacuable",
+        "explain": "compute.cli.explain:explain",
         "heal_allocations": "compute.cli.heal_allocations:heal_allocations",
         "migrate_compute_inventory": (
             "compute.cli.migrate_compute_inventory:migrate_compute_inventory"

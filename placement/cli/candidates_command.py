@@ -5,8 +5,8 @@ import json
 from oslo_config import cfg
 
 from placement.cli.candidates_options import NOTHING_FITS
-from placement.cli.explanation_report import report
 from placement.cli.in_process import ask, parameters, query_of, refused, write
+from placement.reports.explanation import report
 
 
 def run(conf: cfg.ConfigOpts) -> int:

@@ -79,6 +79,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "direct": {"app", "config", "http"},
         # of any two services: it imports none
         "compare": set(),
+        # answers as text
+        "reports": {"config.logs"},
         # between sockets and the application
         "serving": {"errors", "http"},
         "cli": {
@@ -88,6 +90,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "errors",
             "http",
             "installation",
+            "reports",
             "serving.address",
             "serving.gunicorn_master",
             "storage",
@@ -138,6 +141,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "placement.installation",
             # the embedded service, for commands that open the database themselves
             "placement.direct",
+            # answers of extensions as text
+            "placement.reports",
         },
         # it runs our programs, each a process of its own
         "demo": {"provider_tree"},

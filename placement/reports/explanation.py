@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement.config.logs import escaped
+from placement.reports.lines import WIDTH, wrapped
 
-_WIDTH = 80
 #: columns for the suffix of a group; a longer one has a line of its own
 _GROUP = 8
 _CANDIDATES = {
@@ -22,7 +22,7 @@ def report(shown: dict[str, Any]) -> str:
 
 
 def _lines(shown: dict[str, Any]) -> Iterator[str]:
-    yield from textwrap.wrap(escaped(shown["message"]), _WIDTH)
+    yield from wrapped(shown["message"])
     yield _CANDIDATES[shown["verdict"]]
     if shown["steps"]:
         yield ""
@@ -36,9 +36,7 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield "What would help (trees that then have candidates):"
         for one in shown["relaxations"]:
-            yield from textwrap.wrap(
-                escaped(f"{one['trees']:>8}  {one['text']}"), _WIDTH, subsequent_indent=" " * 10
-            )
+            yield from wrapped(f"{one['trees']:>8}  {one['text']}", 0, 10)
 
 
 def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:
@@ -50,7 +48,7 @@ def _steps(steps: list[dict[str, Any]]) -> Iterator[str]:
         lines = textwrap.wrap(condition, 47) or [""]
         group = escaped(step["group"])
         if len(group) > _GROUP:
-            yield from textwrap.wrap(group, _WIDTH)
+            yield from textwrap.wrap(group, WIDTH)
             group = ""
         yield f"{group:<{_GROUP}} {lines[0]:<47} {left[0]:>11} {left[1]:>11}"
         yield from (f"{'':<{_GROUP}} {line}" for line in lines[1:])
@@ -64,12 +62,7 @@ def _nearest(shown: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]
 
 
 def _near(near: dict[str, Any]) -> Iterator[str]:
-    yield from textwrap.wrap(
-        escaped(f"{near['name']} ({near['uuid']})"),
-        _WIDTH,
-        initial_indent="  ",
-        subsequent_indent="    ",
-    )
+    yield from wrapped(f"{near['name']} ({near['uuid']})", 2, 2)
     if not near["missing"]:
         yield "    nothing"
     for one in near["missing"]:
@@ -82,6 +75,4 @@ def _near(near: dict[str, Any]) -> Iterator[str]:
                 f"allocation_ratio {one['allocation_ratio']:g}, min_unit {one['min_unit']}, "
                 f"max_unit {one['max_unit']}, step_size {one['step_size']})"
             )
-        yield from textwrap.wrap(
-            escaped(text), _WIDTH, initial_indent="    ", subsequent_indent="      "
-        )
+        yield from wrapped(text, 4, 2)

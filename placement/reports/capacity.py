@@ -1,12 +1,10 @@
 """How many more fit, as text for a terminal of 80 columns, without colour."""
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from placement.config.logs import escaped
-
-_WIDTH = 80
+from placement.reports.lines import WIDTH, wrapped
 
 
 def report(shown: dict[str, Any]) -> str:
@@ -16,7 +14,7 @@ def report(shown: dict[str, Any]) -> str:
 
 
 def _room(name: str, room: dict[str, Any]) -> Iterator[str]:
-    yield from textwrap.wrap(escaped(name), _WIDTH)
+    yield from wrapped(name)
     trees = "1 tree" if room["trees"] == 1 else f"{room['trees']} trees"
     yield f"  {_count(room)} more, on {trees}"
     if room["limited_by"]:
@@ -33,20 +31,17 @@ def _room(name: str, room: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield f"  {'Tree':<45} {'Fits':>12}  First to run out"
         for one in room["by_root"]:
-            lines = textwrap.wrap(escaped(f"{one['name']} ({one['uuid']})"), _WIDTH - 2)
-            yield from (f"  {line}" for line in lines)
+            yield from wrapped(f"{one['name']} ({one['uuid']})", 2)
             yield from _row(f"{'':<45} {_figure(one):>12}", one["limited_by"] or "")
 
 
 def _row(columns: str, first: str) -> Iterator[str]:
     line = f"  {columns}  {escaped(first)}"
-    if len(line) <= _WIDTH:
+    if len(line) <= WIDTH:
         yield line
     else:
         yield f"  {columns}"
-        yield from textwrap.wrap(
-            escaped(first), _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4
-        )
+        yield from wrapped(first, 4)
 
 
 def _count(one: dict[str, Any]) -> str:
@@ -61,4 +56,4 @@ def _figure(one: dict[str, Any]) -> str:
 
 def _pairs(title: str, pairs: dict[str, int]) -> Iterator[str]:
     text = title + ", ".join(f"{name} {count}" for name, count in pairs.items())
-    yield from textwrap.wrap(escaped(text), _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    yield from wrapped(text, 2, 2)

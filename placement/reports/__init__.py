@@ -1,0 +1,1 @@
+"""Answers of extensions as text for terminals of 80 columns, without colour."""

@@ -1,0 +1,209 @@
+"""`explain`, `capacity` and `evacuable`: from the flavor to what placement has for it."""
+
+from uuid import uuid4
+
+import pytest
+
+from compute.records.instance import Flavor
+from tests.functional.compute.maintenance.http_service import described, serving
+
+LARGE = Flavor(4, 8192, 40, name="m1.large")
+GOLD = Flavor(1, 512, 1, name="gold", extra_specs={"trait:CUSTOM_GOLD": "required"})
+DEVICES = Flavor(1, 512, 1, name="devices", extra_specs={"pci_passthrough:alias": "gpu:1"})
+NOBODY = "00000000-0000-4000-8000-000000000000"
+HOSTILE = "h\x1b[31möst\n"
+
+
+def stock(vcpu, memory, disk=1000):
+    return {"VCPU": {"total": vcpu}, "MEMORY_MB": {"total": memory}, "DISK_GB": {"total": disk}}
+
+
+@pytest.fixture
+def cloud(site):
+    """Make two hosts; the flavor m1.large fits twice on the first and once on the second."""
+    with site.placement() as outsider:
+        first = outsider.provider("first", inventory=stock(8, 20480))
+        second = outsider.provider("second", inventory=stock(4, 65536))
+    site.guest(flavor=LARGE, uuid=str(uuid4()))
+    return {"first": first, "second": second}
+
+
+def test_a_flavor_that_fits_is_explained_with_0(site, cloud):
+    ended = site.run("explain", "--flavor", "m1.large")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "There are candidates." in ended.out
+    assert "Nova has filters of its own" in ended.out
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
+
+
+def test_a_flavor_that_fits_nowhere_is_explained_with_3(site, cloud):
+    with site.placement() as outsider:
+        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD"])
+    site.guest(flavor=GOLD)
+
+    ended = site.run("explain", "--flavor", "gold", "--provider", "first")
+
+    assert (ended.code, ended.err) == (3, "")
+    assert "trait CUSTOM_GOLD" in ended.out
+    assert "What this provider lacks:" in ended.out
+
+
+def test_what_an_instance_holds_counts_as_free_for_itself(site, cloud):
+    uuid = site.guest(flavor=LARGE)
+    with site.placement() as outsider:
+        outsider.allocate({cloud["second"]: {"VCPU": 4, "MEMORY_MB": 8192}}, uuid)
+        outsider.allocate({cloud["first"]: {"VCPU": 8, "MEMORY_MB": 8192}})
+
+    assert site.run("explain", "--flavor", "m1.large").code == 3
+    assert site.run("explain", "--instance", uuid).code == 0
+    assert site.run("explain", "--flavor", "m1.large", "--consumer", uuid).code == 0
+
+
+def test_what_others_than_placement_check_is_told(site, cloud):
+    site.guest(flavor=DEVICES)
+
+    ended = site.run("explain", "--flavor", "devices")
+    found = site.run("explain", "--flavor", "devices", "-f", "json").json
+
+    assert "pci_passthrough:alias" in ended.out
+    assert any("pci_passthrough:alias" in sentence for sentence in found["left_out"])
+    assert found["query"].startswith("resources=DISK_GB%3A1%2CMEMORY_MB%3A512%2CVCPU%3A1")
+
+
+def test_capacity_counts_each_flavor(site, cloud):
+    site.guest(flavor=GOLD)
+
+    with site.placement() as outsider:
+        outsider.provider("golden", inventory=stock(1, 256), traits=["CUSTOM_GOLD"])
+    found = site.run("capacity", "--all-flavors", "--by", "root", "-f", "json").json
+
+    assert {name: room["fits"] for name, room in found["requests"].items()} == {
+        "gold": 0,
+        "m1.large": 3,
+    }
+    (first, second) = found["requests"]["m1.large"]["by_root"]
+    assert (first["name"], first["fits"], second["name"], second["fits"]) == (
+        "first",
+        2,
+        "second",
+        1,
+    )
+
+
+def test_capacity_without_a_host_is_told_for_people(site, cloud):
+    ended = site.run("capacity", "--flavor", "m1.large", "--without", "first", "--by", "root")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("m1.large\n  1 more, on 1 tree\n")
+    assert "second" in ended.out
+    assert "first (" not in ended.out
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
+
+
+def test_capacity_is_3_if_nothing_fits(site, cloud):
+    assert site.run("capacity", "--query", "resources=VCPU:9").code == 3
+
+
+def test_hosts_can_be_emptied(site, cloud):
+    uuid = site.guest(flavor=LARGE)
+    with site.placement() as outsider:
+        outsider.allocate({cloud["first"]: {"VCPU": 4, "MEMORY_MB": 8192}}, uuid)
+
+    ended = site.run("evacuable", "first", "--moves")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert "The consumer fits elsewhere." in ended.out
+    assert f"{uuid} (instance on host1)" in ended.out
+    assert cloud["second"] in ended.out
+
+
+def test_who_has_no_place_is_named_with_the_reason(site, cloud):
+    uuid = site.guest(flavor=LARGE)
+    with site.placement() as outsider:
+        outsider.allocate({cloud["first"]: {"VCPU": 5, "MEMORY_MB": 8192}}, uuid)
+        stranger = outsider.allocate({cloud["first"]: {"VCPU": 3}})
+
+    ended = site.run("evacuable", cloud["first"])
+    found = site.run("evacuable", "first", "-f", "json").json
+
+    assert (ended.code, ended.err) == (3, "")
+    assert "1 of 2 consumers fit elsewhere. These do not:" in ended.out
+    assert f"{uuid} (instance on host1)" in ended.out
+    assert "VCPU 5" in ended.out
+    assert list(found["moves"]) == [stranger]
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
+
+
+def test_an_empty_host_can_be_emptied(site, cloud):
+    ended = site.run("evacuable", "first")
+
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "Nobody holds anything there.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("explain", "--flavor", "m1.huge"), 2, "The records know: m1.large."),
+        (("explain", "--instance", NOBODY), 2, "The records have no instance"),
+        (("explain", "--query", "resources=VCPU:x"), 127, "expected positive integer"),
+        (("explain", "--query", "resources=VCPU:1", "--provider", "no"), 127, "the name 'no'"),
+        (("explain", "--query", "resources=VCPU:1", "--consumer", "me"), 127, "not a uuid"),
+        (("capacity",), 127, "say what is to fit"),
+        (("capacity", "--flavor", "m1.huge"), 2, "m1.large"),
+        (("capacity", "--query", "resources=VCPU:1", "--without", "no"), 2, "no"),
+        (("capacity", "--query", "resources=VCPU:1", "--limit", "0"), 127, "0 is less than"),
+        (("evacuable", "no"), 2, "no"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_answered_is_told_in_a_line(site, cloud, arguments, code, told):
+    ended = site.run(*arguments)
+
+    assert (ended.code, ended.out) == (code, "")
+    assert told in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_hostile_names_stay_in_their_line(site, cloud):
+    with site.placement() as outsider:
+        outsider.provider(HOSTILE, inventory=stock(1000, 2**20))
+
+    ended = site.run("capacity", "--flavor", "m1.large", "--by", "root")
+
+    assert r"h\x1b[31möst\n" in ended.out
+    assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("explain", "--flavor", "m1.large"),
+        ("capacity", "--flavor", "m1.large"),
+        ("evacuable", "first"),
+    ],
+    ids=" ".join,
+)
+def test_a_running_service_answers_the_same(site, cloud, arguments):
+    by_database = site.run(*arguments)
+    with serving(site.url, roles=["admin", "service"]) as url:
+        site.configure(more=described(url))
+        assert site.run(*arguments, "--http") == by_database
+
+
+def test_placement_without_extensions_is_told(site, cloud, monkeypatch):
+    monkeypatch.setenv("OS_BERTH__EXTENSIONS", "false")
+
+    ended = site.run("capacity", "--flavor", "m1.large")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert "Placement doesn't offer this" in ended.err
+
+
+def test_a_user_without_the_role_is_told(site, cloud):
+    with serving(site.url, roles=["reader"]) as url:
+        site.configure(more=described(url))
+        ended = site.run("capacity", "--query", "resources=VCPU:1", "--http")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert "403" in ended.err
