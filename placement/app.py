@@ -2,34 +2,47 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live_snapshot import LOAD_CAUSES, LiveSnapshot
 from placement.candidates.other_writers import OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.candidates.table_snapshot import TableSnapshot
-from placement.health import Health, document
+from placement.errors import Conflict, codes_of
+from placement.handlers.discovery import REFERENCE
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification
 from placement.http.dispatch import Placement
-from placement.http.environ import WSGIApplication
+from placement.http.environ import WSGIApplication, template_of
 from placement.http.fault import FaultWrapper
+from placement.http.metering import Metered
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
 from placement.installation import our_version
+from placement.metrics.families import families
+from placement.metrics.layout import Layout
+from placement.metrics.tally import UNCOUNTED, Tally
+from placement.monitoring import port
+from placement.monitoring.access import ADDRESSES, TOKEN, Neighbours, networks
+from placement.monitoring.cloud import Cloud
+from placement.monitoring.counted import Counted
+from placement.monitoring.counting import Counting
+from placement.monitoring.health import Health, document
+from placement.monitoring.page import Build, page
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy as Policy
 from placement.routes import offers, routes
 from placement.storage import readiness
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.dialects import CAUSES
+from placement.storage.engine import RACE, Database, DatabaseSettings
 from placement.storage.feed_watch import FeedWatch
 
 LOG = logging.getLogger(__name__)
@@ -37,12 +50,16 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """A started service and the parts that must be closed."""
+    """A started service and the parts that must be closed.
+
+    :param pages: the pages of metrics by path, for whoever may read them
+    """
 
     application: WSGIApplication
     database: Database
     snapshot: LiveSnapshot
     watch: FeedWatch
+    pages: Mapping[str, WSGIApplication]
 
     def close(self) -> None:
         """Close the connections to the database; a later request opens new ones."""
@@ -52,10 +69,21 @@ class Running:
 
 
 def create_app(
-    conf: cfg.ConfigOpts, wait: bool = True, policy: Policy | None = None
+    conf: cfg.ConfigOpts,
+    wait: bool = True,
+    policy: Policy | None = None,
+    counting: Counting | None = None,
 ) -> WSGIApplication:
     """Return the service as a WSGI application; see `start` for parameters and errors."""
-    return start(conf, wait=wait, policy=policy).application
+    return start(conf, wait=wait, policy=policy, counting=counting).application
+
+
+def metrics_layout() -> Layout:
+    """Return the layout of what the workers of a service count; it is the same in all of them."""
+    paths = map(template_of, [*routes(extensions=True, with_metrics=True), HEALTHCHECK, HEALTH])
+    causes = sorted({*CAUSES, RACE})
+    loads = [cause.replace(" ", "_") for cause in LOAD_CAUSES]
+    return Layout(families(paths, codes_of(Conflict), causes, loads))
 
 
 def start(
@@ -63,6 +91,7 @@ def start(
     store_standard_names: bool = True,
     wait: bool = True,
     policy: Policy | None = None,
+    counting: Counting | None = None,
 ) -> Running:
     """Start the service from its configuration, for callers that also close it.
 
@@ -74,12 +103,17 @@ def start(
         `retry_interval` say. If not, the service starts without the database, and requests get 503
         until the database can be reached
     :param policy: the policy, if it was loaded already
+    :param counting: where it counts what it does; None: it doesn't, and has no metrics
     """
     policy = policy or Policy(conf)
-    database = open_database(conf, store_standard_names, wait)
+    tally: Tally = UNCOUNTED if counting is None else counting.meter
+    database = open_database(conf, store_standard_names, wait, tally)
     others = OtherWriters(conf.berth.beside_reference)
-    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others)
+    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others, tally=tally)
     watch = FeedWatch(database)
+    pages = {} if counting is None else pages_of(counting, database, snapshot)
+    if counting is not None and counting.listener is not None:
+        port.serve(counting.listener, pages)
     services = Services(
         conf,
         database,
@@ -90,27 +124,48 @@ def start(
         EmptySearches(),
         offers(),
         OthersInFeed(others),
+        tally,
+        pages,
     )
-    application: WSGIApplication = Placement(routes(conf.berth.extensions), services)
+    needs_token = bool(pages) and conf.berth.metrics == TOKEN
+    paths = routes(conf.berth.extensions, needs_token)
+    application: WSGIApplication = Placement(paths, services)
     application = StatementCount(application, database)
     health = Health(database, snapshot)
 
     def outermost(application: WSGIApplication) -> WSGIApplication:
-        return with_probes(application, conf, health)
+        application = with_probes(application, conf, health, pages)
+        return application if counting is None else Metered(application, counting.meter)
 
-    return Running(wrapped(application, conf, outermost), database, snapshot, watch)
+    return Running(wrapped(application, conf, outermost), database, snapshot, watch, pages)
+
+
+def pages_of(
+    counting: Counting, database: Database, snapshot: LiveSnapshot
+) -> dict[str, WSGIApplication]:
+    """Return the pages of metrics, by path."""
+    cloud = Cloud(database, snapshot.current)
+    counted = Counted(counting.meter, counting.slots, counting.of_process)
+    build = Build(our_version(), REFERENCE, database.engine.dialect.name)
+    return {"/metrics": page([build, cloud, counted])}
 
 
 def with_probes(
-    application: WSGIApplication, conf: cfg.ConfigOpts, health: Health
+    application: WSGIApplication,
+    conf: cfg.ConfigOpts,
+    health: Health,
+    pages: Mapping[str, WSGIApplication],
 ) -> WSGIApplication:
-    """Answer the requests of load balancers and probes before the application does.
+    """Answer the requests of load balancers, probes and neighbours before the application does.
 
-    Raises cfg.Error if the options of `[healthcheck]` can't be used.
+    Raises cfg.Error if the options of `[healthcheck]` or the addresses of neighbours can't be used.
     """
     probes = {HEALTHCHECK: healthcheck(application, conf)}
     if conf.berth.extensions:
         probes[HEALTH] = health_answers(lambda: _report(health))
+    neighbours = networks(conf.berth.metrics_allowed_source_ranges)
+    if conf.berth.metrics == ADDRESSES:
+        probes |= {path: Neighbours(shown, neighbours) for path, shown in pages.items()}
     return Probes(application, probes)
 
 
@@ -162,7 +217,10 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
 
 
 def open_database(
-    conf: cfg.ConfigOpts, store_standard_names: bool = True, wait: bool = True
+    conf: cfg.ConfigOpts,
+    store_standard_names: bool = True,
+    wait: bool = True,
+    tally: Tally = UNCOUNTED,
 ) -> Database:
     """Return the configured database, ready for use. Raises SchemaDiffers or DatabaseUnusable.
 
@@ -172,7 +230,7 @@ def open_database(
     options = conf.placement_database
     if options.slave_connection:
         LOG.info("[placement_database]slave_connection isn't used: replicas may be outdated.")
-    database = Database(DatabaseSettings.of(options))
+    database = Database(DatabaseSettings.of(options), tally=tally)
     prepare = readiness.make_ready if wait else readiness.make_ready_when_there
     prepare(database, options.sync_on_startup, store_standard_names)
     return database

@@ -1,9 +1,12 @@
 """The factory for programs that embed the service (rest-api.md 7.5)."""
 
+import os
+
 from oslo_config import cfg
 
-from placement.app import create_app
+from placement.app import create_app, metrics_layout
 from placement.http.environ import WSGIApplication
+from placement.monitoring.counting import Counting
 
 
 def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> WSGIApplication:
@@ -16,4 +19,4 @@ def loadapp(config: cfg.ConfigOpts, project_name: str | None = None) -> WSGIAppl
     :param config: a configuration whose options are registered and whose files are read
     :param project_name: ignored; accepted because OpenStack Placement's factory has it
     """
-    return create_app(config)
+    return create_app(config, counting=Counting.under_other_servers(metrics_layout(), os.environ))

@@ -446,6 +446,16 @@ class CapacityExceeded(AllocationRefused):
     )
 
 
+def codes_of(kind: type[PlacementError]) -> tuple[str, ...]:
+    """Return the codes of a class of errors and its subclasses, sorted."""
+    found, waiting = set(), [kind]
+    while waiting:
+        each = waiting.pop()
+        found.add(each.code)
+        waiting += each.__subclasses__()
+    return tuple(sorted(found))
+
+
 Wording = tuple[type[PlacementError], type[PlacementError], str]
 
 

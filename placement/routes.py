@@ -19,6 +19,7 @@ from placement.handlers import (
     evacuation,
     explain,
     inventories,
+    metrics,
     provider_traits,
     provider_tree_changes,
     provider_trees,
@@ -167,9 +168,19 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
 }
 
 
-def routes(extensions: bool) -> dict[str, tuple[Endpoint, ...]]:
-    """Return the endpoints of a service that offers the extensions, or doesn't."""
-    return ROUTES | EXTENSIONS if extensions else ROUTES
+#: pages for Prometheus, for callers with a token; they have neither JSON nor microversions
+METRICS: dict[str, tuple[Endpoint, ...]] = {
+    "/metrics": (Endpoint("GET", metrics.show),),
+    "/metrics/providers": (Endpoint("GET", metrics.show_providers),),
+}
+
+
+def routes(extensions: bool, with_metrics: bool = False) -> dict[str, tuple[Endpoint, ...]]:
+    """Return the endpoints of a service that offers the extensions, or doesn't.
+
+    :param with_metrics: whether callers with a token may read metrics
+    """
+    return ROUTES | (EXTENSIONS if extensions else {}) | (METRICS if with_metrics else {})
 
 
 def offers() -> tuple[str, ...]:

@@ -16,7 +16,10 @@ from placement.candidates.comparison import differences
 from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters, notice
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
+from placement.candidates.snapshot_size import size_of
 from placement.errors import PlacementError
+from placement.metrics.families import DIFFERENT, FAILED, PUT_OFF, SAME
+from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage import change_feed, generation_look
 from placement.storage.change_feed import NO_PROVIDER, Cursor, Kind
 from placement.storage.engine import Connection, Database
@@ -26,6 +29,11 @@ from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
+#: why all is loaded: at first, and as the change feed, deletions, failures and audits demand it
+LOAD_CAUSES = (
+    *("first use", "fell off the feed", "many deletions"),
+    *("failure", "audit", "audit failed"),
+)
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
 #: providers from which on the garbage collector skips a snapshot
@@ -58,6 +66,7 @@ class LiveSnapshot:
     :param clock: seconds that never go back
     :param watch: calls `audit_in_background` well within each interval from then on, until that
         returns False; a search that finds the last audit too old audits by itself
+    :param tally: is told of loads, refreshes and audits
     """
 
     def __init__(
@@ -67,11 +76,13 @@ class LiveSnapshot:
         others: OtherWriters | None = None,
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[["LiveSnapshot", float], None] = audit_schedule.watch,
+        tally: Tally = UNCOUNTED,
     ) -> None:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
         self._others = OtherWriters(NEVER) if others is None else others
         self._watch = watch
+        self._tally = tally
         self._held: _Held | None = None
         #: when a search last found it to be as the database is
         self._current_at = self._times.now()
@@ -159,6 +170,8 @@ class LiveSnapshot:
                 # millions of lasting objects: the garbage collector needn't visit them again
                 gc.freeze()
         self._held = held
+        providers = len(held.snapshot.register.slot_of_id)
+        self._tally.refreshed(self._times.now() - begun, providers)
         return held
 
     def _advanced(self, connection: Connection, known: _Held | None) -> _Held:
@@ -199,6 +212,7 @@ class LiveSnapshot:
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
         held = _Held(snapshot, cursor, number, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
+        self._tally.loaded(cause, len(snapshot.register.slot_of_id), size_of(snapshot))
         return held
 
     def _look(self, connection: Connection) -> Look | None:
@@ -243,6 +257,7 @@ class LiveSnapshot:
             except PlacementError:
                 raise
             except Exception as error:
+                self._tally.audited(FAILED)
                 log_unexpected(LOG, AUDIT_FAILED, error)
                 self._distrust(held, "audit failed")
         if not self._is_watched:
@@ -257,8 +272,10 @@ class LiveSnapshot:
         try:
             self._auditing.outcome(self._audit, may_have_begun=True)
         except PlacementError as unavailable:
+            self._tally.audited(PUT_OFF)
             LOG.warning("The audit of the snapshot is put off: %s", unavailable)
         except Exception as error:
+            self._tally.audited(FAILED)
             log_unexpected(LOG, AUDIT_FAILED, error)
         return True
 
@@ -285,6 +302,7 @@ class LiveSnapshot:
             )
             self._distrust(held, "audit")
         self._times.renewed(begun)
+        self._tally.audited(DIFFERENT if found else SAME)
 
     def _compare(self, connection: Connection, held: _Held) -> tuple[list[str], bool]:
         """Return what differs after the news are taken in, and whether others wrote something.

@@ -4,20 +4,30 @@ Its options are in serve.py, gunicorn's process in placement.serving.gunicorn_ma
 """
 
 import argparse
+import logging
+import socket
 import sys
 from typing import Any
 
 from oslo_config import cfg
 
 from placement import config
+from placement.app import metrics_layout
 from placement.cli.configuration import ConfigurationInForce, Refused, config_arguments
 from placement.cli.failure import told
 from placement.config import logs, sources
 from placement.http.environ import WSGIApplication
+from placement.http.metering import Metered
 from placement.installation import refuse_other_gunicorn, refuse_shared_environment
+from placement.metrics.layout import Layout
+from placement.metrics.meter import Meter
+from placement.metrics.slots import Slots
+from placement.monitoring import port as metrics_port
+from placement.monitoring.counting import Counting
 from placement.serving.address import why_unusable
 from placement.wsgi import load
 
+LOG = logging.getLogger(__name__)
 PROGRAM = "placement-api"
 
 
@@ -44,12 +54,25 @@ def serve(arguments: argparse.Namespace) -> int:
     # imported after gunicorn's version was checked
     from placement.serving.gunicorn_master import Server
 
+    listener = None if arguments.metrics_port is None else _listen(arguments.metrics_port)
+    # made here, so that all workers have the same
+    layout = metrics_layout()
+    slots = _slots(layout)
+    meters: list[Meter] = []
+
     def load_for_worker() -> WSGIApplication:
         # gunicorn has made handlers of its own
         logs.escape_messages()
         # The main process has waited for the database already. A worker that starts later, after a
         # crash or at a reload, doesn't wait: it returns 503 until the database can be reached
-        return load(in_force.conf, wait=False, policy=in_force.policy)
+        counting = None
+        if slots is not None:
+            counting = Counting.shared(layout, slots, listener)
+            meters.append(counting.meter)
+        return load(in_force.conf, wait=False, policy=in_force.policy, counting=counting)
+
+    def measured(application: WSGIApplication) -> WSGIApplication:
+        return Metered(application, meters[-1]) if meters else application
 
     Server(
         _settings(arguments, in_force.conf.use_json),
@@ -58,8 +81,30 @@ def serve(arguments: argparse.Namespace) -> int:
         client_timeout=arguments.client_timeout,
         longest_body=lambda: int(in_force.conf.berth.max_body_size) + 1,
         most_held=arguments.spool_size * 1024 * 1024,
+        measured=measured,
     ).run()
     return 0
+
+
+def _listen(port: int) -> socket.socket:
+    """Open the port for metrics. Exits if that fails."""
+    with told(PROGRAM):
+        try:
+            return metrics_port.listen(port)
+        except OSError as error:
+            raise Refused(
+                f"can't serve metrics on {metrics_port.HOST} port {port}: {error.strerror}. "
+                "Choose another --metrics-port."
+            ) from error
+
+
+def _slots(layout: Layout) -> Slots | None:
+    """Return the memory that the workers share; None if there can't be any."""
+    try:
+        return Slots.anonymous(layout.width)
+    except OSError as error:
+        LOG.warning("There are no metrics: %s", error)
+        return None
 
 
 def describe_alone(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> str:

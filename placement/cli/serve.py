@@ -59,6 +59,13 @@ def parser() -> argparse.ArgumentParser:
         "(default: %(default)s)",
     )
     options.add_argument(
+        "--metrics-port",
+        type=number(int, 1, 65_535),
+        metavar="PORT",
+        help="also serve /metrics and /metrics/providers on this port of 127.0.0.1, to everybody "
+        "on this machine",
+    )
+    options.add_argument(
         "--config-file",
         action="append",
         default=[],

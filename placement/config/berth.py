@@ -65,6 +65,24 @@ OPTIONS = [
         help="Whether to offer what Berth has beyond OpenStack Placement, below /berth/v1. If "
         "not, the answer to any request there is 404, as OpenStack Placement's is.",
     ),
+    cfg.StrOpt(
+        "metrics",
+        default="addresses",
+        choices=[
+            ("off", "not at the address of the API"),
+            ("addresses", "to metrics_allowed_source_ranges, without a token"),
+            ("token", "to callers whom the policy rule berth:metrics allows"),
+        ],
+        help="Who may read /metrics and /metrics/providers. A port that placement-api opens with "
+        "--metrics-port serves them in any case, to this machine only.",
+    ),
+    cfg.ListOpt(
+        "metrics_allowed_source_ranges",
+        default=["127.0.0.0/8", "::1"],
+        help="With `metrics = addresses`, the addresses and networks that may read metrics. "
+        "Requests that came through a proxy are refused: they have its address. So are those that "
+        "came through a socket file.",
+    ),
     cfg.IntOpt(
         "changes_waits",
         min=0,

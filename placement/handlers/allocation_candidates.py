@@ -1,5 +1,7 @@
 """/allocation_candidates (allocation-candidates.md)."""
 
+import time
+
 import flask
 from oslo_config import cfg
 
@@ -9,6 +11,7 @@ from placement.candidates.request import Generation
 from placement.candidates.search import search
 from placement.handlers.allocation_candidates_query import read_request
 from placement.http.call import NOW, Call
+from placement.metrics.families import OF_GROUP, TOGETHER
 from placement.operations.explanations import why_empty
 
 #: characters of a query that the log shows
@@ -21,8 +24,12 @@ def list_all(call: Call) -> flask.Response:
     request = read_request(call)
     generation = generation_of(call.conf, call.context.request_id)
     snapshot = call.snapshot.current()
+    begun = time.perf_counter()
     found = search(snapshot, request, generation, budget=budget_of(call))
-    if not len(found):
+    count = len(found)
+    reason = None if count else OF_GROUP if found.shape is None else TOGETHER
+    call.tally.searched(time.perf_counter() - begun, count, reason)
+    if not count:
         call.empty_searches.tell(
             call.context.request_id,
             call.context.global_request_id,

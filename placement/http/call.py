@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import flask
@@ -17,11 +17,12 @@ from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
 from placement.http.context import RequestContext
-from placement.http.environ import STOPPING, THREADS, Environ, absolute_url
+from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication, absolute_url
 from placement.http.json_body import loads
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
+from placement.metrics.tally import UNCOUNTED, Tally
 from placement.microversions import Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.json_schema import Schema
@@ -81,6 +82,8 @@ class Services:
 
     :param offers: the names of the extensions that the service offers
     :param watch: waits for changes
+    :param tally: is told of searches
+    :param pages: the pages of metrics, by path
     :param others: whether services that don't append to the change feed may write
     """
 
@@ -93,6 +96,8 @@ class Services:
     empty_searches: EmptySearches
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
+    tally: Tally = UNCOUNTED
+    pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
 
 
 class Answer(flask.Response):
@@ -135,6 +140,8 @@ class Call:
         self.empty_searches = services.empty_searches
         self.offers = services.offers
         self.others = services.others
+        self.tally = services.tally
+        self.pages = services.pages
         self.form = form
         self._policy = services.policy
 

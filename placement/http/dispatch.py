@@ -19,10 +19,19 @@ from placement.errors import (
 )
 from placement.http import content_headers, error_body
 from placement.http.call import Call, Services
-from placement.http.environ import CONTEXT, EXTENSION, ROUTE, VERSION, Environ
+from placement.http.environ import (
+    CONFLICT,
+    CONTEXT,
+    EXTENSION,
+    ROUTE,
+    VERSION,
+    Environ,
+    template_of,
+)
 from placement.http.extensions import is_below_prefix
 from placement.microversions import Version
 
+_CONFLICT = 409
 VERSION_HEADER = "openstack-api-version"
 
 
@@ -64,9 +73,11 @@ class Placement(flask.Flask):
     def _view(self, path: str, endpoints: tuple[Any, ...]) -> Any:
         allow = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints))
 
+        template = template_of(path)
+
         def view(**place: str) -> flask.Response:
             environ = flask.request.environ
-            environ[ROUTE] = path
+            environ[ROUTE] = template
             version = environ[VERSION]
             method = environ["REQUEST_METHOD"]
             of_method = [endpoint for endpoint in endpoints if endpoint.method == method]
@@ -145,6 +156,8 @@ def _answer_cut_off(error: ClientDisconnected) -> flask.Response:
 
 def _answer_error(error: PlacementError) -> flask.Response:
     environ = flask.request.environ
+    if error.status == _CONFLICT:
+        environ[CONFLICT] = error.code
     answer = error_body.answer(environ, error)
     response = flask.Response(answer.body, answer.status, headers=list(answer.headers.items()))
     flask.g.vary = error.vary

@@ -16,14 +16,21 @@ EXTENSION = "placement.extension"
 #: how many threads of the worker answer requests, and a function that says whether the worker
 #: stops; `placement-api` gives both, other servers don't
 THREADS, STOPPING = "berth.threads", "berth.stopping"
-#: the path of the endpoint as in the route table, once it is known
+#: the template of the endpoint's path, once it is known
 ROUTE = "placement.route"
+#: the code of the error, if the answer is a conflict
+CONFLICT = "placement.conflict"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
 
 
 #: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+
+
+def template_of(path: str) -> str:
+    """Return a path of the route table as documents write it: `/traits/{name}`."""
+    return path.replace("<", "{").replace(">", "}")
 
 
 def path_with_query(environ: Environ) -> str:

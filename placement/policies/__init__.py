@@ -13,6 +13,7 @@ from placement.policies import (
     claims,
     explain,
     inventories,
+    metrics,
     provider_trees,
     reshaper,
     resource_classes,
@@ -38,6 +39,7 @@ _FAMILIES = (
     changes,
     explain,
     capacity,
+    metrics,
 )
 
 

@@ -117,6 +117,7 @@ class Front:
     :param longest_body: maximum bytes of a request's body
     :param most_held: maximum bytes of requests and unsent responses, in memory and in files. Above
         this, the front closes the connections whose clients it waits for longest
+    :param measured: wraps the application that answers rejected requests
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Front:
         client_timeout: float,
         longest_body: int,
         most_held: int,
+        measured: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
     ) -> None:
         self.threads = threads
         self.client_timeout = client_timeout
@@ -147,7 +149,7 @@ class Front:
         self._requests, self._open = ThreadedTaskDispatcher(), ThreadedTaskDispatcher()
         self._requests.set_thread_count(threads)
         self._open.set_thread_count(1)
-        application = Refusing(application)
+        application = Refusing(application, measured)
         self._listeners = [self._listen(application, listener) for listener in listeners]
 
     def _listen(self, application: WSGIApplication, listener: socket.socket) -> Any:

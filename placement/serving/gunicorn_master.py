@@ -21,6 +21,7 @@ class Server(BaseApplication):
         more than the application accepts, so that the application can see that a body is too long.
         A reload may change it
     :param most_held: bytes
+    :param measured: wraps the application that answers rejected requests, after `load`
     """
 
     def __init__(
@@ -31,9 +32,11 @@ class Server(BaseApplication):
         client_timeout: float,
         longest_body: Callable[[], int],
         most_held: int,
+        measured: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
     ) -> None:
         self.client_timeout = client_timeout
         self.most_held = most_held
+        self.measured = measured
         self._settings = settings
         self._reload = reload
         self._load = load

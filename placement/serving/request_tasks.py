@@ -70,11 +70,18 @@ class Busy:
 
 
 class Refusing:
-    """WSGI application that returns errors for rejected requests and passes on all others."""
+    """WSGI application that returns errors for rejected requests and passes on all others.
 
-    def __init__(self, application: WSGIApplication) -> None:
+    :param measured: wraps the application that returns these errors
+    """
+
+    def __init__(
+        self,
+        application: WSGIApplication,
+        measured: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
+    ) -> None:
         self.application = application
-        self.refused: WSGIApplication = RequestLog(_refuse, cost_line=False)
+        self.refused = measured(RequestLog(_refuse, cost_line=False))
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         chosen = self.refused if REFUSAL in environ else self.application

@@ -22,7 +22,7 @@ class FrontWorker(Worker):
     """Worker that serves the application of gunicorn's `app`.
 
     The app has the limits for clients: `client_timeout` (seconds), `longest_body` and `most_held`
-    (bytes); see :class:`~placement.serving.front.Front`.
+    (bytes), and `measured`; see :class:`~placement.serving.front.Front`.
     """
 
     def run(self) -> None:
@@ -38,6 +38,7 @@ class FrontWorker(Worker):
             client_timeout=self.app.client_timeout,
             longest_body=self.app.longest_body,
             most_held=self.app.most_held,
+            measured=self.app.measured,
         )
         while self.alive and self.ppid == os.getppid():
             self.notify()

@@ -74,6 +74,18 @@ _OWNER_IDS = sa.union_all(
 Ids = dict[str, int]
 
 
+def counts_by_type(connection: Connection) -> dict[str, int]:
+    """Return how many consumers there are, by their type; those without one are `unknown`."""
+    rows = connection.execute(
+        sa.select(consumer_types.c.name, sa.func.count())
+        .select_from(
+            consumers.outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+        )
+        .group_by(consumer_types.c.name)
+    )
+    return {"unknown" if name is None else name: count for name, count in rows}
+
+
 def ensure_owners(
     connection: Connection,
     projects: Iterable[str],

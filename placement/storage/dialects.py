@@ -97,6 +97,20 @@ _BROKEN_KEYS = {
     1451: "reference",
     1452: "reference",
 }
+#: SQLite's lock of the whole database
+_LOCKED = "locked"
+#: all that `failure_of` returns
+CAUSES = tuple(
+    sorted(
+        {
+            *_POSTGRESQL_FAILURES.values(),
+            *_MYSQL_FAILURES.values(),
+            *_BROKEN_KEYS.values(),
+            *OUTAGES,
+            _LOCKED,
+        }
+    )
+)
 
 
 #: statements that are too large: texts of SQLite, PostgreSQL and the drivers, and MySQL's numbers
@@ -294,7 +308,7 @@ def failure_of(error: DBAPIError) -> str | None:
     if getattr(origin, "sqlite_errorname", None) == "SQLITE_INTERRUPT":
         return CANCELED
     if "database is locked" in str(origin) or "database table is locked" in str(origin):
-        return "locked"
+        return _LOCKED
     return None
 
 

@@ -24,6 +24,7 @@ from placement.errors import (
     TooMuchAtOnce,
     ValueNotStorable,
 )
+from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.begin_modes import Mode, modes
 from placement.storage.compiled_select import CompiledSelect, Rows
 from placement.storage.connections import Connection as Connection
@@ -44,7 +45,7 @@ from placement.storage.dialects import (
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
-from placement.storage.statement_count import count_statements
+from placement.storage.statement_count import count_connections, count_statements
 from placement.storage.turns import Turn, turns
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class Database:
     :param clock: monotonic time in seconds
     :param read_only: whether nothing may be written, not even by a fault of this program: the
         database refuses it, and `write` and `transaction` raise RuntimeError
+    :param tally: is told of statements, retries and connections
     """
 
     def __init__(
@@ -79,11 +81,14 @@ class Database:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         read_only: bool = False,
+        tally: Tally = UNCOUNTED,
     ) -> None:
         self._settings = settings
         self._read_only = read_only
         self.engine = make_engine(settings, read_only=read_only)
-        self._statements = count_statements(self.engine)
+        self._tally = tally
+        self._statements = count_statements(self.engine, tally)
+        count_connections(self.engine, tally)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
         self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
@@ -161,6 +166,7 @@ class Database:
         finally:
             connection.close()
         self._statements.count += 1
+        self._tally.statement()
         self._answered = self._clock()
         return rows
 
@@ -264,6 +270,7 @@ class Database:
             if not tries or now - begun + longest > PATIENCE:
                 raise OutcomeUnknown() if doubtful else failure
             self.retries[cause] += 1
+            self._tally.retried(cause)
             LOG.debug("Runs again after %s (try %d)", cause, attempt)
             self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))
         raise AssertionError("unreachable: the last try returns or raises")

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from oslo_config import cfg
 
 from placement import config
-from placement.app import Policy, create_app
+from placement.app import Policy, create_app, metrics_layout
 from placement.config import logs
 from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
+from placement.monitoring.counting import Counting
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def init_application() -> WSGIApplication:
     refuse_shared_environment()
     conf = config.load()
     logs.set_up(conf, config.PROJECT)
-    return load(conf)
+    return load(conf, counting=Counting.under_other_servers(metrics_layout(), os.environ))
 
 
 def load(
@@ -32,16 +33,18 @@ def load(
     environ: Mapping[str, str] = os.environ,
     wait: bool = True,
     policy: Policy | None = None,
+    counting: Counting | None = None,
 ) -> WSGIApplication:
     """Return the service, for a process that only serves and whose logging is set up.
 
     :param environ: its `OS_WSGI_PROFILER`, if set, names a directory for profiles of requests
     :param wait: see :func:`placement.app.start`
     :param policy: the policy, if it was loaded already
+    :param counting: see :func:`placement.app.start`
     """
     if conf.log_options:
         conf.log_opt_values(LOG, logging.DEBUG)
-    application = create_app(conf, wait, policy)
+    application = create_app(conf, wait, policy, counting)
     settle()
     folder = environ.get("OS_WSGI_PROFILER")
     if not folder:

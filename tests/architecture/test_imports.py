@@ -26,10 +26,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "microversions": {"errors"},
         "config": set(),
         "conf": {"config"},
-        "storage": {"domain", "errors"},
+        # numbers in memory, of whatever is counted
+        "metrics": set(),
+        "storage": {"domain", "errors", "metrics"},
         # a claim searches and writes
         "operations": {"candidates", "domain", "errors", "storage"},
-        "candidates": {"domain", "errors", "microversions", "storage"},
+        "candidates": {"domain", "errors", "metrics", "microversions", "storage"},
         "schemas": {"domain"},
         "policies": {"errors"},
         # the call object hands handlers what they work with
@@ -38,6 +40,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "config.keystone_authtoken",
             "config.logs",
             "errors",
+            "metrics",
             "microversions",
             "policies",
             "schemas",
@@ -54,6 +57,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "http",
             # which version of Berth answers
             "installation",
+            "metrics.families",
             "microversions",
             "operations",
             "policies",
@@ -62,20 +66,24 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
         # of one process, as its memory and its database have it
-        "health": {"storage"},
+        "monitoring": {"candidates", "http.environ", "metrics", "storage"},
         "app": {
             "candidates",
             "config",
-            "health",
+            "errors",
+            # which release of OpenStack Placement it answers like
+            "handlers.discovery",
             "http",
             "installation",
+            "metrics",
+            "monitoring",
             "operations",
             "policies",
             "routes",
             "storage",
         },
-        "wsgi": {"app", "config", "http", "installation"},
-        "deploy": {"app", "http"},
+        "wsgi": {"app", "config", "http", "installation", "monitoring"},
+        "deploy": {"app", "http", "monitoring"},
         "direct": {"app", "config", "http"},
         # of any two services: it imports none
         "compare": set(),
@@ -90,6 +98,9 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "errors",
             "http",
             "installation",
+            # what its workers count, and a port for it
+            "metrics",
+            "monitoring",
             "reports",
             "serving.address",
             "serving.gunicorn_master",

@@ -17,9 +17,11 @@ class Service:
 
     `get`, `put`, `post` and `delete` send a request as an administrator who may also reshape, and
     return the response.
+
+    :param counting: where it counts what it does; by default, it doesn't
     """
 
-    def __init__(self, url, **options):
+    def __init__(self, url, counting=None, **options):
         self.url = url
         overrides = {
             ("placement_database", "connection"): url,
@@ -28,7 +30,8 @@ class Service:
             ("api", "auth_strategy"): "noauth2",
         }
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
-        running = app.start(config.load(files=[], environ=False, overrides=overrides))
+        conf = config.load(files=[], environ=False, overrides=overrides)
+        running = app.start(conf, counting=counting)
         self.running = running
         self.app, self.database = running.application, running.database
         self.client = Client(self.app)

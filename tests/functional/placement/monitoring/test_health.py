@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 from sqlalchemy import event
 
-from placement import health
+from placement.monitoring import health
 from tests.functional.placement.service import statements
 
 HEALTH = "/berth/v1/health"

@@ -6,16 +6,13 @@ a thread beside the requests, and the answer is awaited for a bounded time.
 
 import dataclasses
 import datetime
-import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from placement.monitoring.aside import Aside
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database
-
-LOG = logging.getLogger(__name__)
 
 PASS, WARN, FAIL = "pass", "warn", "fail"
 #: seconds for which the last answer of the database counts
@@ -76,10 +73,8 @@ class Health:
         clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
     ) -> None:
-        self._database, self._cloud, self._ask = database, cloud, ask
-        self._clock, self._patience = clock, patience
-        self._lock = threading.Lock()
-        self._asked: _Question | None = None
+        self._database, self._cloud, self._patience = database, cloud, patience
+        self._question = Aside(lambda: ask(database), clock)
 
     def report(self) -> tuple[str, dict[str, Check]]:
         """Return the status of all, and the checks by name. Takes at most `patience` seconds."""
@@ -95,8 +90,7 @@ class Health:
     def _check_database(self) -> Check:
         question = None
         if self._database.seconds_since_answer() > FRESH or not self._database.is_prepared:
-            question = self._question()
-            question.wait(self._patience)
+            question = self._question.attempt(self._patience)
         silence = self._database.seconds_since_answer()
         age = None if silence == float("inf") else round(silence, 3)
         if question is not None and question.failed:
@@ -118,44 +112,6 @@ class Health:
         if self._cloud.is_distrusted:
             return Check(WARN, round(age, 3), "s", "The next search loads it anew.")
         return Check(PASS, round(age, 3), "s")
-
-    def _question(self) -> "_Question":
-        """Return the question that is under way, or a new one: never two at a time."""
-        with self._lock:
-            asked = self._asked
-            if asked is None or asked.is_done:
-                asked = self._asked = _Question(lambda: self._ask(self._database), self._clock)
-            return asked
-
-
-class _Question:
-    """A question to the database, on a thread of its own."""
-
-    def __init__(self, ask: Callable[[], object], clock: Callable[[], float]) -> None:
-        self.failed = False
-        self._ask, self._clock = ask, clock
-        self._begun = clock()
-        self._done = threading.Event()
-        threading.Thread(target=self._run, name="health", daemon=True).start()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether there is an answer or a failure."""
-        return self._done.is_set()
-
-    def wait(self, patience: float) -> None:
-        """Wait until it is done, or until `patience` seconds after it was asked."""
-        self._done.wait(max(0.0, self._begun + patience - self._clock()))
-
-    def _run(self) -> None:
-        try:
-            self._ask()
-        except Exception as error:
-            # the failure's own text may quote the database's address and user
-            self.failed = True
-            LOG.debug("The database can't be used: %s", error)
-        finally:
-            self._done.set()
 
 
 def document(status: str, checks: dict[str, Check], version: str) -> dict[str, Any]:

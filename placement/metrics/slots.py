@@ -1,0 +1,132 @@
+"""Memory that the workers of a service share: each has a slot, and anyone adds up all slots.
+
+A slot belongs to the process that has a lock on its byte of the file. The system releases the lock
+when the process ends, however it ends. The next process goes on with the numbers of that slot, so
+counters never fall, and nothing of dead processes piles up.
+"""
+
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Callable, MutableSequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+Cells = MutableSequence[float]
+
+#: most processes that count at the same time, those that are being replaced included
+MOST = 500
+#: bytes of a number, and at the beginning of the memory: which slots were ever taken
+_NUMBER = 8
+_HEAD = 4096
+#: `struct flock`: type, whence, start, length, process
+_LOCK = "hhqqi4x"
+
+
+class NoSlot(Exception):
+    """All slots are taken."""
+
+
+class Slots:
+    """The slots of all processes of a service.
+
+    The memory may be larger than what is ever touched: untouched pages take no space.
+
+    :param width: how many numbers a slot has
+    :param reopen: returns a new file descriptor of the memory; a lock belongs to one of them
+    """
+
+    def __init__(self, width: int, reopen: Callable[[], int]) -> None:
+        self.width = width
+        self._reopen = reopen
+        self._file = reopen()
+        size = _HEAD + MOST * width * _NUMBER
+        if os.fstat(self._file).st_size < size:
+            os.ftruncate(self._file, size)
+        self._map = mmap.mmap(self._file, size)
+        self._taken = np.frombuffer(self._map, np.uint8, MOST)
+        self._numbers = np.frombuffer(self._map, np.float64, MOST * width, _HEAD).reshape(
+            MOST, width
+        )
+
+    @classmethod
+    def anonymous(cls, width: int) -> "Slots":
+        """Make slots for this process and those that it forks. Raises OSError."""
+        file = os.memfd_create("berth-metrics", os.MFD_CLOEXEC)
+
+        def reopen() -> int:
+            return os.open(f"/proc/self/fd/{file}", os.O_RDWR | os.O_CLOEXEC)
+
+        return cls(width, reopen)
+
+    @classmethod
+    def in_folder(cls, folder: Path, width: int, digest: str) -> "Slots":
+        """Make slots for all processes of one user that name the folder. Raises OSError.
+
+        :param digest: names the layout; processes of another layout have another file
+        """
+        path = folder / f"berth-placement-{digest}.metrics"
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        return cls(width, lambda: os.open(path, flags, 0o600))
+
+    def claim(self) -> "Slot":
+        """Take a slot for this process. Raises NoSlot, or OSError."""
+        file = self._reopen()
+        for number in range(MOST):
+            try:
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, number))
+            except BlockingIOError:
+                continue
+            except OSError:
+                os.close(file)
+                raise
+            self._taken[number] = 1
+            return Slot(number, file, self._numbers[number])
+        os.close(file)
+        raise NoSlot()
+
+    def ever(self) -> Numbers:
+        """Return the numbers of all slots that ever had a process, a row each; don't write."""
+        # processes take the first slot that is free, so there are hardly any gaps
+        return self._numbers[: self._end()]
+
+    def living(self) -> list[int]:
+        """Return which of these rows have a process that lives."""
+        return [number for number in range(self._end()) if self._is_locked(number)]
+
+    def _end(self) -> int:
+        taken = np.flatnonzero(self._taken)
+        return int(taken[-1]) + 1 if len(taken) else 0
+
+    def _is_locked(self, number: int) -> bool:
+        # the descriptor of this object has no locks, so it sees those of this process, too
+        asked = fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, number))
+        return bool(struct.unpack(_LOCK, asked)[0] != fcntl.F_UNLCK)
+
+
+class Slot:
+    """One process's numbers.
+
+    :param file: the file descriptor with the lock; kept open as long as the process lives
+    """
+
+    def __init__(self, number: int, file: int, numbers: Numbers) -> None:
+        self.number, self.numbers = number, numbers
+        self._file = file
+        #: the same, quicker than numpy for single numbers
+        self.cells = cast(Cells, memoryview(numbers.data))
+
+    def release(self) -> None:
+        """Leave the slot to another process."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _lock(kind: int, number: int) -> bytes:
+    return struct.pack(_LOCK, kind, os.SEEK_SET, number, 1, 0)

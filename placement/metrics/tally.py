@@ -1,0 +1,56 @@
+"""What the parts of the service tell of what they do; a meter counts it."""
+
+from typing import Protocol
+
+
+class Tally(Protocol):
+    """Is told what happens. No method fails or waits."""
+
+    def statement(self) -> None:
+        """Count an SQL statement."""
+
+    def retried(self, cause: str) -> None:
+        """Count a transaction that is run again."""
+
+    def connections(self, in_use: int, idle: int) -> None:
+        """Add to the numbers of connections in use and idle; both may be negative."""
+
+    def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
+        """Count a search for candidates and what it found; `reason` says why it found nothing."""
+
+    def loaded(self, cause: str, providers: int, size: int) -> None:
+        """Count a snapshot that was loaded as a whole, with its size in bytes."""
+
+    def refreshed(self, seconds: float, providers: int) -> None:
+        """Count a snapshot that was loaded or brought up to date."""
+
+    def audited(self, result: str) -> None:
+        """Count a comparison of a snapshot with the tables."""
+
+
+class Uncounted:
+    """Counts nothing: for a service that nobody asks for metrics."""
+
+    def statement(self) -> None:
+        """Do nothing."""
+
+    def retried(self, cause: str) -> None:
+        """Do nothing."""
+
+    def connections(self, in_use: int, idle: int) -> None:
+        """Do nothing."""
+
+    def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
+        """Do nothing."""
+
+    def loaded(self, cause: str, providers: int, size: int) -> None:
+        """Do nothing."""
+
+    def refreshed(self, seconds: float, providers: int) -> None:
+        """Do nothing."""
+
+    def audited(self, result: str) -> None:
+        """Do nothing."""
+
+
+UNCOUNTED = Uncounted()

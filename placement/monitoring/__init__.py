@@ -1,0 +1,1 @@
+"""What operators ask of a running service: its health, and pages for Prometheus."""

@@ -1,0 +1,61 @@
+"""Where a process counts: in memory of its parent, in a folder, or for itself."""
+
+import dataclasses
+import logging
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from placement.metrics.layout import Layout
+from placement.metrics.meter import Meter
+from placement.metrics.slots import Slots
+
+LOG = logging.getLogger(__name__)
+
+#: names a folder that the processes of a service share; prometheus-client's name for it
+VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+
+@dataclasses.dataclass(frozen=True)
+class Counting:
+    """What a process counts with.
+
+    :param of_process: whether nobody adds up what the processes count, so that their figures need
+        the label `pid`
+    :param listener: an open port for metrics alone
+    """
+
+    meter: Meter
+    slots: Slots
+    of_process: bool = False
+    listener: socket.socket | None = None
+
+    @classmethod
+    def shared(
+        cls, layout: Layout, slots: Slots, listener: socket.socket | None = None
+    ) -> "Counting":
+        """Count together with the processes that have the same slots."""
+        return cls(Meter(layout, slots), slots, listener=listener)
+
+    @classmethod
+    def under_other_servers(cls, layout: Layout, environ: Mapping[str, str]) -> "Counting | None":
+        """Count in the folder that VARIABLE names, or else alone; None if nothing can be counted.
+
+        The log says what isn't as an operator may expect.
+        """
+        folder = environ.get(VARIABLE)
+        try:
+            if folder:
+                return cls.shared(
+                    layout, Slots.in_folder(Path(folder), layout.width, layout.digest)
+                )
+            slots = Slots.anonymous(layout.width)
+        except OSError as error:
+            LOG.warning("There are no metrics: %s (%s=%s)", error, VARIABLE, folder or "")
+            return None
+        LOG.info(
+            "/metrics has the figures of one process, with the label pid: set %s to an empty "
+            "folder to have those of all processes.",
+            VARIABLE,
+        )
+        return cls(Meter(layout, slots), slots, of_process=True)

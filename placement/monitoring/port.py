@@ -1,0 +1,78 @@
+"""A port for metrics alone, served by a thread of every worker.
+
+The parent of the workers opens it, so it stays open while workers are replaced. It is for this
+machine only.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from placement.http.environ import Environ, WSGIApplication
+from placement.monitoring.access import Neighbours
+
+HOST = "127.0.0.1"
+#: seconds that a client may take to send its request, and to read each part of the answer
+PATIENCE = 3.0
+#: has the descriptor of the open port for the program that replaces this one
+VARIABLE = "BERTH_METRICS_FD"
+
+
+def listen(port: int, environ: MutableMapping[str, str] = os.environ) -> socket.socket:
+    """Return the open port, or that of the program that this one replaces. Raises OSError."""
+    handed = environ.get(VARIABLE)
+    if handed and "GUNICORN_FD" in environ:
+        listener = socket.socket(fileno=int(handed))
+    else:
+        listener = socket.create_server((HOST, port))
+    # several workers wait for the same client, and all but one find nothing
+    listener.setblocking(False)
+    listener.set_inheritable(True)
+    environ[VARIABLE] = str(listener.fileno())
+    return listener
+
+
+def serve(listener: socket.socket, pages: Mapping[str, WSGIApplication]) -> threading.Thread:
+    """Serve the pages on a thread of this process, until the process ends."""
+    server = _Server((HOST, 0), _Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    server.server_name, server.server_port = HOST, listener.getsockname()[1]
+    server.setup_environ()
+    server.set_app(_pages(pages))
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    return thread
+
+
+def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
+    allowed = {path: Neighbours(page, None) for path, page in pages.items()}
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        page = allowed.get(environ["PATH_INFO"])
+        if page is not None:
+            return page(environ, start_response)
+        body = f"Here are {' and '.join(allowed)} only.\n".encode()
+        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+        return [body]
+
+    return answer
+
+
+class _Server(WSGIServer):
+    """One request at a time; what goes wrong with a client concerns nobody else."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: the client left, or was too slow."""
+
+
+class _Handler(WSGIRequestHandler):
+    """Without a log, and with a time limit."""
+
+    timeout = PATIENCE
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""

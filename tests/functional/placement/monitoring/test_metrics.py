@@ -1,0 +1,261 @@
+"""GET /metrics: what is counted, what the cloud has, and who may read it (extensions.md 8)."""
+
+import os
+
+import pytest
+from oslo_config import cfg
+from prometheus_client.parser import text_string_to_metric_families
+
+from placement.metrics.families import OTHER
+from placement.monitoring import cloud
+from placement.monitoring.counting import VARIABLE, Counting
+from placement.monitoring.page import page as page_of
+from tests.functional.placement.monitoring.pages import page, samples, value
+from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
+
+#: the families of the specification, without those of the page of providers
+FAMILIES = {
+    *("placement_build_info", "placement_http_requests", "placement_http_requests_in_progress"),
+    *("placement_http_request_duration_seconds", "placement_db_statements"),
+    *("placement_db_retries", "placement_db_pool_connections", "placement_conflicts"),
+    *("placement_candidates_search_duration_seconds", "placement_candidates_returned"),
+    *("placement_candidates_empty", "placement_snapshot_providers", "placement_snapshot_bytes"),
+    *("placement_snapshot_loads", "placement_snapshot_refresh_duration_seconds"),
+    *("placement_snapshot_audits", "placement_resource_total", "placement_resource_reserved"),
+    *("placement_resource_capacity", "placement_resource_used", "placement_providers"),
+    *("placement_providers_over_capacity", "placement_consumers"),
+}
+
+
+def test_the_page_has_every_family_of_the_specification(counted):
+    found = text_string_to_metric_families(page(counted).text)
+    assert {family.name for family in found} == FAMILIES
+
+
+def test_requests_are_counted_by_method_template_and_status(counted):
+    fill(counted)
+    before = page(counted)
+    counted.get(f"/resource_providers/{ROOT}")
+    counted.get(f"/resource_providers/{NEW}")
+    counted.get("/no/such/path")
+    counted.client.get("/traits")
+    after = page(counted)
+    provider = {"method": "GET", "route": "/resource_providers/{uuid}"}
+    unmatched = {"method": "GET", "route": "unmatched"}
+    for labels in (
+        provider | {"status": "200"},
+        provider | {"status": "404"},
+        unmatched | {"status": "404"},
+        unmatched | {"status": "401"},
+    ):
+        name = "placement_http_requests_total"
+        assert value(after, name, **labels) == value(before, name, **labels) + 1, labels
+    count = "placement_http_request_duration_seconds_count"
+    assert value(after, count, **provider) == value(before, count, **provider) + 2
+    assert value(after, "placement_http_requests_in_progress") == 1
+
+
+def test_methods_and_paths_of_clients_make_no_series(counted):
+    page(counted)
+    size = len(samples(page(counted)))
+    for number in range(30):
+        counted.client.open(f"/path{number}", method=f"M{number}")
+    found = samples(page(counted))
+    # one counter and one histogram, of `other` methods
+    assert len(found) - size == 1 + 16
+    assert not any("path" in str(labels) for _, labels in found)
+
+
+def test_conflicts_are_counted_by_their_code(counted):
+    body = {"name": "twice"}
+    counted.post("/resource_providers", body)
+    assert counted.post("/resource_providers", body).status_code == 409
+    code = "placement.duplicate_name"
+    assert value(page(counted), "placement_conflicts_total", code=code) == 1
+
+
+def test_searches_are_counted_with_what_they_found(counted):
+    fill(counted)
+    for query in ("resources=VCPU:1", "resources=VCPU:99999", "resources=CUSTOM_NONE:1"):
+        counted.get(f"/allocation_candidates?{query}")
+    shown = page(counted)
+    assert value(shown, "placement_candidates_search_duration_seconds_count") == 2
+    assert value(shown, "placement_candidates_empty_total", reason="group") == 1
+    assert value(shown, "placement_candidates_returned_bucket", le="0.0") == 1
+    assert value(shown, "placement_snapshot_loads_total", cause="first_use") == 1
+    assert value(shown, "placement_snapshot_providers") == value(
+        shown, "placement_providers", kind="root"
+    ) + value(shown, "placement_providers", kind="nested") + value(
+        shown, "placement_providers", kind="sharing"
+    )
+    assert value(shown, "placement_snapshot_bytes") > 0
+    counted.running.snapshot.audit_in_background()
+    assert value(page(counted), "placement_snapshot_audits_total", result="same") == 1
+
+
+def test_statements_retries_and_connections_are_counted(counted, monkeypatch):
+    before = page(counted)
+    counted.get("/resource_classes")
+    counted.get("/traits/MISC_SHARES_VIA_AGGREGATE")
+    after = page(counted)
+    name = "placement_db_statements_total"
+    assert value(after, name) > value(before, name)
+    counted.database._tally.retried("deadlock")
+    assert value(page(counted), "placement_db_retries_total", cause="deadlock") == 1
+    assert value(after, "placement_db_pool_connections", state="in_use") == 0
+    assert value(after, "placement_db_pool_connections", state="idle") >= 1
+
+
+def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):
+    fill(counted)
+    counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
+    expected = {"total": {}, "reserved": {}, "capacity": {}, "used": {}}
+    providers = counted.get("/resource_providers").json["resource_providers"]
+    for provider in providers:
+        path = f"/resource_providers/{provider['uuid']}"
+        inventories = counted.get(f"{path}/inventories").json["inventories"]
+        usages = counted.get(f"{path}/usages").json["usages"]
+        for name, stock in inventories.items():
+            capacity = int((stock["total"] - stock["reserved"]) * stock["allocation_ratio"])
+            for kind, amount in (
+                ("total", stock["total"]),
+                ("reserved", stock["reserved"]),
+                ("capacity", capacity),
+                ("used", usages[name]),
+            ):
+                expected[kind][name] = expected[kind].get(name, 0) + amount
+    shown = page(counted)
+    for kind, amounts in expected.items():
+        assert amounts
+        for name, amount in amounts.items():
+            found = value(shown, f"placement_resource_{kind}", resource_class=name)
+            assert (kind, name, found) == (kind, name, amount)
+    assert value(shown, "placement_consumers", consumer_type="INSTANCE") >= 1
+
+
+def test_providers_above_their_capacity_are_counted(counted):
+    fill(counted)
+    counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 2}}))
+    path = f"/resource_providers/{ROOT}/inventories/VCPU"
+    stock = counted.get(path).json
+    counted.put(path, stock | {"total": 2, "reserved": 1, "allocation_ratio": 1.0})
+    shown = page(counted)
+    assert value(shown, "placement_providers_over_capacity", resource_class="VCPU") == 1
+
+
+def test_many_consumer_types_are_one_series():
+    counts = {f"T{number:03}": number for number in range(150)}
+    found = cloud.bounded(counts)
+    assert len(found) == cloud.MOST_TYPES + 1
+    assert sum(found.values()) == sum(counts.values())
+    assert (found["T149"], found[OTHER]) == (149, sum(range(50)))
+
+
+@pytest.mark.parametrize(
+    ("address", "header", "status"),
+    [
+        ("127.0.0.1", {}, 200),
+        ("127.8.0.1", {}, 200),
+        ("::1", {}, 200),
+        ("::ffff:127.0.0.1", {}, 200),
+        ("192.0.2.1", {}, 403),
+        ("localhost", {}, 403),
+        ("", {}, 403),
+        ("127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, 403),
+        ("127.0.0.1", {"Forwarded": "for=127.0.0.1"}, 403),
+        ("127.0.0.1", {"Via": "1.1 proxy"}, 403),
+        ("127.0.0.1", {"X-Real-IP": "127.0.0.1"}, 403),
+    ],
+)
+def test_only_direct_neighbours_read_metrics_without_a_token(counted, address, header, status):
+    found = page(counted, neighbour={"REMOTE_ADDR": address}, headers=header)
+    assert found.status_code == status
+    if status == 403:
+        assert "[berth]metrics" in found.text
+        assert "placement_" not in found.text
+
+
+def test_other_neighbours_may_be_allowed(new_service, counting):
+    service = new_service(
+        counting=counting, berth__metrics_allowed_source_ranges=["192.0.2.0/24", "2001:db8::1"]
+    )
+    for address, status in (("192.0.2.9", 200), ("2001:db8::1", 200), ("127.0.0.1", 403)):
+        assert page(service, neighbour={"REMOTE_ADDR": address}).status_code == status
+
+
+def test_a_range_that_is_none_is_refused_at_the_start(new_service, counting):
+    with pytest.raises(cfg.Error, match="metrics_allowed_source_ranges: 'here'"):
+        new_service(counting=counting, berth__metrics_allowed_source_ranges=["here"])
+
+
+@pytest.mark.parametrize("metrics", ["off", "token"])
+def test_without_a_token_metrics_are_not_there_unless_addresses_are_allowed(
+    new_service, counting, metrics
+):
+    service = new_service(counting=counting, berth__metrics=metrics)
+    assert page(service).status_code == 401
+    if metrics == "off":
+        assert service.get("/metrics").status_code == 404
+
+
+def test_with_a_token_policy_decides(new_service, counting):
+    service = new_service(counting=counting, berth__metrics="token")
+    shown = service.get("/metrics", headers_more={"x-forwarded-for": "192.0.2.1"})
+    assert samples(shown)
+    assert shown.content_type.startswith("text/plain")
+    refused = service.get("/metrics", headers_more={"x-roles": "reader", "x-auth-token": "someone"})
+    assert refused.status_code == 403
+
+
+def test_a_service_that_counts_nothing_has_no_page(service):
+    assert page(service).status_code == 401
+    assert service.get("/metrics").status_code == 404
+
+
+def test_processes_that_share_nothing_say_who_they_are(new_service, layout, caplog):
+    caplog.set_level("INFO")
+    counting = Counting.under_other_servers(layout, {})
+    service = new_service(counting=counting)
+    service.get("/resource_classes")
+    labels = {"method": "GET", "route": "/resource_classes", "status": "200"}
+    shown = page(service)
+    pid = str(os.getpid())
+    assert value(shown, "placement_http_requests_total", pid=pid, **labels) == 1
+    assert VARIABLE in caplog.text
+    counting.meter.close()
+
+
+def test_a_folder_joins_the_processes_of_other_servers(new_service, layout, tmp_path):
+    environ = {VARIABLE: str(tmp_path)}
+    both = [Counting.under_other_servers(layout, environ) for _ in range(2)]
+    services = [new_service(counting=each) for each in both]
+    for service in services:
+        service.get("/resource_classes")
+    labels = {"method": "GET", "route": "/resource_classes", "status": "200"}
+    for service in services:
+        assert value(page(service), "placement_http_requests_total", **labels) == 2
+    assert len(list(tmp_path.glob("*.metrics"))) == 1
+    for each in both:
+        each.meter.close()
+
+
+def test_a_folder_that_is_not_there_is_told_and_takes_no_request_away(layout, tmp_path, caplog):
+    missing = {VARIABLE: str(tmp_path / "missing")}
+    assert Counting.under_other_servers(layout, missing) is None
+    assert "There are no metrics" in caplog.text
+
+
+def test_the_page_is_answered_while_the_database_is_not(counted):
+    fill(counted)
+    before = page(counted)
+
+    def refuse():
+        raise RuntimeError("the database is away")
+
+    silent = cloud.Cloud(counted.database, refuse, patience=0.1)
+    shown = page_of([silent])
+    collected = []
+    request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}
+    shown(request, lambda *given: collected.append(given))
+    assert collected[0][0] == "200 OK"
+    assert value(before, "placement_providers", kind="root") > 0

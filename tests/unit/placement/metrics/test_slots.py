@@ -1,0 +1,119 @@
+"""Slots of processes in shared memory: who has one, and what remains when a process ends."""
+
+import os
+import signal
+
+import pytest
+
+from placement.app import metrics_layout
+from placement.metrics.families import IDLE, IN_USE, families
+from placement.metrics.layout import Layout
+from placement.metrics.meter import Meter
+from placement.metrics.slots import Slots
+
+
+@pytest.fixture
+def layout():
+    return Layout(families(["/traits"], ["code"], ["deadlock"], ["first_use"]))
+
+
+@pytest.fixture
+def slots(layout):
+    return Slots.anonymous(layout.width)
+
+
+def forked(work):
+    """Run `work` in a child process that then waits to be killed; return its process id."""
+    there, told = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            work()
+            os.write(told, b".")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(told)
+    assert os.read(there, 1) == b"."
+    os.close(there)
+    return child
+
+
+def kill(child):
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_two_meters_never_have_one_slot(layout, slots):
+    first, second = Meter(layout, slots), Meter(layout, slots)
+    assert {first.slot.number, second.slot.number} == {0, 1}
+    first.close()
+    assert Meter(layout, slots).slot.number == 0
+
+
+def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout, slots):
+    kept = []
+    at, progress = layout.at(layout.families.statements), layout.of_gauges()[0]
+
+    def work():
+        meter = Meter(layout, slots)
+        kept.append(meter)
+        for _ in range(3):
+            meter.statement()
+        meter.began()
+
+    child = forked(work)
+    assert slots.ever()[slots.living()][:, at].sum() == 3
+    kill(child)
+    # counters stay; a dead process answers no request
+    assert (slots.ever()[:, at].sum(), slots.living()) == (3, [])
+    successor = Meter(layout, slots)
+    assert successor.slot.number == 0
+    successor.statement()
+    assert slots.ever()[:, at].sum() == 4
+    assert slots.ever()[slots.living()][:, progress].sum() == 0
+
+
+def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots):
+    meter = Meter(layout, slots)
+    at = layout.at(layout.families.statements)
+    child = forked(meter.statement)
+    meter.statement()
+    rows = slots.ever()[:, at].tolist()
+    kill(child)
+    assert rows == [1.0, 1.0]
+
+
+def test_a_process_without_a_slot_goes_on(layout):
+    class Full:
+        width = layout.width
+
+        def claim(self):
+            raise OSError("no memory")
+
+    meter = Meter(layout, Full())
+    meter.statement()
+    meter.answered("GET", None, "200", 0.1, None)
+    assert meter.slot is None
+
+
+def test_every_series_has_a_place_of_its_own(layout):
+    places = []
+    for family in layout.families:
+        part = layout.part(family)
+        places += range(part.start, part.stop)
+        for number, at in enumerate(range(part.start, part.stop, family.width)):
+            assert layout.at(family, *layout.labels(family, number)) == at
+    assert sorted(places) == list(range(layout.width))
+
+
+def test_values_that_nobody_listed_are_other(layout):
+    family = layout.families.connections
+    assert layout.at(family, "odd") == layout.at(family, "other")
+    assert layout.at(family, IN_USE) != layout.at(family, IDLE)
+
+
+def test_another_layout_has_another_name(layout):
+    other = Layout(families(["/traits", "/usages"], ["code"], ["deadlock"], ["first_use"]))
+    assert layout.digest != other.digest
+    assert metrics_layout().digest == metrics_layout().digest
