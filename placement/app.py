@@ -36,6 +36,7 @@ from placement.monitoring.counted import Counted
 from placement.monitoring.counting import Counting
 from placement.monitoring.health import Health, document
 from placement.monitoring.page import Build, page
+from placement.monitoring.providers import ProviderPage
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy as Policy
@@ -147,7 +148,10 @@ def pages_of(
     cloud = Cloud(database, snapshot.current)
     counted = Counted(counting.meter, counting.slots, counting.of_process)
     build = Build(our_version(), REFERENCE, database.engine.dialect.name)
-    return {"/metrics": page([build, cloud, counted])}
+    return {
+        "/metrics": page([build, cloud, counted]),
+        "/metrics/providers": ProviderPage(database, snapshot.current),
+    }
 
 
 def with_probes(

@@ -178,6 +178,12 @@ def names(connection: Connection, uuids: Collection[str]) -> dict[str, str]:
     return {uuid: name for uuid, name in rows}
 
 
+def named_generations(connection: Connection) -> dict[int, tuple[str, int]]:
+    """Return the names and generations of all providers by id."""
+    rows = connection.execute(sa.select(providers.c.id, providers.c.name, providers.c.generation))
+    return {key: (name or "", generation or 0) for key, name, generation in rows}
+
+
 def uuid_of_name(connection: Connection, name: str) -> str | None:
     """Return the uuid of the provider with this name, or None."""
     return connection.execute(_UUID_OF_NAME, {"name": name}).scalar()

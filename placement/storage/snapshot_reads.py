@@ -69,6 +69,13 @@ USAGES = tuple(
         sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
     )
 )
+_HOLDERS = _by(
+    allocations.c.resource_provider_id,
+    allocations.c.resource_provider_id,
+    allocations.c.consumer_id,
+    allocations.c.resource_class_id,
+    allocations.c.used,
+)
 PROVIDER_TRAITS = _by(
     resource_provider_traits.c.resource_provider_id,
     resource_provider_traits.c.resource_provider_id,
@@ -114,6 +121,11 @@ def stocks(connection: Connection, ids: Ids = None) -> Rows:
 def usages(connection: Connection, ids: Ids = None) -> Rows:
     """Return (provider, class, usage); slots without usage are missing."""
     return _rows(connection, USAGES, ids)
+
+
+def holders(connection: Connection, ids: Ids) -> Rows:
+    """Return (provider, uuid of consumer, class, amount) of every allocation."""
+    return _rows(connection, _HOLDERS, ids)
 
 
 def provider_traits(connection: Connection, ids: Ids = None) -> Rows:
