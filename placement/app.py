@@ -20,7 +20,7 @@ from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
 from placement.http.fault import FaultWrapper
-from placement.http.metering import Metered
+from placement.http.metering import Metered, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
@@ -135,6 +135,8 @@ def start(
     health = Health(database, snapshot)
 
     def outermost(application: WSGIApplication) -> WSGIApplication:
+        if conf.berth.server_timing:
+            application = ServerTiming(application)
         application = with_probes(application, conf, health, pages)
         return application if counting is None else Metered(application, counting.meter)
 
@@ -234,7 +236,7 @@ def open_database(
     options = conf.placement_database
     if options.slave_connection:
         LOG.info("[placement_database]slave_connection isn't used: replicas may be outdated.")
-    database = Database(DatabaseSettings.of(options), tally=tally)
+    database = Database(DatabaseSettings.of(options), tally=tally, timed=conf.berth.server_timing)
     prepare = readiness.make_ready if wait else readiness.make_ready_when_there
     prepare(database, options.sync_on_startup, store_standard_names)
     return database

@@ -83,6 +83,13 @@ OPTIONS = [
         "Requests that came through a proxy are refused: they have its address. So are those that "
         "came through a socket file.",
     ),
+    cfg.BoolOpt(
+        "server_timing",
+        default=False,
+        help="Whether each answer has the header `Server-Timing`, with the milliseconds of the "
+        "request, those of them that it waited for the database, and the number of SQL "
+        "statements. Browsers and clients show it. Anybody who gets an answer sees it.",
+    ),
     cfg.IntOpt(
         "changes_waits",
         min=0,

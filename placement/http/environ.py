@@ -22,6 +22,8 @@ ROUTE = "placement.route"
 CONFLICT = "placement.conflict"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
+#: how many seconds it waited for the database
+DATABASE_SECONDS = "placement.database_seconds"
 
 
 #: characters that a logged path shows unescaped: printable ASCII except blank, `"` and `%`

@@ -17,6 +17,7 @@ from placement import microversions
 from placement.http.context import RequestContext
 from placement.http.environ import (
     CONTEXT,
+    DATABASE_SECONDS,
     STATEMENTS,
     VERSION,
     Environ,
@@ -116,15 +117,20 @@ class StatementCount:
         self.database = database
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        before = self.database.statements
+        database = self.database
+        before, waited = database.statements, database.seconds
+
+        def count() -> None:
+            environ[STATEMENTS] = database.statements - before
+            environ[DATABASE_SECONDS] = database.seconds - waited
 
         def start(*answer: Any) -> Any:
-            environ[STATEMENTS] = self.database.statements - before
+            count()
             return start_response(*answer)
 
         try:
             return self.application(environ, start)
         except Exception:
             # the fault wrapper responds, and the log line of its response needs the count
-            environ[STATEMENTS] = self.database.statements - before
+            count()
             raise

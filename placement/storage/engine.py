@@ -45,7 +45,11 @@ from placement.storage.dialects import (
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
-from placement.storage.statement_count import count_connections, count_statements
+from placement.storage.statement_count import (
+    count_connections,
+    count_statements,
+    time_statements,
+)
 from placement.storage.turns import Turn, turns
 
 LOG = logging.getLogger(__name__)
@@ -73,6 +77,7 @@ class Database:
     :param read_only: whether nothing may be written, not even by a fault of this program: the
         database refuses it, and `write` and `transaction` raise RuntimeError
     :param tally: is told of statements, retries and connections
+    :param timed: whether `seconds` is wanted
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class Database:
         clock: Callable[[], float] = time.monotonic,
         read_only: bool = False,
         tally: Tally = UNCOUNTED,
+        timed: bool = False,
     ) -> None:
         self._settings = settings
         self._read_only = read_only
@@ -89,6 +95,8 @@ class Database:
         self._tally = tally
         self._statements = count_statements(self.engine, tally)
         count_connections(self.engine, tally)
+        if timed:
+            time_statements(self.engine, self._statements)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
         self._read_turn, self._write_turn = turns(self.engine)
         self._pause = pause
@@ -106,6 +114,11 @@ class Database:
     def statements(self) -> int:
         """The number of statements that the calling thread has sent."""
         return self._statements.count
+
+    @property
+    def seconds(self) -> float:
+        """The time that the calling thread has waited for the database."""
+        return self._statements.seconds
 
     @property
     def is_prepared(self) -> bool:
@@ -146,7 +159,9 @@ class Database:
             begun = self._clock()
             try:
                 with self._read_turn.taken(PATIENCE):
-                    return self._rows(select, values)
+                    rows = self._rows(select, values)
+                self._statements.seconds += self._answered - begun
+                return rows
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
             except Exception as error:
@@ -254,7 +269,10 @@ class Database:
                     mode.begin(connection)
                     result = operation(connection)
                     committing = mode is self._writer
+                    ended = self._clock()
                 self._answered = self._clock()
+                # the end of the transaction is a message to the server, too
+                self._statements.seconds += self._answered - ended
                 return result
             except (OverflowError, UnicodeEncodeError) as error:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8

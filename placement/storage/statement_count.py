@@ -1,6 +1,7 @@
 """How many SQL statements each thread has sent."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,14 @@ from placement.metrics.tally import UNCOUNTED, Tally
 
 
 class StatementCount(threading.local):
-    """The number of statements that the calling thread has sent."""
+    """The number of statements that the calling thread has sent.
+
+    `seconds` is the time that it waited for the database, complete only after `time_statements`.
+    """
 
     count = 0
+    seconds = 0.0
+    begun = 0.0
 
 
 def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCount:
@@ -31,6 +37,22 @@ def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCo
     for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
         event.listen(engine, moment, count)
     return statements
+
+
+def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
+    """Time the statements that SQLAlchemy sends; it costs some microseconds for each."""
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def begin(*_: Any) -> None:
+        statements.begun = time.perf_counter()
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def end(*_: Any) -> None:
+        statements.seconds += time.perf_counter() - statements.begun
+
+    @event.listens_for(engine, "handle_error")
+    def fail(*_: Any) -> None:
+        statements.seconds += time.perf_counter() - statements.begun
 
 
 def count_connections(engine: sa.Engine, tally: Tally) -> None:
