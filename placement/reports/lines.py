@@ -7,7 +7,7 @@ from placement.config.logs import escaped
 WIDTH = 80
 
 
-def wrapped(text: str, indent: int = 0, hanging: int = 0) -> list[str]:
+def wrapped(text: str, indent: int = 0, hanging: int = 0, width: int = WIDTH) -> list[str]:
     """Return a text as lines, with control characters as escapes.
 
     :param indent: spaces before each line
@@ -15,7 +15,7 @@ def wrapped(text: str, indent: int = 0, hanging: int = 0) -> list[str]:
     """
     return textwrap.wrap(
         escaped(text),
-        WIDTH,
+        width,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hanging),
     )

@@ -155,6 +155,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             # answers of extensions as text
             "placement.reports",
         },
+        # commands of `openstack`, which ask any placement
+        "osc": {"maintenance", "provider_tree", "records", "placement.reports"},
         # it runs our programs, each a process of its own
         "demo": {"provider_tree"},
         # where nova has these

@@ -1,0 +1,82 @@
+"""`openstack allocation candidate explain`."""
+
+import argparse
+from typing import Any
+from urllib.parse import urlencode
+
+from osc_lib.command import command
+
+from compute.osc.candidate_query import add_options, query_of
+from compute.osc.columns import listing, text
+from compute.osc.exit_codes import CODES, after_output
+from compute.osc.service import Service
+
+
+class ExplainCandidates(command.ShowOne):
+    """Say why a query has no allocation candidates, and what would help."""
+
+    _epilog = CODES
+    _fits = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        add_options(parser)
+        parser.add_argument(
+            "--provider", metavar="<uuid or name>", help="Tell all that this one lacks, too."
+        )
+        parser.add_argument(
+            "--consumer", metavar="<uuid>", help="As if what this consumer holds were free."
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Print the explanation and return the exit code."""
+        shown: int = super().run(parsed_args)
+        return after_output(shown, self._fits)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        """Return columns and values."""
+        more = {"provider": parsed_args.provider, "consumer": parsed_args.consumer}
+        asked = urlencode({name: value for name, value in more.items() if value is not None})
+        query = "&".join(part for part in (query_of(parsed_args), asked) if part)
+        path = f"/allocation_candidates/explain?{query}"
+        found = Service(self.app.client_manager).get(path)
+        self._fits = found["verdict"] == "some"
+        shown = {
+            "message": text(found["message"]),
+            "verdict": found["verdict"],
+            "candidates": found["candidates"],
+            "trees": found["trees"]["total"],
+            "trees_left": found["trees"]["left"],
+            "reasons": listing(found["reasons"], _reason),
+            "nearest": listing(found["nearest"], _near),
+            "relaxations": listing(
+                found["relaxations"], lambda one: f"{one['text']}: {_trees(one)}"
+            ),
+        }
+        if "provider" in found:
+            shown["provider"] = listing([found["provider"]], _near)
+        return tuple(shown), tuple(shown.values())
+
+
+def _trees(one: dict[str, Any]) -> str:
+    return "1 tree" if one["trees"] == 1 else f"{one['trees']} trees"
+
+
+def _reason(one: dict[str, Any]) -> str:
+    of = f" of group {one['group']}" if one["group"] else ""
+    return f"{_trees(one)}: {one['reason']} {one['name']}{of}".rstrip()
+
+
+def _near(one: dict[str, Any]) -> str:
+    lacks = ", ".join(map(_lack, one["missing"])) or "nothing"
+    return f"{one['name']} ({one['uuid']}) lacks {lacks}"
+
+
+def _lack(missing: dict[str, Any]) -> str:
+    of = f"{missing['group']}: " if missing["group"] else ""
+    told = f"{of}{missing['reason']} {missing['name']}".rstrip()
+    if "free" in missing:
+        told += f" (asked {missing['asked']}, free {missing['free']})"
+    return told

@@ -1,0 +1,54 @@
+"""Values that programs get as they are, and people as text of bounded width."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+from placement.reports.lines import wrapped
+
+#: columns of a terminal that the text of a value may have
+_WIDTH = 58
+
+
+class Told(FormattableColumn):
+    """A value with the lines that people see.
+
+    :param value: what programs get
+    :param lines: what people see
+    """
+
+    def __init__(self, value: Any, lines: list[str]) -> None:
+        super().__init__(value)
+        self.value = value
+        self._lines = lines
+
+    def human_readable(self) -> str:
+        """Return the lines, with control characters as escapes."""
+        return "\n".join(
+            part for line in self._lines for part in wrapped(line, 0, 2, _WIDTH) or [""]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Told) and self.value == other.value
+
+    def __lt__(self, other: Any) -> bool:
+        return str(self.value) < str(other.machine_readable())
+
+    def __hash__(self) -> int:
+        return hash(str(self.value))
+
+
+def text(value: str) -> Told:
+    """Return a text."""
+    return Told(value, [value])
+
+
+def counts(value: dict[str, int]) -> Told:
+    """Return numbers by name, one a line."""
+    return Told(value, [f"{name} {count}" for name, count in value.items()])
+
+
+def listing(values: list[Any], line: Callable[[Any], str]) -> Told:
+    """Return values, one a line."""
+    return Told(values, [line(value) for value in values])

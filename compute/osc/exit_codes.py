@@ -1,0 +1,25 @@
+"""Exit codes of commands that ask whether something fits."""
+
+import sys
+from typing import NoReturn
+
+#: exit code if nothing fits
+NOTHING_FITS = 3
+#: exit code of argparse
+_WRONG_OPTIONS = 2
+
+CODES = """
+The exit code is 0 if something fits, 3 if nothing does, 1 if placement can't answer, and 2 if the
+options are wrong.
+"""
+
+
+def after_output(shown: int, fits: bool) -> int:
+    """Return the exit code of a command that printed its answer."""
+    return shown or (0 if fits else NOTHING_FITS)
+
+
+def refuse(message: str) -> NoReturn:
+    """Say what is wrong with the options, and end the command with the exit code for that."""
+    sys.stderr.write(f"{message}\n")
+    raise SystemExit(_WRONG_OPTIONS)

@@ -1,0 +1,155 @@
+"""`openstack resource provider tree show` and `tree list`."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from osc_lib.command import command
+
+from compute.osc.columns import Told, listing, text
+from compute.osc.service import Service
+from compute.provider_tree.inventory_record import capacity
+
+
+class ShowTree(command.Lister):
+    """Show the whole tree that a resource provider is part of: inventories with what is used."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "provider", metavar="<uuid or name>", help="A resource provider of the tree."
+        )
+        parser.add_argument(
+            "--long", action="store_true", help="Show generations, traits and aggregates, too."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        """Return columns and rows."""
+        service = Service(self.app.client_manager)
+        tree = service.tree_of(parsed_args.provider, "inventories,usages,traits,aggregates")
+        rows = [
+            _Row(provider, before, below) for provider, before, below in _drawn(tree["providers"])
+        ]
+        titles = ["provider", "uuid", "resources"]
+        if parsed_args.formatter == "table" and not parsed_args.columns:
+            # 80 columns have no room for two names of one thing
+            titles.remove("uuid")
+            rows = [row.with_uuid() for row in rows]
+        if parsed_args.long:
+            titles += ["generation", "traits", "aggregates"]
+        return titles, [[row.values[title] for title in titles] for row in rows]
+
+
+class ListTrees(command.Lister):
+    """List trees of resource providers: their roots, and what all their providers have."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        for option, metavar, told in (
+            ("--name", "<name>", "Trees with a resource provider of this name."),
+            ("--resource", "<resource_class>=<value>", "Trees where one has room for it."),
+            ("--required", "<trait>", "Trees where one has the trait."),
+            ("--member-of", "<uuid>", "Trees where one is in the aggregate."),
+            ("--marker", "<uuid>", "Begin behind the tree with this root."),
+        ):
+            parser.add_argument(option, metavar=metavar, help=told)
+        parser.add_argument(
+            "--limit", metavar="<limit>", type=int, help="At most so many trees. Default: all."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        """Return columns and rows."""
+        given = {
+            "name": parsed_args.name,
+            "resources": parsed_args.resource and parsed_args.resource.replace("=", ":"),
+            "required": parsed_args.required,
+            "member_of": parsed_args.member_of,
+            "marker": parsed_args.marker,
+            "limit": parsed_args.limit,
+        }
+        parameters = {name: value for name, value in given.items() if value is not None}
+        parameters["fields"] = "inventories,usages"
+        trees = _pages(Service(self.app.client_manager), parameters)
+        rows = [
+            (text(tree["providers"][0]["name"]), tree["root"], len(tree["providers"]), _sum(tree))
+            for tree in trees
+        ]
+        return ("root", "uuid", "providers", "resources"), rows
+
+
+def _pages(service: Service, parameters: dict[str, Any]) -> Iterator[Any]:
+    while True:
+        page = service.trees(parameters)
+        yield from page["trees"]
+        if "marker" not in page or "limit" in parameters:
+            return
+        parameters = {**parameters, "marker": page["marker"]}
+
+
+class _Row:
+    """What is shown of a provider.
+
+    :param before: what is drawn before its name
+    :param below: what is drawn before what is said below its name
+    """
+
+    def __init__(self, provider: dict[str, Any], before: str, below: str) -> None:
+        records, used = provider["inventories"], provider["usages"]
+        self._below = below
+        self._lines = [before + provider["name"]]
+        resources = {
+            key: {"capacity": int(capacity(record)), "used": used.get(key, 0)}
+            for key, record in records.items()
+        }
+        self.values = {
+            "provider": Told(provider["name"], self._lines),
+            "uuid": provider["uuid"],
+            "resources": _resources(resources),
+            "generation": provider["generation"],
+            "traits": listing(provider["traits"], str),
+            "aggregates": listing(provider["aggregates"], str),
+        }
+
+    def with_uuid(self) -> "_Row":
+        """Show the uuid below the name."""
+        self._lines.append(self._below + self.values["uuid"])
+        return self
+
+
+def _drawn(providers: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield providers, each behind its parent, with what is drawn before its lines."""
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    for provider in sorted(providers, key=lambda one: str(one["name"])):
+        children.setdefault(provider["parent_provider_uuid"], []).append(provider)
+
+    def branch(
+        provider: dict[str, Any], before: str, below: str
+    ) -> Iterator[tuple[dict[str, Any], str, str]]:
+        mine = children.get(provider["uuid"], [])
+        yield provider, before, below + ("│  " if mine else "   ")
+        for child in mine:
+            last = child is mine[-1]
+            ends = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            yield from branch(child, below + ends[0], below + ends[1])
+
+    for root in children.get(None, []):
+        yield from branch(root, "", "")
+
+
+def _sum(tree: dict[str, Any]) -> Told:
+    found: dict[str, dict[str, int]] = {}
+    for provider in tree["providers"]:
+        for name, record in provider["inventories"].items():
+            known = found.setdefault(name, {"capacity": 0, "used": 0})
+            known["capacity"] += int(capacity(record))
+            known["used"] += provider["usages"].get(name, 0)
+    return _resources(found)
+
+
+def _resources(found: dict[str, dict[str, int]]) -> Told:
+    lines = [f"{name} {one['used']}/{one['capacity']}" for name, one in found.items()]
+    return Told(found, lines)

@@ -1,0 +1,225 @@
+"""The commands of the extra `[osc]`, with the program `openstack`."""
+
+import contextlib
+import http.server
+import json
+import os
+import re
+import shlex
+import subprocess
+import threading
+
+import pytest
+import requests
+
+from tests import readme_commands
+from tests.functional.placement.serving.programs import ADMIN, needed
+from tests.page_code import files_of
+
+PAGE = "openstack_commands.rst"
+HOST, NUMA0, NUMA1 = (
+    "-".join((str(n) * 8, str(n) * 4, f"4{str(n) * 3}", f"8{str(n) * 3}", str(n) * 12))
+    for n in (1, 2, 3)
+)
+HOSTILE = "hö\x1b[31mst\n2"
+FLAVOR = {
+    "id": "f1",
+    "name": "m1.numa",
+    "vcpus": 2,
+    "ram": 1024,
+    "disk": 10,
+    "OS-FLV-EXT-DATA:ephemeral": 0,
+    "swap": 0,
+    "extra_specs": {"pci_passthrough:alias": "gpu:1", "resources:DISK_GB": "20"},
+    "links": [],
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """Yield the URL of a service with the host of the page."""
+    needed("openstack", "python-openstackclient and osc-placement")
+    with pytest.MonkeyPatch.context() as patch:
+        # however busy the machine is, all that helps is found
+        patch.setenv("OS_BERTH__EXPLAIN_BUDGET_MS", "60000")
+        yield from _served(tmp_path_factory.mktemp("osc"))
+
+
+def _served(folder):
+    with readme_commands.service_in(folder) as url:
+        make(url, "host1", HOST, None, {"DISK_GB": 100})
+        make(url, "numa0", NUMA0, HOST, {"VCPU": 8, "MEMORY_MB": 8192})
+        make(url, "numa1", NUMA1, HOST, {"VCPU": 4})
+        yield url
+
+
+def make(url, name, uuid, parent, totals):
+    body = {"name": name, "uuid": uuid, "parent_provider_uuid": parent}
+    send = {"headers": ADMIN | {"openstack-api-version": "placement 1.39"}}
+    requests.post(f"{url}/resource_providers", json=body, **send).raise_for_status()
+    body = {
+        "resource_provider_generation": 0,
+        "inventories": {key: {"total": total} for key, total in totals.items()},
+    }
+    place = f"{url}/resource_providers/{uuid}/inventories"
+    requests.put(place, json=body, **send).raise_for_status()
+
+
+@pytest.fixture
+def openstack(url, tmp_path):
+    """Return a function that runs `openstack`, and returns code, output and errors."""
+
+    def run(command, **more):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        environment |= {"OS_AUTH_TYPE": "admin_token", "OS_TOKEN": "admin", "OS_ENDPOINT": url}
+        environment |= {"COLUMNS": "80", "HOME": str(tmp_path)} | more
+        done = subprocess.run(
+            shlex.split(command), capture_output=True, text=True, env=environment, cwd=tmp_path
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_the_page_shows_what_its_commands_print(openstack):
+    for name, text in files_of(PAGE, "console").items():
+        code = None
+        for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
+            command, _, shown = step.partition("\n")
+            if command == "echo $?":
+                assert shown.strip() == str(code)
+                continue
+            code, out, err = openstack(command)
+            assert (name, out.strip(), err) == (name, shown.strip(), "")
+            assert code in (0, 3)
+            assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_programs_get_whole_values(openstack):
+    code, out, _ = openstack("openstack resource provider tree show numa1 --long -f json")
+
+    host, numa0, _ = json.loads(out)
+    assert code == 0
+    assert (host["provider"], host["uuid"]) == ("host1", HOST)
+    assert host["generation"] >= 1
+    assert numa0["resources"]["MEMORY_MB"] == {"capacity": 8192, "used": 0}
+    assert (numa0["traits"], numa0["aggregates"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        ("resource provider tree show nobody", 1, "There is no resource provider 'nobody'."),
+        ("capacity show", 2, "Say what is to fit"),
+        ("capacity show --resource VCPU=1 --flavor m1", 2, "Say what is to fit"),
+        ("capacity show --resource VCPU", 2, "<resource_class>=<value>"),
+        ("allocation candidate explain --resource VCPU=x", 2, "expected positive integer"),
+        ("allocation claim --resource VCPU=99 --project-id p --user-id u", 3, "short of VCPU 99"),
+        ("allocation claim --resource VCPU=1", 2, "--project-id"),
+        ("capacity show --flavor m1", 1, "There is no compute service"),
+    ],
+    ids=str,
+)
+def test_codes_and_sentences(openstack, command, code, told):
+    done, out, err = openstack(f"openstack {command}")
+
+    assert (done, out) == (code, "")
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_a_service_without_extensions_is_told(openstack, tmp_path):
+    class Reference(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = b'{"errors": [{"status": 404, "title": "Not Found", "detail": '
+            body += b'"The resource could not be found.\\n\\n   ", "request_id": "req-1"}]}'
+            self.send_response(404)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            """Nothing."""
+
+    with serving(Reference) as other:
+        code, _, err = openstack("openstack resource provider tree list", OS_ENDPOINT=other)
+
+    assert code == 1
+    assert "doesn't offer it" in err
+
+
+def test_hostile_names_stay_in_their_line(url, openstack):
+    make(url, HOSTILE, "55555555-5555-4555-8555-555555555555", None, {})
+
+    _, out, _ = openstack("openstack resource provider tree list")
+
+    assert r"hö\x1b[31mst\n2" in out
+    assert "\x1b" not in out
+
+
+def test_a_flavor_of_nova_is_translated(url, openstack, tmp_path):
+    with serving(Nova) as nova:
+        (tmp_path / "clouds.yaml").write_text(
+            "clouds:\n"
+            "  demo:\n"
+            "    auth_type: admin_token\n"
+            f"    auth: {{endpoint: '{url}', token: admin}}\n"
+            f"    compute_endpoint_override: {nova}/v2.1\n"
+            "    compute_api_version: '2.1'\n"
+        )
+        command = "openstack --os-cloud demo capacity show --flavor m1.numa -f json"
+        code, out, err = openstack(command, OS_AUTH_TYPE="", OS_ENDPOINT="", OS_TOKEN="")
+
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["query"].startswith("resources=DISK_GB%3A20%2CMEMORY_MB%3A1024%2CVCPU%3A2")
+    assert found["fits"] > 0
+    assert any("pci_passthrough:alias" in sentence for sentence in found["left_out"])
+
+
+class Nova(http.server.BaseHTTPRequestHandler):
+    """As much of nova's API as flavors need."""
+
+    def do_GET(self):
+        port = self.server.server_address[1]
+        version = {
+            "id": "v2.1",
+            "status": "CURRENT",
+            "version": "2.90",
+            "min_version": "2.1",
+            "links": [{"rel": "self", "href": f"http://127.0.0.1:{port}/v2.1/"}],
+        }
+        path = self.path.partition("?")[0].rstrip("/")
+        answers = {
+            "": {"versions": [version]},
+            "/v2.1": {"version": version},
+            "/v2.1/flavors": {"flavors": [FLAVOR]},
+            "/v2.1/flavors/detail": {"flavors": [FLAVOR]},
+            "/v2.1/flavors/f1": {"flavor": FLAVOR},
+            "/v2.1/flavors/f1/os-extra_specs": {"extra_specs": FLAVOR["extra_specs"]},
+        }
+        found = answers.get(path)
+        body = json.dumps(found or {"itemNotFound": {"code": 404, "message": "none"}}).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def serving(handler):
+    """Serve requests with a handler, on a free port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
