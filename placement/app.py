@@ -30,7 +30,7 @@ from placement.metrics.families import families
 from placement.metrics.layout import Layout
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.monitoring import port
-from placement.monitoring.access import ADDRESSES, TOKEN, Neighbours, networks
+from placement.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, networks
 from placement.monitoring.cloud import Cloud
 from placement.monitoring.counted import Counted
 from placement.monitoring.counting import Counting
@@ -106,6 +106,9 @@ def start(
     :param policy: the policy, if it was loaded already
     :param counting: where it counts what it does; None: it doesn't, and has no metrics
     """
+    if counting is not None and counting.listener is None and conf.berth.metrics == OFF:
+        # nobody could read it
+        counting = None
     policy = policy or Policy(conf)
     tally: Tally = UNCOUNTED if counting is None else counting.meter
     database = open_database(conf, store_standard_names, wait, tally)

@@ -7,7 +7,6 @@ import bisect
 import contextlib
 import os
 import threading
-import weakref
 from collections.abc import Sequence
 
 from placement.metrics.families import (
@@ -27,7 +26,7 @@ _MOST_KNOWN = 10_000
 
 
 class Meter:
-    """Counts into a slot of this process; a child process takes a slot of its own.
+    """Counts into a slot of this process; a child process takes a slot at its first request.
 
     If no slot is left, or the memory can't be opened, it counts for itself, and nobody sees it.
     """
@@ -53,10 +52,10 @@ class Meter:
         self._known: dict[tuple[str, str], int] = {}
         self._cells: Cells
         self.begin_in_process()
-        _METERS.add(self)
 
     def begin_in_process(self) -> None:
         """Take a slot, in a process that has none."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._cells = [0.0] * self.layout.width
         self._slot = None
@@ -81,6 +80,9 @@ class Meter:
 
     def began(self) -> None:
         """Count a request that is being answered from now on."""
+        # a server may fork after the application was made, without telling Python
+        if os.getpid() != self._process:
+            self.begin_in_process()
         with self._lock:
             self._cells[self._in_progress] += 1
 
@@ -168,14 +170,3 @@ class Meter:
         with self._lock:
             self._cells[bucket] += 1
             self._cells[at + len(buckets) + 1] += value
-
-
-_METERS: "weakref.WeakSet[Meter]" = weakref.WeakSet()
-
-
-def _begin_in_child() -> None:
-    for meter in list(_METERS):
-        meter.begin_in_process()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)

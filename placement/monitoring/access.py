@@ -9,15 +9,11 @@ from oslo_config import cfg
 from placement.http.environ import Environ, WSGIApplication
 
 OFF, ADDRESSES, TOKEN = "off", "addresses", "token"
-#: headers of proxies: behind one, every client seems to have the proxy's address
+#: how the headers of proxies begin: behind a proxy, every client seems to have its address
 _PROXIED = (
-    "HTTP_X_FORWARDED_FOR",
-    "HTTP_X_FORWARDED_HOST",
-    "HTTP_X_FORWARDED_PROTO",
-    "HTTP_X_FORWARDED_PREFIX",
-    "HTTP_X_REAL_IP",
-    "HTTP_FORWARDED",
-    "HTTP_VIA",
+    *("HTTP_X_FORWARDED", "HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP"),
+    *("HTTP_CLIENT_IP", "HTTP_TRUE_CLIENT_IP", "HTTP_X_CLUSTER_CLIENT_IP"),
+    *("HTTP_X_ORIGINAL_", "HTTP_CF_CONNECTING_IP"),
 )
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -59,7 +55,7 @@ class Neighbours:
         return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
 
     def _refusal(self, environ: Environ) -> str | None:
-        if any(name in environ for name in _PROXIED):
+        if any(name.startswith(_PROXIED) for name in environ):
             return "Metrics are not for requests that came through a proxy ([berth]metrics)."
         if self._allowed is None or self._is_allowed(environ.get("REMOTE_ADDR", "")):
             return None

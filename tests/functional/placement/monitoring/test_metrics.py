@@ -165,6 +165,7 @@ def test_many_consumer_types_are_one_series():
         ("127.0.0.1", {"Forwarded": "for=127.0.0.1"}, 403),
         ("127.0.0.1", {"Via": "1.1 proxy"}, 403),
         ("127.0.0.1", {"X-Real-IP": "127.0.0.1"}, 403),
+        ("127.0.0.1", {"X-Forwarded-Server": "proxy"}, 403),
     ],
 )
 def test_only_direct_neighbours_read_metrics_without_a_token(counted, address, header, status):
@@ -200,9 +201,11 @@ def test_without_a_token_metrics_are_not_there_unless_addresses_are_allowed(
 
 def test_with_a_token_policy_decides(new_service, counting):
     service = new_service(counting=counting, berth__metrics="token")
-    shown = service.get("/metrics", headers_more={"x-forwarded-for": "192.0.2.1"})
-    assert samples(shown)
-    assert shown.content_type.startswith("text/plain")
+    for path in ("/metrics", "/metrics/providers"):
+        assert service.client.get(path).status_code == 401
+        shown = service.get(path, headers_more={"x-forwarded-for": "192.0.2.1"})
+        assert samples(shown)
+        assert shown.content_type.startswith("text/plain")
     refused = service.get("/metrics", headers_more={"x-roles": "reader", "x-auth-token": "someone"})
     assert refused.status_code == 403
 

@@ -170,3 +170,93 @@ def test_a_port_that_is_taken_is_told(start, tmp_path):
         )
     assert ran.returncode == 1
     assert f"can't serve metrics on 127.0.0.1 port {port}: Address already in use" in ran.stderr
+
+
+def test_processes_of_uwsgi_share_a_folder(start, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    port = free_port()
+    # the processes are forked after the application was made
+    server = start(
+        [
+            *(needed("uwsgi", "pyuwsgi"), "--need-app", "--master", "--die-on-term"),
+            *("--processes", "2", "--http-socket", f"127.0.0.1:{port}"),
+            *("--module", "placement.wsgi.api:application"),
+        ],
+        f"http://127.0.0.1:{port}",
+        PROMETHEUS_MULTIPROC_DIR=str(folder),
+    )
+    ask(server, 40)
+    known = scraped(server.url)
+    assert known[CLASSES] == 40
+    victims = server.workers()
+    for pid in victims:
+        os.kill(int(pid), signal.SIGKILL)
+    wait_until(lambda: len(server.workers() - victims) == 2, server.said)
+    ask_patiently(server, 40)
+    after = scraped(server.url)
+    never_fell(known, after)
+    assert after[CLASSES] == 80
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.fixture
+def prometheus(served, tmp_path):
+    """Return a function that asks a Prometheus, which reads both pages; it gives one number."""
+    server, _ = served
+    program = needed("prometheus", "prometheus")
+    target = server.url.removeprefix("http://")
+    (tmp_path / "prometheus.yml").write_text(f"""
+global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
+scrape_configs:
+  - {{job_name: placement, static_configs: [{{targets: ["{target}"]}}]}}
+  - job_name: providers
+    metrics_path: /metrics/providers
+    static_configs: [{{targets: ["{target}"]}}]
+""")
+    port = free_port()
+    with (tmp_path / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program,
+                f"--config.file={tmp_path}/prometheus.yml",
+                f"--storage.tsdb.path={tmp_path}/data",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+
+    def asked(expression):
+        with contextlib.suppress(requests.ConnectionError):
+            response = requests.get(
+                f"http://127.0.0.1:{port}/api/v1/query",
+                params={"query": expression},
+                timeout=PATIENCE,
+            )
+            if response.ok and response.json()["data"]["result"]:
+                return float(response.json()["data"]["result"][0]["value"][1])
+        return None
+
+    yield asked
+    process.terminate()
+    process.wait(PATIENCE)
+
+
+def test_a_prometheus_sees_each_request_once_while_workers_go_and_come(served, prometheus):
+    server, _ = served
+    wait_until(lambda: prometheus(CLASSES + " or vector(0)") is not None, server.said)
+    wait_until(lambda: prometheus('sum(up{job=~"placement|providers"})') == 2, server.said)
+    assert prometheus("openstack_placement_up") == 1
+    before = scraped(server.url).get(CLASSES, 0)
+    ask_patiently(server, 10)
+    os.kill(int(min(server.workers())), signal.SIGKILL)
+    ask_patiently(server, 10)
+    old = server.workers()
+    server.process.send_signal(signal.SIGHUP)
+    ask_patiently(server, 10)
+    wait_until(lambda: server.workers() and not server.workers() & old, server.said)
+    ask_patiently(server, 10)
+    wait_until(lambda: prometheus(CLASSES) == before + 40, server.said)
+    assert prometheus("sum(resets(placement_http_requests_total[5m]))") == 0
+    assert prometheus("sum(resets(placement_http_request_duration_seconds_count[5m]))") == 0

@@ -77,7 +77,12 @@ def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout,
 def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots):
     meter = Meter(layout, slots)
     at = layout.at(layout.families.statements)
-    child = forked(meter.statement)
+
+    def work():
+        meter.began()
+        meter.statement()
+
+    child = forked(work)
     meter.statement()
     rows = slots.ever()[:, at].tolist()
     kill(child)
