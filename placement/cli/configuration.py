@@ -18,6 +18,7 @@ from placement.config import logs, sources
 from placement.http.authentication import authenticated
 from placement.http.environ import Environ
 from placement.http.probes import healthcheck
+from placement.monitoring.access import networks
 
 LOG = logging.getLogger(__name__)
 
@@ -117,6 +118,7 @@ class ConfigurationInForce:
         fresh = self._load()
         authenticated(_nothing, fresh)
         healthcheck(_nothing, fresh)
+        networks(conf.berth.metrics_allowed_source_ranges)
         try:
             policy = Policy(conf)
         # whatever oslo.policy raises for a file that it can't use

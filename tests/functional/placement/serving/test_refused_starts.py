@@ -88,6 +88,14 @@ def test_a_value_that_only_workers_use(refused):
     assert "search_time_limit" in line
 
 
+def test_addresses_and_backends_that_are_none(refused):
+    port = str(free_port())
+    line = refused("--port", port, OS_BERTH__METRICS_ALLOWED_SOURCE_RANGES="here")
+    assert "[berth]metrics_allowed_source_ranges: 'here'" in line
+    line = refused("--port", port, OS_HEALTHCHECK__BACKENDS="no")
+    assert "[healthcheck]backends: there is no no" in line
+
+
 @pytest.mark.parametrize("option", ["LOG_DIR", "LOG_FILE", "LOG_CONFIG_APPEND"])
 def test_a_log_that_can_not_be_written(refused, option):
     line = refused("--port", str(free_port()), **{f"OS_DEFAULT__{option}": "/nowhere/x"})

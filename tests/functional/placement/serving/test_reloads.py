@@ -84,6 +84,8 @@ noauth2_admin_roles = admin,service
         ("[berth]", "[berth", "[berth"),
         ("[berth]", "[berth]\nsearch_time_limit = soon", "search_time_limit"),
         ("strategy = noauth2", "strategy = anything", "anything"),
+        ("[berth]", "[berth]\nmetrics_allowed_source_ranges = here", "'here' does not appear"),
+        ("[berth]", "[healthcheck]\nbackends = no\n[berth]", "[healthcheck]backends"),
         ("sqlite:///placement.db", "nothing://me:hunter2@host/name", "no kind of database"),
         ("debug = false", "debug = maybe", "maybe"),
         ("debug = false", "log_dir = /nowhere", "/nowhere"),

@@ -1,0 +1,56 @@
+"""The port for metrics alone: what a successor gets, and clients that fail."""
+
+import socket
+import urllib.request
+
+import pytest
+
+from placement.monitoring import port
+
+
+def answer(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [environ["PATH_INFO"].encode()]
+
+
+@pytest.fixture
+def listener():
+    environ = {}
+    opened = port.listen(0, environ)
+    yield opened, environ
+    opened.close()
+
+
+def test_the_program_that_replaces_this_one_gets_the_open_port(listener):
+    opened, environ = listener
+    number = opened.getsockname()[1]
+    # the successor has a copy of the descriptor
+    inherited = {port.VARIABLE: str(opened.dup().detach()), "GUNICORN_FD": "3"}
+    successor = port.listen(number, inherited)
+    assert successor.getsockname() == opened.getsockname()
+    successor.close()
+    assert environ[port.VARIABLE] == str(opened.fileno())
+
+
+def test_a_descriptor_of_another_program_is_not_taken(listener):
+    opened, _ = listener
+    number = opened.getsockname()[1]
+    with pytest.raises(OSError, match="in use"):
+        port.listen(number, {port.VARIABLE: str(opened.fileno())})
+
+
+def test_a_client_that_leaves_takes_nobody_s_answer(listener):
+    opened, _ = listener
+    number = opened.getsockname()[1]
+    port.serve(opened, {"/metrics": answer})
+    with socket.create_connection(("127.0.0.1", number)) as client:
+        client.sendall(b"GET /metr")
+    with socket.create_connection(("127.0.0.1", number)) as client:
+        client.sendall(b"\0\0\r\n\r\n")
+    with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
+        assert response.read() == b"/metrics"
+
+
+def test_it_is_open_on_this_machine_only(listener):
+    opened, _ = listener
+    assert opened.getsockname()[0] == "127.0.0.1"
