@@ -171,7 +171,9 @@ class LiveSnapshot:
                 gc.freeze()
         self._held = held
         providers = len(held.snapshot.register.slot_of_id)
-        self._tally.refreshed(self._times.now() - begun, providers)
+        grown = known is None or known.snapshot.size != held.snapshot.size
+        size = size_of(held.snapshot) if grown else None
+        self._tally.refreshed(self._times.now() - begun, providers, size)
         return held
 
     def _advanced(self, connection: Connection, known: _Held | None) -> _Held:
@@ -212,7 +214,7 @@ class LiveSnapshot:
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
         held = _Held(snapshot, cursor, number, self._look(connection))
         self.loads[cause] = self.loads.get(cause, 0) + 1
-        self._tally.loaded(cause, len(snapshot.register.slot_of_id), size_of(snapshot))
+        self._tally.loaded(cause)
         return held
 
     def _look(self, connection: Connection) -> Look | None:

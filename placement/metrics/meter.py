@@ -140,14 +140,17 @@ class Meter:
         if reason is not None:
             self._count(self.layout.families.empty, reason)
 
-    def loaded(self, cause: str, providers: int, size: int) -> None:
-        """Count a snapshot that was loaded as a whole, with its size in bytes."""
+    def loaded(self, cause: str) -> None:
+        """Count a snapshot that was loaded as a whole."""
         self._count(self.layout.families.snapshot_loads, cause.replace(" ", "_"))
-        self._cells[self._providers] = float(providers)
-        self._cells[self._bytes] = float(size)
 
-    def refreshed(self, seconds: float, providers: int) -> None:
-        """Count a snapshot that was loaded or brought up to date."""
+    def refreshed(self, seconds: float, providers: int, size: int | None) -> None:
+        """Count a snapshot that was loaded or brought up to date.
+
+        :param size: bytes that it takes; None: about as many as before
+        """
+        if size is not None:
+            self._cells[self._bytes] = float(size)
         self._observe(self._refresh, SEARCH_BUCKETS, seconds)
         self._cells[self._providers] = float(providers)
 

@@ -18,11 +18,14 @@ class Tally(Protocol):
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Count a search for candidates and what it found; `reason` says why it found nothing."""
 
-    def loaded(self, cause: str, providers: int, size: int) -> None:
-        """Count a snapshot that was loaded as a whole, with its size in bytes."""
+    def loaded(self, cause: str) -> None:
+        """Count a snapshot that was loaded as a whole."""
 
-    def refreshed(self, seconds: float, providers: int) -> None:
-        """Count a snapshot that was loaded or brought up to date."""
+    def refreshed(self, seconds: float, providers: int, size: int | None) -> None:
+        """Count a snapshot that was loaded or brought up to date.
+
+        :param size: bytes that it takes; None: about as many as before
+        """
 
     def audited(self, result: str) -> None:
         """Count a comparison of a snapshot with the tables."""
@@ -43,10 +46,10 @@ class Uncounted:
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Do nothing."""
 
-    def loaded(self, cause: str, providers: int, size: int) -> None:
+    def loaded(self, cause: str) -> None:
         """Do nothing."""
 
-    def refreshed(self, seconds: float, providers: int) -> None:
+    def refreshed(self, seconds: float, providers: int, size: int | None) -> None:
         """Do nothing."""
 
     def audited(self, result: str) -> None:

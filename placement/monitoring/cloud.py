@@ -101,20 +101,22 @@ def families(figures: Figures) -> Iterator[Metric]:
         "Providers whose usage is more than their capacity.",
         labels=["resource_class"],
     )
-    strays: dict[int, int] = {}
+    # what is allocated without an inventory, and of how many providers
+    strays: dict[int, tuple[int, int]] = {}
     for (_, class_id), used in snapshot.stray_usage.items():
-        strays[class_id] = strays.get(class_id, 0) + used
+        amount, number = strays.get(class_id, (0, 0))
+        strays[class_id] = amount + used, number + bool(used)
     for class_id in sorted({*snapshot.columns, *strays}):
         column = snapshot.column(class_id)
-        if not len(column.slots) and class_id not in strays:
+        stray, without = strays.get(class_id, (0, 0))
+        if not len(column.slots) and not without:
             continue
         labels = [snapshot.names.classes.get(class_id, str(class_id))]
         capacity = np.floor(column.capacities)
         sums["total"].add_metric(labels, float(column.total.sum()))
         sums["reserved"].add_metric(labels, float(column.reserved.sum()))
         sums["capacity"].add_metric(labels, float(capacity.sum()))
-        sums["used"].add_metric(labels, float(column.used.sum() + strays.get(class_id, 0)))
-        without = sum(key[1] == class_id for key, used in snapshot.stray_usage.items() if used)
+        sums["used"].add_metric(labels, float(column.used.sum() + stray))
         over.add_metric(labels, float((column.used > capacity).sum() + without))
     yield from sums.values()
     yield over

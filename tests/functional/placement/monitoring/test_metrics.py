@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import sqlalchemy as sa
 from oslo_config import cfg
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -141,6 +142,33 @@ def test_providers_above_their_capacity_are_counted(counted):
     counted.put(path, stock | {"total": 2, "reserved": 1, "allocation_ratio": 1.0})
     shown = page(counted)
     assert value(shown, "placement_providers_over_capacity", resource_class="VCPU") == 1
+
+
+def test_a_snapshot_that_grew_takes_more_bytes(counted):
+    counted.get("/allocation_candidates?resources=VCPU:1")
+    before = value(page(counted), "placement_snapshot_bytes")
+    fill(counted)
+    shown = page(counted)
+    assert value(shown, "placement_snapshot_bytes") > before
+    assert value(shown, "placement_snapshot_loads_total", cause="first_use") == 1
+
+
+def test_what_is_allocated_without_an_inventory_is_over_capacity(counted):
+    fill(counted)
+    counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 2}}))
+    before = page(counted)
+    with counted.database.engine.begin() as connection:
+        provider = "SELECT id FROM resource_providers WHERE uuid = :uuid"
+        connection.execute(
+            sa.text(f"DELETE FROM inventories WHERE resource_provider_id = ({provider})"),
+            {"uuid": ROOT},
+        )
+    counted.running.snapshot.audit_in_background()
+    after = page(counted)
+    for name, more in (("placement_resource_used", 0), ("placement_providers_over_capacity", 1)):
+        assert value(after, name, resource_class="VCPU") == (
+            value(before, name, resource_class="VCPU") + more
+        ), name
 
 
 def test_many_consumer_types_are_one_series():
