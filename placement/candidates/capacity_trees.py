@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.capacity_blocks import Block, Rooms, demand_of, own_of
@@ -216,15 +217,22 @@ class TreesRoom:
                 filling = Filling(problem, classes, self._budget, self._refining)
                 trees = _HardTrees.of(family, self._snapshot, self._free, classes)
                 self._hard_trees.append((trees, filling))
-                for number, root in enumerate(trees.roots):
-                    found = filling.fill(
-                        trees.amounts[number], trees.units[number], int(self.high[root])
-                    )
-                    self.low[root] = found.count
-                    if found.best:
-                        self.high[root] = found.count
+                self._fill_alike(trees, filling)
         except (OutOfTime, OutOfMemory):
             return
+
+    def _fill_alike(self, trees: "_HardTrees", filling: Filling) -> None:
+        """Fill trees with one problem; those that have the same are filled once."""
+        roots = np.array(trees.roots)
+        for which in trees.alike():
+            same = roots[which]
+            number = int(which[0])
+            # all of them have room for as many
+            most = int(self.high[same[0]])
+            found = filling.fill(trees.state(number), trees.units_of(number), most)
+            self.low[same] = found.count
+            if found.best:
+                self.high[same] = found.count
 
     def _filled_together(self, roots: Mask, left: dict[tuple[int, int], int]) -> int:
         """Fill hard trees one after the other, with what others left of shared providers."""
@@ -243,16 +251,16 @@ class TreesRoom:
 class _HardTrees:
     """Trees with one problem: what their providers have.
 
-    :param slots: by tree, the provider of each local
-    :param amounts: by tree, what is free
-    :param units: by tree, the max_unit
+    :param slots: trees × locals: the providers
+    :param amounts: trees × locals × classes: what is free
+    :param units: likewise: the max_unit
     """
 
     roots: Sequence[int]
     classes: tuple[int, ...]
-    slots: Sequence[Sequence[int]]
-    amounts: Sequence[State]
-    units: Sequence[State]
+    slots: Numbers
+    amounts: Numbers
+    units: Numbers
 
     @classmethod
     def of(
@@ -265,18 +273,35 @@ class _HardTrees:
         slots = np.concatenate([own, np.broadcast_to(lent, (len(family), len(lent)))], axis=1)
         amounts = np.stack([free.of(class_id, slots) for class_id in classes], axis=2)
         units = np.stack([_units(snapshot, class_id, slots) for class_id in classes], axis=2)
-        return cls(family.roots.tolist(), classes, slots.tolist(), _states(amounts), _states(units))
+        return cls(family.roots.tolist(), classes, slots, amounts, units)
+
+    def alike(self) -> Iterator[npt.NDArray[np.intp]]:
+        """Yield sets of trees whose providers have the same."""
+        count = len(self.roots)
+        rows = np.concatenate([self.amounts.reshape(count, -1), self.units.reshape(count, -1)], 1)
+        keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+        _, which = np.unique(keys.ravel(), return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+
+    def state(self, number: int) -> State:
+        """Return what the providers of a tree have free."""
+        return tuple(map(tuple, self.amounts[number].tolist()))
+
+    def units_of(self, number: int) -> State:
+        """Return the max_unit of a tree's providers."""
+        return tuple(map(tuple, self.units[number].tolist()))
 
     def take(
         self, number: int, filling: Filling, most: int, left: dict[tuple[int, int], int]
     ) -> int:
         """Fill a tree, and take from `left` what it takes of shared providers."""
-        slots = self.slots[number]
+        slots = self.slots[number].tolist()
         state = tuple(
             tuple(left.get((key, slot), some) for key, some in zip(self.classes, have, strict=True))
-            for slot, have in zip(slots, self.amounts[number], strict=True)
+            for slot, have in zip(slots, self.state(number), strict=True)
         )
-        found = filling.fill(state, self.units[number], most)
+        found = filling.fill(state, self.units_of(number), most)
         for slot, have in zip(slots, found.left, strict=True):
             for key, some in zip(self.classes, have, strict=True):
                 if (key, slot) in left:
@@ -290,7 +315,3 @@ def _units(snapshot: Snapshot, class_id: int, slots: Slots) -> Numbers:
         return np.zeros(slots.shape, np.int64)
     there, at = column.find(slots)
     return np.where(there, column.max_unit[at], 0)
-
-
-def _states(numbers: Numbers) -> list[State]:
-    return [tuple(map(tuple, tree)) for tree in numbers.tolist()]
