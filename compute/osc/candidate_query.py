@@ -73,8 +73,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def asks(parsed: argparse.Namespace) -> bool:
-    """Say whether the options ask for any resource."""
-    return any(group.get("resource") for group in (parsed.groups or {}).values())
+    """Say whether any of the options is given."""
+    given = (parsed.groups, parsed.group_policy, parsed.root_required, parsed.same_subtree)
+    return any(given)
 
 
 def query_of(parsed: argparse.Namespace) -> str:
@@ -96,22 +97,26 @@ def _suffix(group: str) -> str:
     return group if not group or group.isdigit() or group.startswith("_") else f"_{group}"
 
 
+def any_of(names: str) -> str:
+    """Return a parameter's value for a name, or for one of several with commas."""
+    return f"in:{names}" if "," in names else names
+
+
+def amount_of(text: str) -> str:
+    """Return an amount as queries have it. What has another form ends the command."""
+    name, equals, amount = text.partition("=")
+    if not equals:
+        refuse(f"--resource {text}: an amount has the form <resource_class>=<value>.")
+    return f"{name}:{amount}"
+
+
 def _of_group(suffix: str, given: dict[str, Sequence[str]]) -> list[tuple[str, str]]:
     pairs = []
-    amounts = []
-    for text in given.get("resource", ()):
-        name, equals, amount = text.partition("=")
-        if not equals:
-            refuse(f"--resource {text}: an amount has the form <resource_class>=<value>.")
-        amounts.append(f"{name}:{amount}")
+    amounts = ",".join(map(amount_of, given.get("resource", ())))
     if amounts:
-        pairs.append((f"resources{suffix}", ",".join(amounts)))
-    for text in given.get("required", ()):
-        pairs.append((f"required{suffix}", f"in:{text}" if "," in text else text))
-    for text in given.get("forbidden", ()):
-        pairs.append((f"required{suffix}", f"!{text}"))
-    for text in given.get("member_of", ()):
-        pairs.append((f"member_of{suffix}", f"in:{text}" if "," in text else text))
-    for text in given.get("in_tree", ()):
-        pairs.append((f"in_tree{suffix}", text))
+        pairs.append((f"resources{suffix}", amounts))
+    pairs += [(f"required{suffix}", any_of(names)) for names in given.get("required", ())]
+    pairs += [(f"required{suffix}", f"!{name}") for name in given.get("forbidden", ())]
+    pairs += [(f"member_of{suffix}", any_of(uuids)) for uuids in given.get("member_of", ())]
+    pairs += [(f"in_tree{suffix}", uuid) for uuid in given.get("in_tree", ())]
     return pairs

@@ -4,19 +4,14 @@ import argparse
 from typing import Any
 from urllib.parse import urlencode
 
-from osc_lib.command import command
-
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import listing, text
-from compute.osc.exit_codes import CODES, after_output
+from compute.osc.columns import listing, safe, text
 from compute.osc.service import Service
+from compute.osc.show_one import ShowOne
 
 
-class ExplainCandidates(command.ShowOne):
+class ExplainCandidates(ShowOne):
     """Say why a query has no allocation candidates, and what would help."""
-
-    _epilog = CODES
-    _fits = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -30,11 +25,6 @@ class ExplainCandidates(command.ShowOne):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the explanation and return the exit code."""
-        shown: int = super().run(parsed_args)
-        return after_output(shown, self._fits)
-
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
         more = {"provider": parsed_args.provider, "consumer": parsed_args.consumer}
@@ -42,7 +32,7 @@ class ExplainCandidates(command.ShowOne):
         query = "&".join(part for part in (query_of(parsed_args), asked) if part)
         path = f"/allocation_candidates/explain?{query}"
         found = Service(self.app.client_manager).get(path)
-        self._fits = found["verdict"] == "some"
+        self.fits = found["verdict"] == "some"
         shown = {
             "message": text(found["message"]),
             "verdict": found["verdict"],
@@ -57,7 +47,7 @@ class ExplainCandidates(command.ShowOne):
         }
         if "provider" in found:
             shown["provider"] = listing([found["provider"]], _near)
-        return tuple(shown), tuple(shown.values())
+        return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
 def _trees(one: dict[str, Any]) -> str:

@@ -4,21 +4,18 @@ import argparse
 from typing import Any
 
 from osc_lib import exceptions
-from osc_lib.command import command
 
 from compute.maintenance.flavor_request import FlavorRequest, flavor_request
 from compute.osc.candidate_query import add_options, asks, query_of
-from compute.osc.columns import Told, counts, listing, text
-from compute.osc.exit_codes import CODES, after_output, refuse
+from compute.osc.columns import Told, counts, listing, safe, text
+from compute.osc.exit_codes import refuse
 from compute.osc.service import Service
+from compute.osc.show_one import ShowOne
 from compute.records.instance import Flavor
 
 
-class ShowCapacity(command.ShowOne):
+class ShowCapacity(ShowOne):
     """Say how many more fit: of what the options ask for, or of a flavor of nova."""
-
-    _epilog = CODES
-    _fits = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -49,15 +46,10 @@ class ShowCapacity(command.ShowOne):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the numbers and return the exit code."""
-        shown: int = super().run(parsed_args)
-        return after_output(shown, self._fits)
-
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
         if bool(parsed_args.flavor) == asks(parsed_args):
-            refuse("Say what is to fit: --resource, or --flavor.")
+            refuse("Say what is to fit: either --resource and its like, or --flavor.")
         left_out: tuple[str, ...] = ()
         if parsed_args.flavor:
             translated = _flavor(self.app.client_manager, parsed_args.flavor)
@@ -73,7 +65,7 @@ class ShowCapacity(command.ShowOne):
         if parsed_args.limit is not None:
             body["limit"] = parsed_args.limit
         found = service.post("/capacity", body)["requests"][""]
-        self._fits = found["fits"] > 0
+        self.fits = found["fits"] > 0
         shown = {name: found[name] for name in ("fits", "exact", "upper", "trees") if name in found}
         shown["limited_by"] = counts(found["limited_by"])
         shown["stranded"] = counts(found["stranded"])
@@ -88,18 +80,15 @@ class ShowCapacity(command.ShowOne):
         if parsed_args.flavor:
             shown["query"] = text(query)
             shown["left_out"] = listing(list(left_out), str)
-        return tuple(shown), tuple(shown.values())
+        return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
-class Evacuate(command.ShowOne):
+class Evacuate(ShowOne):
     """Say whether all that consumers hold of some trees would fit elsewhere. Nothing is moved.
 
     Placement doesn't know which traits and aggregates a consumer once asked for: a move may need
     more than room.
     """
-
-    _epilog = CODES
-    _fits = False
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -112,17 +101,12 @@ class Evacuate(command.ShowOne):
         )
         return parser
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the answer and return the exit code."""
-        shown: int = super().run(parsed_args)
-        return after_output(shown, self._fits)
-
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         """Return columns and values."""
         service = Service(self.app.client_manager)
         roots = list(dict.fromkeys(map(service.root_of, parsed_args.providers)))
         found = service.post("/capacity/evacuate", {"without": roots})
-        self._fits = found["fits"]
+        self.fits = found["fits"]
         shown = {
             "fits": found["fits"],
             "exact": found["exact"],
@@ -133,7 +117,7 @@ class Evacuate(command.ShowOne):
                 [f"{consumer} to {move['root']}" for consumer, move in found["moves"].items()],
             ),
         }
-        return tuple(shown), tuple(shown.values())
+        return tuple(shown), safe(tuple(shown.values()), parsed_args.formatter)
 
 
 def _fits(one: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from uuid import uuid4
 from osc_lib.command import command
 
 from compute.osc.candidate_query import add_options, query_of
-from compute.osc.columns import Told, counts, listing
+from compute.osc.columns import Told, counts, listing, safe
 from compute.osc.exit_codes import CODES, NOTHING_FITS
 from compute.osc.service import NoCandidate, Service
 from placement.reports.lines import wrapped
@@ -89,7 +89,8 @@ class Claim(command.Lister):
             for uuid, given in claimed["allocations"].items()
         ]
         if parsed_args.formatter != "table" or parsed_args.columns:
-            return ("consumer", "resource provider", "resources", "groups"), rows
+            plain = [safe(row, parsed_args.formatter) for row in rows]
+            return ("consumer", "resource provider", "resources", "groups"), plain
         # 80 columns have no room for two uuids beside each other
         narrow = [(Told(row[0], [row[0], f"  {row[1]}"]), *row[2:]) for row in rows]
         return ("consumer and resource provider", "resources", "groups"), narrow

@@ -1,14 +1,16 @@
 """Values that programs get as they are, and people as text of bounded width."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from placement.reports.lines import wrapped
+from placement.reports.lines import escaped, wrapped
 
 #: columns of a terminal that the text of a value may have
 _WIDTH = 58
+#: forms that print texts as they are
+_PLAIN = frozenset({"csv", "shell", "value"})
 
 
 class Told(FormattableColumn):
@@ -37,6 +39,14 @@ class Told(FormattableColumn):
 
     def __hash__(self) -> int:
         return hash(str(self.value))
+
+
+def safe(row: Sequence[Any], formatter: str) -> list[Any]:
+    """Return values whose control characters are escapes where the form has none of its own."""
+    if formatter not in _PLAIN:
+        return list(row)
+    values = [one.value if isinstance(one, Told) else one for one in row]
+    return [escaped(value) if isinstance(value, str) else value for value in values]
 
 
 def text(value: str) -> Told:

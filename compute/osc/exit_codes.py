@@ -14,11 +14,6 @@ options are wrong.
 """
 
 
-def after_output(shown: int, fits: bool) -> int:
-    """Return the exit code of a command that printed its answer."""
-    return shown or (0 if fits else NOTHING_FITS)
-
-
 def refuse(message: str) -> NoReturn:
     """Say what is wrong with the options, and end the command with the exit code for that."""
     sys.stderr.write(f"{message}\n")

@@ -7,6 +7,7 @@ from keystoneauth1.adapter import Adapter
 from osc_lib import exceptions
 
 from compute.osc.exit_codes import refuse
+from placement.reports.lines import escaped
 
 PREFIX = "/berth/v1"
 #: the commands' queries are those of this microversion, whatever OS_PLACEMENT_API_VERSION says
@@ -100,7 +101,7 @@ def _error(response: Any) -> tuple[str, str] | None:
     """Return code and detail of placement's error; None for an answer that says nothing."""
     try:
         (error, *_) = response.json()["errors"]
-        detail = " ".join(str(error["detail"]).split())
+        detail = escaped(" ".join(str(error["detail"]).split()))
     except (ValueError, LookupError, TypeError):
         return None
     if response.status_code == 404 and detail == "The resource could not be found.":

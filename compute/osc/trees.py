@@ -6,7 +6,8 @@ from typing import Any
 
 from osc_lib.command import command
 
-from compute.osc.columns import Told, listing, text
+from compute.osc.candidate_query import amount_of, any_of
+from compute.osc.columns import Told, listing, safe, text
 from compute.osc.service import Service
 from compute.provider_tree.inventory_record import capacity
 
@@ -39,7 +40,8 @@ class ShowTree(command.Lister):
             rows = [row.with_uuid() for row in rows]
         if parsed_args.long:
             titles += ["generation", "traits", "aggregates"]
-        return titles, [[row.values[title] for title in titles] for row in rows]
+        form = parsed_args.formatter
+        return titles, [safe([row.values[title] for title in titles], form) for row in rows]
 
 
 class ListTrees(command.Lister):
@@ -48,14 +50,17 @@ class ListTrees(command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        one = "Trees where a resource provider"
         for option, metavar, told in (
-            ("--name", "<name>", "Trees with a resource provider of this name."),
-            ("--resource", "<resource_class>=<value>", "Trees where one has room for it."),
-            ("--required", "<trait>", "Trees where one has the trait."),
-            ("--member-of", "<uuid>", "Trees where one is in the aggregate."),
-            ("--marker", "<uuid>", "Begin behind the tree with this root."),
+            ("--resource", "<resource_class>=<value>", f"{one} has room for it. Repeatable."),
+            ("--required", "<trait>", f"{one} has it, or one of several with commas. Repeatable."),
+            ("--member-of", "<uuid>", f"{one} is in it, or in one of several. Repeatable."),
         ):
-            parser.add_argument(option, metavar=metavar, help=told)
+            parser.add_argument(option, metavar=metavar, action="append", default=[], help=told)
+        parser.add_argument("--name", metavar="<name>", help=f"{one} has this name.")
+        parser.add_argument(
+            "--marker", metavar="<uuid>", help="Begin behind the tree with this root."
+        )
         parser.add_argument(
             "--limit", metavar="<limit>", type=int, help="At most so many trees. Default: all."
         )
@@ -65,20 +70,21 @@ class ListTrees(command.Lister):
         """Return columns and rows."""
         given = {
             "name": parsed_args.name,
-            "resources": parsed_args.resource and parsed_args.resource.replace("=", ":"),
-            "required": parsed_args.required,
-            "member_of": parsed_args.member_of,
+            "resources": ",".join(map(amount_of, parsed_args.resource)),
+            "required": [any_of(names) for names in parsed_args.required],
+            "member_of": [any_of(uuids) for uuids in parsed_args.member_of],
             "marker": parsed_args.marker,
             "limit": parsed_args.limit,
         }
-        parameters = {name: value for name, value in given.items() if value is not None}
+        parameters = {name: value for name, value in given.items() if value}
         parameters["fields"] = "inventories,usages"
         trees = _pages(Service(self.app.client_manager), parameters)
         rows = [
             (text(tree["providers"][0]["name"]), tree["root"], len(tree["providers"]), _sum(tree))
             for tree in trees
         ]
-        return ("root", "uuid", "providers", "resources"), rows
+        form = parsed_args.formatter
+        return ("root", "uuid", "providers", "resources"), [safe(row, form) for row in rows]
 
 
 def _pages(service: Service, parameters: dict[str, Any]) -> Iterator[Any]:
@@ -126,18 +132,16 @@ def _drawn(providers: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], st
     for provider in sorted(providers, key=lambda one: str(one["name"])):
         children.setdefault(provider["parent_provider_uuid"], []).append(provider)
 
-    def branch(
-        provider: dict[str, Any], before: str, below: str
-    ) -> Iterator[tuple[dict[str, Any], str, str]]:
+    # no recursion: a tree may be deeper than Python's stack
+    waiting = [(root, "", "") for root in reversed(children.get(None, []))]
+    while waiting:
+        provider, before, below = waiting.pop()
         mine = children.get(provider["uuid"], [])
         yield provider, before, below + ("│  " if mine else "   ")
-        for child in mine:
+        for child in reversed(mine):
             last = child is mine[-1]
             ends = ("└─ ", "   ") if last else ("├─ ", "│  ")
-            yield from branch(child, below + ends[0], below + ends[1])
-
-    for root in children.get(None, []):
-        yield from branch(root, "", "")
+            waiting.append((child, below + ends[0], below + ends[1]))
 
 
 def _sum(tree: dict[str, Any]) -> Told:

@@ -4,6 +4,8 @@ import textwrap
 
 from placement.config.logs import escaped
 
+__all__ = ["WIDTH", "escaped", "wrapped"]
+
 WIDTH = 80
 
 

@@ -112,6 +112,7 @@ def test_programs_get_whole_values(openstack):
         ("resource provider tree show nobody", 1, "There is no resource provider 'nobody'."),
         ("capacity show", 2, "Say what is to fit"),
         ("capacity show --resource VCPU=1 --flavor m1", 2, "Say what is to fit"),
+        ("capacity show --required HW_CPU_X86_AVX2 --flavor m1", 2, "Say what is to fit"),
         ("capacity show --resource VCPU", 2, "<resource_class>=<value>"),
         ("allocation candidate explain --resource VCPU=x", 2, "expected positive integer"),
         ("allocation claim --resource VCPU=99 --project-id p --user-id u", 3, "short of VCPU 99"),
@@ -149,13 +150,25 @@ def test_a_service_without_extensions_is_told(openstack, tmp_path):
     assert "doesn't offer it" in err
 
 
-def test_hostile_names_stay_in_their_line(url, openstack):
-    make(url, HOSTILE, "55555555-5555-4555-8555-555555555555", None, {})
+@pytest.mark.parametrize("form", ["table", "csv", "value"])
+def test_hostile_names_stay_in_their_line(url, openstack, form):
+    if form == "table":
+        make(url, HOSTILE, "55555555-5555-4555-8555-555555555555", None, {})
 
-    _, out, _ = openstack("openstack resource provider tree list")
+    _, out, _ = openstack(f"openstack resource provider tree list -f {form}")
 
-    assert r"hö\x1b[31mst\n2" in out
+    # the form csv has a backslash twice
+    assert r"hö\x1b[31mst\n2" in out.replace(r"\\", "\\")
     assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("form", ["csv", "yaml", "shell"])
+def test_one_answer_has_all_forms(openstack, form):
+    code, out, err = openstack(f"openstack capacity show --resource DISK_GB=1 -f {form} -c fits")
+
+    wanted = {"csv": '"fits"\n', "yaml": "fits: ", "shell": 'fits="'}
+    assert (code, err) == (0, "")
+    assert out.startswith(wanted[form])
 
 
 def test_a_flavor_of_nova_is_translated(url, openstack, tmp_path):

@@ -69,9 +69,13 @@ def test_a_group_can_be_gone_on_with():
     assert found == [("resources1", "A:1"), ("resources2", "B:1")]
 
 
-def test_whether_anything_is_asked_for():
-    assert not asks(parsed("--required", "A"))
-    assert asks(parsed("--group", "1", "--resource", "A=1"))
+@pytest.mark.parametrize(
+    "option",
+    ["--required=A", "--group=1", "--group-policy=none", "--root-required=A", "--same-subtree=1,2"],
+)
+def test_whether_anything_is_asked_for(option):
+    assert asks(parsed(option))
+    assert not asks(parsed())
 
 
 def test_an_amount_without_equals_ends_the_command(capsys):

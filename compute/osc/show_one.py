@@ -1,0 +1,35 @@
+"""What `openstack` commands that show one answer have in common with each other."""
+
+import argparse
+from typing import Any
+
+from cliff.formatters.commaseparated import CSVLister
+from osc_lib.command import command
+
+from compute.osc.exit_codes import CODES, NOTHING_FITS
+
+
+class ShowOne(command.ShowOne):
+    """Shows one answer; the exit code says whether something fits."""
+
+    _epilog = CODES
+    #: set by `take_action`
+    fits = False
+
+    @property
+    def formatter_namespace(self) -> str:
+        """Return the entry points of the forms: those of cliff, and CSV."""
+        return "berth.openstack.show"
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Print the answer and return the exit code."""
+        shown: int = super().run(parsed_args)
+        return shown or (0 if self.fits else NOTHING_FITS)
+
+
+class OneAsCsv(CSVLister):
+    """One answer as CSV: titles and a line of values."""
+
+    def emit_one(self, column_names: Any, data: Any, stdout: Any, parsed_args: Any) -> None:
+        """Write titles and values."""
+        self.emit_list(column_names, [data], stdout, parsed_args)
