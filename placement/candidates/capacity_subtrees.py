@@ -29,7 +29,6 @@ class SubtreeBlock:
     def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
         """Return for how many requests the trees have room; keys are the roots of providers."""
         blocks = blocks_of(self.parts, self.isolate)
-        loose = _least([block.rooms(free, keys, but) for block in blocks])
         top, tangled = self._top()
         above = _nearest(self.forest, top.own)
         nowhere = above < 0
@@ -40,12 +39,19 @@ class SubtreeBlock:
         roots, size = keys[options], len(keys)
         most = np.bincount(roots, each.most[options], size).astype(np.int64)
         unsure = np.bincount(roots, ~each.sure[options], size) > 0
-        most = np.where(tangled, loose.most, np.minimum(most, loose.most))
+        if tangled.any():
+            loose = _least([block.rooms(free, keys, but) for block in blocks])
+            most = np.where(tangled, loose.most, most)
         return Rooms(most, ~(tangled | unsure) | (most == 0))
 
     def _top(self) -> tuple[Part, Mask]:
         """Return the part that is on top, and the roots of the trees where others may be, too."""
-        found = [(part, self._tangled(part)) for part in self.parts]
+        found = []
+        for part in self.parts:
+            tangled = self._tangled(part)
+            if not tangled.any():
+                return part, tangled
+            found.append((part, tangled))
         return min(found, key=lambda one: int(one[1].sum()))
 
     def _tangled(self, top: Part) -> Mask:

@@ -197,12 +197,15 @@ class TreesRoom:
     def _note(self, limits: Limits) -> None:
         """Note for each class how much of it the trees have."""
         root, size = self._snapshot.forest.root, self._snapshot.size
-        roots = np.flatnonzero(self._roots)
-        for supply in self._supplies:
-            options = np.flatnonzero(own_of(supply.parts))
-            times = supply.alone[roots]
-            for class_id, total in demand_of(supply.parts):
+        rooms = [supply.alone for supply in self._supplies]
+        least = np.minimum.reduce(rooms)
+        for supply, room in zip(self._supplies, rooms, strict=True):
+            # what has room for more is no limit
+            roots = np.flatnonzero(self._roots & (room == least))
+            options = np.flatnonzero(own_of(supply.parts)) if len(roots) else roots
+            for class_id, total in demand_of(supply.parts) if len(roots) else ():
                 amounts = np.bincount(root[options], self._free.of(class_id, options), size)
+                times = room[roots]
                 shares = amounts[roots] / total if supply.pools is None else times.astype(float)
                 limits.note(class_id, roots, times, shares)
 
