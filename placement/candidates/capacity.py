@@ -137,7 +137,10 @@ class Capacity:
         for name, amount in self._request.demand.items():
             suffixes = [group.suffix for group in self._request.groups if name in group.resources]
             mask = np.logical_or.reduce([self._suitable.of_group(suffix) for suffix in suffixes])
-            class_id = self._snapshot.names.class_ids[name]
+            class_id = self._snapshot.names.class_ids.get(name)
+            if class_id is None:
+                # the search ended before it came to that name
+                continue
             free = int(self._free.by_slot(class_id)[mask].sum())
             if free > count * amount:
                 found[name] = free - count * amount

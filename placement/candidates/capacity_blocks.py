@@ -12,11 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from placement.candidates.budget import Budget
 from placement.candidates.columns import Mask, Numbers
 from placement.candidates.filter import Part
 from placement.candidates.free_amounts import FreeAmounts
 from placement.candidates.tree_problem import Demand
 
+#: what it costs to compare two parts, in steps of the budget
+_COMPARING = 100
 #: slots that say to whom each provider belongs: its root, or a provider above it
 Keys = npt.NDArray[np.int32]
 
@@ -58,20 +61,12 @@ class Block:
         """Say whether several of the parts need different providers."""
         return self.isolate and sum(bool(part.suffix) for part in self.parts) > 1
 
-    @property
-    def equal(self) -> list[list[Part]]:
-        """Return the parts in sets of equal ones."""
-        sets: dict[tuple[int, object], list[Part]] = {}
-        for part in self.parts:
-            sets.setdefault((id(part.own), frozenset(part.demand)), []).append(part)
-        return list(sets.values())
-
     def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
         """Return for how many requests the providers of each key have room.
 
         :param but: providers that don't count
         """
-        same = self.equal
+        same = _equal(self.parts)
         if len(same) == 1:
             most = _of_equal_parts(free, same[0], keys, self.apart, but)
             return Rooms(most, np.ones(len(most), np.bool_))
@@ -80,7 +75,9 @@ class Block:
     def _of_unequal_parts(self, free: FreeAmounts, keys: Keys, but: Mask | None) -> Rooms:
         """Return an upper bound; it is sure where one provider has to serve all parts."""
         size, demand = len(keys), demand_of(self.parts)
-        bounds = [_of_equal_parts(free, parts, keys, self.apart, but) for parts in self.equal]
+        bounds = [
+            _of_equal_parts(free, parts, keys, self.apart, but) for parts in _equal(self.parts)
+        ]
         allowed = self.own if but is None else self.own & ~but
         options = np.flatnonzero(allowed)
         at = keys[options]
@@ -120,14 +117,28 @@ def own_of(parts: Sequence[Part]) -> Mask:
     return parts[0].own if len(parts) == 1 else np.logical_or.reduce([part.own for part in parts])
 
 
-def blocks_of(parts: Sequence[Part], isolate: bool) -> list[Block]:
-    """Return the parts as blocks."""
-    found: list[list[Part]] = []
+def blocks_of(parts: Sequence[Part], isolate: bool, budget: Budget) -> list[Block]:
+    """Return the parts as blocks. Raise SearchEnded when the budget is used up."""
+    found: list[list[list[Part]]] = []
+    for same in _equal(parts):
+        rivals = []
+        for block in found:
+            for other in block:
+                budget.spend(_COMPARING)
+                if _compete(same[0], other[0], isolate):
+                    rivals.append(block)
+                    break
+        found = [block for block in found if block not in rivals]
+        found.append([*(one for block in rivals for one in block), same])
+    return [Block(tuple(part for same in block for part in same), isolate) for block in found]
+
+
+def _equal(parts: Sequence[Part]) -> list[list[Part]]:
+    """Return the parts in sets of equal ones."""
+    sets: dict[tuple[int, object], list[Part]] = {}
     for part in parts:
-        rivals = [block for block in found if any(_compete(part, one, isolate) for one in block)]
-        joined = [one for block in rivals for one in block]
-        found = [block for block in found if block not in rivals] + [[*joined, part]]
-    return [Block(tuple(block), isolate) for block in found]
+        sets.setdefault((id(part.own), frozenset(part.demand)), []).append(part)
+    return list(sets.values())
 
 
 def _compete(one: Part, other: Part, isolate: bool) -> bool:

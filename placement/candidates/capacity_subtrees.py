@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from placement.candidates.budget import Budget
 from placement.candidates.capacity_blocks import Block, Keys, Rooms, blocks_of, demand_of, own_of
 from placement.candidates.columns import Mask, Numbers, Slots
 from placement.candidates.filter import Part
@@ -23,24 +24,23 @@ class SubtreeBlock:
     """
 
     parts: tuple[Part, ...]
-    isolate: bool
+    blocks: tuple[Block, ...]
     forest: Forest
 
     def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
         """Return for how many requests the trees have room; keys are the roots of providers."""
-        blocks = blocks_of(self.parts, self.isolate)
         top, tangled = self._top()
         above = _nearest(self.forest, top.own)
         nowhere = above < 0
         outside = nowhere if but is None else nowhere | but
         tops = np.where(nowhere, np.arange(len(above)), above)
-        each = _least([block.rooms(free, tops, outside) for block in blocks])
+        each = _least([block.rooms(free, tops, outside) for block in self.blocks])
         options = np.flatnonzero(top.own & ~outside)
         roots, size = keys[options], len(keys)
         most = np.bincount(roots, each.most[options], size).astype(np.int64)
         unsure = np.bincount(roots, ~each.sure[options], size) > 0
         if tangled.any():
-            loose = _least([block.rooms(free, keys, but) for block in blocks])
+            loose = _least([block.rooms(free, keys, but) for block in self.blocks])
             most = np.where(tangled, loose.most, most)
         return Rooms(most, ~(tangled | unsure) | (most == 0))
 
@@ -68,12 +68,11 @@ class Tangle:
     """Parts that are bound to each other in a way that arithmetic gives no more than bounds for."""
 
     parts: tuple[Part, ...]
-    isolate: bool
+    blocks: tuple[Block, ...]
 
     def rooms(self, free: FreeAmounts, keys: Keys, but: Mask | None = None) -> Rooms:
         """Return for how many requests there is room at most."""
-        blocks = blocks_of(self.parts, self.isolate)
-        loose = _least([block.rooms(free, keys, but) for block in blocks])
+        loose = _least([block.rooms(free, keys, but) for block in self.blocks])
         return Rooms(loose.most, loose.most == 0)
 
 
@@ -106,9 +105,13 @@ AnyBlock = Block | SubtreeBlock | Tangle | OneProviderBlock
 
 
 def bound_blocks(
-    parts: Sequence[Part], shape: Shape, trait_sets: tuple[Mask, ...], forest: Forest
+    parts: Sequence[Part],
+    shape: Shape,
+    trait_sets: tuple[Mask, ...],
+    forest: Forest,
+    budget: Budget,
 ) -> list[AnyBlock]:
-    """Return all parts of a request as blocks.
+    """Return all parts of a request as blocks. Raise SearchEnded when the budget is used up.
 
     :param trait_sets: providers by set of traits that the unsuffixed parts need
     """
@@ -117,7 +120,7 @@ def bound_blocks(
     numbers = {id(part): number for number, part in enumerate(parts)}
     found: list[AnyBlock] = []
     bound: list[set[int]] = []
-    for block in blocks_of(parts, shape.isolate):
+    for block in blocks_of(parts, shape.isolate, budget):
         members = {numbers[id(part)] for part in block.parts}
         subtrees = [subtree for subtree in shape.subtrees if members & subtree]
         if not subtrees:
@@ -128,11 +131,12 @@ def bound_blocks(
         bound = [other for other in bound if other not in joined] + [wanted.union(*joined)]
     for wanted in bound:
         chosen = tuple(parts[number] for number in sorted(wanted))
+        blocks = tuple(blocks_of(chosen, shape.isolate, budget))
         inside = [subtree for subtree in shape.subtrees if subtree & wanted]
         if inside == [wanted]:
-            found.append(SubtreeBlock(chosen, shape.isolate, forest))
+            found.append(SubtreeBlock(chosen, blocks, forest))
         else:
-            found.append(Tangle(chosen, shape.isolate))
+            found.append(Tangle(chosen, blocks))
     return found
 
 
@@ -145,15 +149,15 @@ def _least(rooms: Sequence[Rooms]) -> Rooms:
 
 def _nearest(forest: Forest, mask: Mask) -> Slots:
     """Return by slot the nearest provider of a mask, from the slot itself upwards; -1: none."""
-    slots = np.arange(forest.size, dtype=np.int32)
-    found = np.where(mask, slots, np.int32(-1))
-    upwards = forest.parent.copy()
+    found = np.where(mask, np.arange(forest.size, dtype=np.int32), np.int32(-1))
+    waiting = np.flatnonzero((found < 0) & (forest.parent >= 0))
+    above = forest.parent[waiting]
     # a damaged database may have a loop; no lineage is longer than the largest tree
     for _ in range(int(forest.count.max(initial=0))):
-        open_ = np.flatnonzero((found < 0) & (upwards >= 0))
-        if not len(open_):
+        if not len(waiting):
             break
-        at = upwards[open_]
-        found[open_] = np.where(mask[at], at, -1)
-        upwards[open_] = forest.parent[at]
+        there = mask[above]
+        found[waiting[there]] = above[there]
+        waiting, above = waiting[~there], forest.parent[above[~there]]
+        waiting, above = waiting[above >= 0], above[above >= 0]
     return found

@@ -79,7 +79,7 @@ class TreesRoom:
         self._free, self._budget, self._refining = free, budget, refining
         self._roots = np.zeros(snapshot.size, np.bool_)
         self._roots[roots] = True
-        blocks = bound_blocks(trees.parts, trees.shape, trees.trait_sets, snapshot.forest)
+        blocks = bound_blocks(trees.parts, trees.shape, trees.trait_sets, snapshot.forest, budget)
         self._supplies = [supply for block in blocks for supply in self._supplies_of(block)]
         self._note(limits)
         #: by slot of a root: how many fit if the tree is alone, at most
@@ -219,7 +219,8 @@ class TreesRoom:
                 problem = family.solutions.problem
                 filling = Filling(problem, classes, self._budget, self._refining)
                 trees = _HardTrees.of(family, self._snapshot, self._free, classes)
-                self._hard_trees.append((trees, filling))
+                if self.shares:
+                    self._hard_trees.append((trees, filling))
                 self._fill_alike(trees, filling)
         except (OutOfTime, OutOfMemory):
             return

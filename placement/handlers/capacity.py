@@ -37,7 +37,12 @@ def query(call: Call) -> flask.Response:
     ):
         if count > most:
             raise BadRequest(f"A request may name at most {most} {what}. This one names {count}.")
-    by = body.get("by", ())
+    by, limit = frozenset(body.get("by", ())), body.get("limit", schemas.LIMIT)
+    if len(given) * len(by) * limit > schemas.MOST_TOLD:
+        raise BadRequest(
+            f"An answer tells at most {schemas.MOST_TOLD} aggregates and trees. This one may have "
+            f"{len(given) * len(by) * limit}: ask for fewer requests, or with a smaller limit."
+        )
     found = rooms(
         call.database,
         call.snapshot.current,
@@ -45,7 +50,7 @@ def query(call: Call) -> flask.Response:
         lambda: budget_of(call),
         lambda: relaxing_of(call),
         list(dict.fromkeys(map(uuids.normalised, gone))),
-        Breakdown("aggregate" in by, "root" in by, body.get("limit", schemas.LIMIT)),
+        Breakdown("aggregate" in by, "root" in by, limit),
     )
     return call.reply({"requests": {name: room.as_json() for name, room in found.items()}})
 

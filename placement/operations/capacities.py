@@ -18,6 +18,9 @@ from placement.operations.explanations import names_from
 from placement.operations.tree_roots import check_roots
 from placement.storage.engine import Database
 
+#: what it costs to count for one aggregate, in steps of the budget
+_AGGREGATE = 50
+
 
 @dataclasses.dataclass(frozen=True)
 class Breakdown:
@@ -114,7 +117,7 @@ def rooms(
             share = budget.share(len(requests) - number)
             with refusals_of(name):
                 capacity = Capacity(snapshot, request, budget, share, patience, free)
-            found[name] = telling.room(capacity)
+            found[name] = telling.room(capacity, budget)
     except SearchEnded as ended:
         raise refusal(ended, snapshot, budget) from ended
     return telling.named(found, names_from(database))
@@ -149,12 +152,15 @@ class _Telling:
                 if len(roots):
                     yield uuid, roots
 
-    def room(self, capacity: Capacity) -> Room:
+    def room(self, capacity: Capacity, budget: Budget) -> Room:
         """Return how many fit; the trees have no names yet."""
         fits = capacity.fits()
         by_aggregate = by_root = None
         if self._breakdown.by_aggregate:
-            found = [(uuid, capacity.fits(roots)) for uuid, roots in self._aggregates]
+            found = []
+            for uuid, roots in self._aggregates:
+                budget.spend(_AGGREGATE)
+                found.append((uuid, capacity.fits(roots)))
             found.sort(key=lambda one: (-one[1].count, one[0]))
             by_aggregate = dict(found[: self._breakdown.limit])
         if self._breakdown.by_root:

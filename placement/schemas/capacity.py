@@ -13,6 +13,8 @@ from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_obj
 MOST_REQUESTS, MOST_ROOTS = 200, 10_000
 #: how many aggregates and trees are told of each request, if nothing is said
 LIMIT = 100
+#: how many aggregates and trees an answer may have
+MOST_TOLD = 100_000
 
 QUERY = {
     (1, 10): Schema(
