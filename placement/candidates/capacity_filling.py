@@ -3,6 +3,7 @@
 For trees where parts of a request compete in a way that arithmetic gives only bounds for.
 """
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -77,7 +78,7 @@ class Filling:
     def fill(self, state: State, units: State, most: int) -> Filled:
         """Serve as many requests as is possible or as a bounded search finds.
 
-        Raise SearchEnded when the budget is used up.
+        When the time is over, what is served by then counts. Raise Abandoned.
 
         :param units: the max_unit of each class, by local
         :param most: it is known that no more can be served
@@ -95,21 +96,52 @@ class Filling:
         """Serve requests one after the other, each in the way that leaves most room."""
         count = 0
         while True:
-            bound = self.bound(state)
-            best: tuple[int, int, State] | None = None
-            for taken in itertools.islice(self.ways(state, units), _WAYS):
-                times = _times(state, taken)
-                while times > 1 and self.bound(after(state, taken, times)) < bound - times:
-                    times //= 2
-                rest = after(state, taken, times)
-                offer = (self.bound(rest) + times, times, rest)
-                if best is None or offer[:2] > best[:2]:
-                    best = offer
-                if offer[0] >= bound:
-                    break
+            try:
+                best = self._best_way(state, units)
+            except (OutOfTime, OutOfMemory):
+                return Filled(count, False, state)
             if best is None:
                 return Filled(count, count == 0, state)
-            count, state = count + best[1], best[2]
+            count, state = count + best[0], best[1]
+
+    def _best_way(self, state: State, units: State) -> tuple[int, State] | None:
+        """Return how often to serve a request in one way, and what is free then."""
+        bound = self.bound(state)
+        best: tuple[int, int, State] | None = None
+        for taken in itertools.islice(self.ways(state, units), _WAYS):
+            times = _times(state, taken)
+            while times > 1 and self.bound(after(state, taken, times)) < bound - times:
+                times //= 2
+            offer = self._offer(after(state, taken, times), times)
+            places = self._places(state, units, taken)
+            copies = min(len(alike) // len(used) for alike, used in places)
+            while copies > 1 and offer[0] >= bound:
+                more = _after_copies(state, taken, places, times, copies)
+                offer = max(offer, self._offer(more, times * copies), key=lambda one: one[:2])
+                copies //= 2
+            if best is None or offer[:2] > best[:2]:
+                best = offer
+            if offer[0] >= bound:
+                break
+        return None if best is None else best[1:]
+
+    def _offer(self, rest: State, count: int) -> tuple[int, int, State]:
+        """Return how many can be served at most after so many, the latter, and what is left."""
+        return self.bound(rest) + count, count, rest
+
+    def _places(
+        self, state: State, units: State, taken: _Taken
+    ) -> list[tuple[list[int], list[int]]]:
+        """Return sets of locals that can stand for each other: all of them, and those in use."""
+        kinds: dict[object, list[int]] = collections.defaultdict(list)
+        for number, local in enumerate(self._locals):
+            # where a local stands in its tree matters for same_subtree
+            below = local.below if self._shape.subtrees else 0
+            key = (local.options, local.hits, local.tree, below, state[number], units[number])
+            kinds[key].append(number)
+        used = {number for number, amounts in enumerate(taken) if any(amounts)}
+        found = [(alike, [one for one in alike if one in used]) for alike in kinds.values()]
+        return [(alike, mine) for alike, mine in found if mine]
 
     def bound(self, state: State) -> int:
         """Return how many requests can be served at most, as sums tell."""
@@ -209,6 +241,25 @@ def _times(state: State, taken: _Taken) -> int:
         for have, amount in zip(mine, wanted, strict=True)
         if amount
     )
+
+
+def _after_copies(
+    state: State,
+    taken: _Taken,
+    places: Sequence[tuple[list[int], list[int]]],
+    times: int,
+    copies: int,
+) -> State:
+    """Return what is free after the same was taken from several sets of equal locals."""
+    rest = list(state)
+    for alike, used in places:
+        others = [one for one in alike if one not in set(used)]
+        for number, local in enumerate([*used, *others][: len(used) * copies]):
+            amounts = taken[used[number % len(used)]]
+            rest[local] = tuple(
+                have - amount * times for have, amount in zip(state[local], amounts, strict=True)
+            )
+    return tuple(rest)
 
 
 def after(state: State, taken: _Taken, times: int) -> State:

@@ -80,6 +80,11 @@ CASES = {
         "&group_policy=none",
         2,
     ),
+    "unlike amounts of equal devices": (
+        [host("h", VCPU=1), *(child("h", f"pf{n}", SRIOV_NET_VF=4) for n in range(6))],
+        "resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:3&group_policy=isolate",
+        6,
+    ),
     "a device near the node": (
         [*NUMA, child("n0", "g0", VGPU=1), child("n1", "g1", VGPU=4)],
         "resources_N=VCPU:2&resources_G=VGPU:1&same_subtree=_N,_G&group_policy=none",
@@ -303,6 +308,18 @@ def test_a_bound_stands_beside_what_is_not_exact(cloud):
     assert found["fits"] <= 20 < found["upper"] <= 24
     (tree,) = found["by_root"]
     assert (tree["fits"], tree["upper"]) == (found["fits"], found["upper"])
+
+
+def test_many_devices_are_no_long_search(new_service):
+    # one second, and no search for better results
+    service = new_service(berth__search_time_limit=1, berth__explain_budget_ms=1)
+    devices = [child("h", f"pf{number}", SRIOV_NET_VF=4) for number in range(120)]
+    Cloud(service).build([host("h", VCPU=1), *devices])
+    groups = "&".join(f"resources_{n}=SRIOV_NET_VF:{n}" for n in (1, 2, 3))
+
+    found = room(service, f"{groups}&group_policy=isolate")
+
+    assert (found["fits"], found["exact"]) == (80, True)
 
 
 def test_an_overfull_provider_takes_nothing_from_the_others(cloud):
