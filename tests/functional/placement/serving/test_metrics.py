@@ -19,6 +19,7 @@ from tests.functional.placement.serving.programs import (
     needed,
     wait_until,
 )
+from tests.functional.placement.serving.prometheus import watching
 
 COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 SAMPLE = re.compile(r"^(\w+(?:\{.*\})?) (\S+)$")
@@ -203,50 +204,14 @@ def test_processes_of_uwsgi_share_a_folder(start, tmp_path):
 @pytest.fixture
 def prometheus(served, tmp_path):
     """Return a function that asks a Prometheus, which reads both pages; it gives one number."""
-    server, _ = served
-    program = needed("prometheus", "prometheus")
-    target = server.url.removeprefix("http://")
-    (tmp_path / "prometheus.yml").write_text(f"""
-global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
-scrape_configs:
-  - {{job_name: placement, static_configs: [{{targets: ["{target}"]}}]}}
-  - job_name: providers
-    metrics_path: /metrics/providers
-    static_configs: [{{targets: ["{target}"]}}]
-""")
-    port = free_port()
-    with (tmp_path / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                program,
-                f"--config.file={tmp_path}/prometheus.yml",
-                f"--storage.tsdb.path={tmp_path}/data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-
-    def asked(expression):
-        with contextlib.suppress(requests.ConnectionError):
-            response = requests.get(
-                f"http://127.0.0.1:{port}/api/v1/query",
-                params={"query": expression},
-                timeout=PATIENCE,
-            )
-            if response.ok and response.json()["data"]["result"]:
-                return float(response.json()["data"]["result"][0]["value"][1])
-        return None
-
-    yield asked
-    process.terminate()
-    process.wait(PATIENCE)
+    with watching(served[0], tmp_path) as running:
+        yield running.number
 
 
 def test_a_prometheus_sees_each_request_once_while_workers_go_and_come(served, prometheus):
     server, _ = served
     wait_until(lambda: prometheus(CLASSES + " or vector(0)") is not None, server.said)
-    wait_until(lambda: prometheus('sum(up{job=~"placement|providers"})') == 2, server.said)
+    wait_until(lambda: prometheus('sum(up{job=~"placement.*"})') == 2, server.said)
     assert prometheus("openstack_placement_up") == 1
     before = scraped(server.url).get(CLASSES, 0)
     ask_patiently(server, 10)

@@ -1,0 +1,131 @@
+"""contrib/prometheus and contrib/grafana: alerts that fire, and a dashboard that has figures."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.functional.placement.serving.conftest import ROOT, starting
+from tests.functional.placement.serving.programs import free_port, needed, wait_until
+from tests.functional.placement.serving.prometheus import watching
+from tests.functional.placement.serving.test_metrics import COMMAND, scraped
+from tests.functional.placement.small_cloud import holding, stock
+from tests.page_code import text_of
+
+RULES = ROOT / "contrib" / "prometheus"
+DASHBOARD = json.loads((ROOT / "contrib" / "grafana" / "placement.json").read_text())
+HOST = "11111111-1111-4111-8111-111111111111"
+CONSUMER = "22222222-2222-4222-8222-222222222222"
+#: what a test can't bring about from outside: a retry, an audit, a provider over its capacity
+RARE = ("placement_db_retries_total", "placement_snapshot_audits_total")
+PARTS = re.compile(r"_(bucket|sum|count)$")
+
+
+def expressions():
+    """Yield title and expression of everything that the dashboard shows."""
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", ()):
+            yield panel["title"], target["expr"]
+
+
+@pytest.mark.parametrize(
+    ("what", "file"),
+    [
+        (("check", "rules"), "placement.rules.yml"),
+        (("test", "rules"), "placement.rules.test.yml"),
+        (("check", "config"), "prometheus.yml"),
+    ],
+    ids=" ".join,
+)
+def test_promtool_finds_no_fault(what, file):
+    done = subprocess.run(
+        [needed("promtool", "prometheus"), *what, file],
+        cwd=RULES,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SUCCESS" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """Return a service that has answered whatever the dashboard shows."""
+    port = free_port()
+    with starting(tmp_path_factory.mktemp("dashboard")) as start:
+        server = start([*COMMAND, "--port", str(port)], f"http://127.0.0.1:{port}")
+        body = {"name": "host", "uuid": HOST}
+        assert server.request("POST", "/resource_providers", json=body).status_code == 200
+        place = f"/resource_providers/{HOST}/inventories"
+        assert server.request("PUT", place, json=stock(0, VCPU=8)).status_code == 200
+        assert server.request("PUT", place, json=stock(0, VCPU=8)).status_code == 409
+        body = holding({HOST: {"VCPU": 4}})
+        assert server.request("PUT", f"/allocations/{CONSUMER}", json=body).status_code == 204
+        yield server
+
+
+@pytest.fixture(scope="module")
+def prometheus(served, tmp_path_factory):
+    with watching(served, tmp_path_factory.mktemp("prometheus")) as running:
+        yield running
+
+
+def work(server):
+    """Have the service count what rates are made of."""
+    assert server.request("GET", "/allocation_candidates?resources=VCPU:1").status_code == 200
+    assert server.request("GET", "/allocation_candidates?resources=VCPU:99").status_code == 200
+    place = f"/resource_providers/{HOST}/inventories"
+    assert server.request("PUT", place, json=stock(0, VCPU=8)).status_code == 409
+
+
+def test_everything_on_the_dashboard_has_figures(served, prometheus):
+    wait_until(lambda: prometheus.number("placement_build_info") == 1, served.said)
+    wanted = [
+        expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
+        for _, expression in expressions()
+    ]
+    missing = [one for one in wanted if not any(name in one for name in RARE)]
+
+    def all_found():
+        work(served)
+        missing[:] = [expression for expression in missing if not prometheus.found(expression)]
+        return not missing
+
+    wait_until(all_found, lambda: missing)
+    # what is rare is understood, too
+    assert all(prometheus.found(expression) is not None for expression in wanted)
+
+
+def test_every_name_in_rules_and_dashboard_is_a_metric(served):
+    work(served)
+    page = {PARTS.sub("", series.partition("{")[0]) for series in scraped(served.url)}
+    shown = " ".join(expression for _, expression in expressions())
+    rules = (RULES / "placement.rules.yml").read_text()
+
+    named = set(re.findall(r"\bplacement_[a-z_]+", shown + rules))
+
+    assert {PARTS.sub("", name) for name in named} - page - set(RARE) == set()
+    explained = text_of("monitoring.rst")
+    assert [name for name in named if f"``{PARTS.sub('', name)}``" not in explained] == []
+
+
+def test_every_alert_is_explained_and_no_other():
+    alerts = re.findall(r"- alert: (\w+)", (RULES / "placement.rules.yml").read_text())
+    tested = (RULES / "placement.rules.test.yml").read_text()
+
+    explained = re.findall(r"^``(Placement\w+)``", text_of("monitoring.rst"), re.M)
+
+    assert sorted(explained) == sorted(alerts)
+    assert [name for name in alerts if f'alertname="{name}"' not in tested] == []
+
+
+def test_panels_have_units_descriptions_and_a_data_source_to_choose():
+    panels = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+
+    assert all(panel["description"] and panel["title"] for panel in panels)
+    assert all(panel["fieldConfig"]["defaults"]["unit"] for panel in panels)
+    assert {panel["datasource"]["uid"] for panel in panels} == {"${datasource}"}
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
