@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from compute.cli.command_line import InvalidInput
 from compute.cli.fitting_commands import answer_of, options_of, show, told_of
 from compute.maintenance.fitting import Questions, Wanted, of_flavor, of_instance
 from compute.records.cell_database import CellDatabase
@@ -23,19 +24,19 @@ def explain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
         named="flavor, instance or provider",
         nothing="there is no candidate, or none was found in time",
     )
-    what = made.add_mutually_exclusive_group(required=True)
-    what.add_argument("--flavor", metavar="NAME", help="what this flavor asks for")
-    what.add_argument(
+    add = made.add_argument
+    add("--flavor", metavar="NAME", help="what this flavor asks for")
+    add(
         "--instance",
         metavar="UUID",
         help="what this instance asks for when it moves; what it holds counts as free",
     )
-    what.add_argument(
-        "--query", metavar="QUERY", help="the query of GET /allocation_candidates, as logs show it"
-    )
-    made.add_argument("--provider", metavar="NAME|UUID", help="tell all that this provider lacks")
-    made.add_argument("--consumer", metavar="UUID", help="as if what this consumer holds were free")
+    add("--query", metavar="QUERY", help="the query of GET /allocation_candidates, as in logs")
+    add("--provider", metavar="NAME|UUID", help="tell all that this provider lacks")
+    add("--consumer", metavar="UUID", help="as if what this consumer holds were free")
     asked = made.parse_args(arguments)
+    if sum(one is not None for one in (asked.flavor, asked.instance, asked.query)) != 1:
+        raise InvalidInput("say what is to be explained: one of --flavor, --instance and --query")
     found: list[Wanted] = []
 
     def ask(

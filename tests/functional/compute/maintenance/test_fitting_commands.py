@@ -149,6 +149,8 @@ def test_an_empty_host_can_be_emptied(site, cloud):
         (("explain", "--query", "resources=VCPU:x"), 127, "expected positive integer"),
         (("explain", "--query", "resources=VCPU:1", "--provider", "no"), 127, "the name 'no'"),
         (("explain", "--query", "resources=VCPU:1", "--consumer", "me"), 127, "not a uuid"),
+        (("explain",), 127, "one of --flavor, --instance and --query"),
+        (("explain", "--flavor", "a", "--query", "b"), 127, "one of --flavor"),
         (("capacity",), 127, "say what is to fit"),
         (("capacity", "--flavor", "m1.huge"), 2, "m1.large"),
         (("capacity", "--query", "resources=VCPU:1", "--without", "no"), 2, "no"),
