@@ -7,6 +7,7 @@ for it – and then keeps them up to date.
 import argparse
 import logging
 import os
+import socket
 from collections.abc import Collection
 
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -17,6 +18,7 @@ from compute.cli.common_options import config_arguments
 from compute.cli.console import SAID, LogUnusable, say, set_up_logging
 from compute.cli.installation import UnusableInstallation, check_installation
 from compute.cli.report_lines import told
+from compute.metrics.agent import AgentMetrics
 from compute.records.cell_database import sqlite
 from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
@@ -25,6 +27,7 @@ from compute.service.drivers import DriverLoadError, load_driver
 from compute.service.manager import ComputeManager, DriverInitFailed, UpdateOutcome
 from compute.service.runner import ServiceRunner, Signals
 from compute.service.virtapi import ComputeVirtAPI
+from placement.monitoring import port
 
 LOG = logging.getLogger(__name__)
 
@@ -125,7 +128,11 @@ def _load_configuration(arguments: argparse.Namespace) -> cfg.ConfigOpts:
 def _run(conf: cfg.ConfigOpts, once: bool) -> None:
     """Run the service, or its first update alone. Raises Failure."""
     try:
-        runner = _build(conf)
+        # With --once there is no time to be asked.
+        metrics = None if once or conf.berth.metrics_port is None else AgentMetrics()
+        if metrics is not None:
+            _serve(metrics, conf.berth.metrics_port)
+        runner = _build(conf, metrics)
         if once:
             outcome = runner.start()
             for line in told(runner.manager.rt.reported(name) for name in outcome.updated):
@@ -149,7 +156,19 @@ def _run(conf: cfg.ConfigOpts, once: bool) -> None:
         raise Failure(FAILED, f"{type(error).__name__}: {error}") from error
 
 
-def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
+def _serve(metrics: AgentMetrics, number: int) -> None:
+    """Serve the metrics on a thread that ends with the process. Raises InvalidConfiguration."""
+    try:
+        listener = socket.create_server((port.HOST, number))
+    except OSError as error:
+        raise exceptions.InvalidConfiguration(
+            f"[berth]metrics_port: port {number} of {port.HOST} can't be opened: {error.strerror}"
+        ) from error
+    listener.setblocking(False)
+    port.serve(listener, {"/metrics": metrics.page})
+
+
+def _build(conf: cfg.ConfigOpts, metrics: AgentMetrics | None = None) -> ServiceRunner:
     if conf.placement.auth_type is None and conf.placement.endpoint_override is None:
         raise exceptions.InvalidConfiguration(
             "Group [placement] of the configuration doesn't say how to reach placement: set "
@@ -157,10 +176,11 @@ def _build(conf: cfg.ConfigOpts) -> ServiceRunner:
         )
     cell = sqlite.open_in(conf.state_path)
     identity = NodeIdentity.from_config(conf)
-    reportclient = SchedulerReportClient(conf=conf)
+    on_request = None if metrics is None else metrics.request
+    reportclient = SchedulerReportClient(conf=conf, on_request=on_request)
     virtapi = ComputeVirtAPI(reportclient, identity, cell)
     driver = load_driver(virtapi, conf.compute_driver, conf)
-    manager = ComputeManager(conf, driver, reportclient, cell, identity, virtapi)
+    manager = ComputeManager(conf, driver, reportclient, cell, identity, virtapi, watcher=metrics)
     return ServiceRunner(manager, cell, conf)
 
 

@@ -69,6 +69,12 @@ OPTIONS = [
         "service offers that. If not, or with another placement service, providers are read and "
         "written one by one.",
     ),
+    cfg.PortOpt(
+        "metrics_port",
+        min=1,
+        help="The port of 127.0.0.1 where berth-compute serves its metrics for Prometheus at "
+        "/metrics. By default it serves none.",
+    ),
     cfg.StrOpt(
         "sysfs_root",
         default="/sys",

@@ -55,6 +55,8 @@ class SchedulerReportClient:
     :param conf: configuration with groups [placement], [compute] and [scheduler], as
         `compute.config.load` makes it; None: every option has its default
     :param sleep: waits so many seconds between attempts
+    :param on_request: called after each request with its method, and the status of the answer or
+        None; None: nobody counts
     :raises keystoneauth1.exceptions.ClientException: `[placement]` is unusable
     """
 
@@ -63,6 +65,7 @@ class SchedulerReportClient:
         adapter: Sender | None = None,
         conf: cfg.ConfigOpts | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        on_request: Callable[[str, int | None], None] | None = None,
     ) -> None:
         settings = config.load(files=[], environ={}) if conf is None else conf
         self.conf = settings
@@ -72,6 +75,7 @@ class SchedulerReportClient:
             lambda: build_adapter(settings) if adapter is None else adapter,
             sleep=sleep,
             on_connect=self._forget,
+            on_request=on_request,
         )
         self.providers = Providers(self.transport, self.cache, settings)
         self.extensions = Extensions(self.transport, self._offers, settings.berth.whole_trees)

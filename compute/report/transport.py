@@ -81,6 +81,8 @@ class Transport:
     :param connect: returns the adapter; it is called again after placement's endpoint was not found
     :param sleep: waits so many seconds between attempts
     :param on_connect: called before each call of `connect`: another placement may answer then
+    :param on_request: called after each request with its method, and the status of the answer or
+        None; None: nobody counts
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class Transport:
         *,
         sleep: Callable[[float], None] = time.sleep,
         on_connect: Callable[[], None] = lambda: None,
+        on_request: Callable[[str, int | None], None] | None = None,
     ) -> None:
         self._connect = connect
+        self._on_request = on_request
         self._on_connect = on_connect
         self._silent = 0
         self.sleep = sleep
@@ -166,8 +170,12 @@ class Transport:
         except Exception as failure:
             took = time.monotonic() - begun
             LOG.debug("%s %s: %s after %.3f s", method, url, type(failure).__name__, took)
+            if self._on_request is not None:
+                self._on_request(method, None)
             raise
         took = time.monotonic() - begun
+        if self._on_request is not None:
+            self._on_request(method, response.status_code)
         LOG.debug("%s %s: %s in %.3f s", method, url, response.status_code, took)
         return as_promised(method, url, response)
 

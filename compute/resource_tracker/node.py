@@ -44,6 +44,7 @@ class TrackedNode:
     :param settled: consumer → what the tracker last found to be in placement
     :param tree: the providers as last handed to the report client
     :param changed: whether the last update changed anything of these providers
+    :param reshaped: whether the last update reshaped them
     :param mark: the mark of the cell database when `recorded` was read
     :param audited: the consumers at the last audit, and its time
     :param told: consumer → what the last audit logged about it
@@ -60,6 +61,7 @@ class TrackedNode:
     settled: dict[str, Hashable] = field(default_factory=dict)
     tree: ProviderSubTree | None = None
     changed: bool = False
+    reshaped: bool = False
     mark: Hashable = None
     recorded: Recorded = field(default_factory=Recorded)
     audited: tuple[Hashable, float] | None = None

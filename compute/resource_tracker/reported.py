@@ -15,7 +15,7 @@ class Reported:
 
     `totals` is resource class → the sum over the providers; `inventories`, `traits` and
     `aggregates` are counted once for each provider that has them. `changed` says whether the update
-    had to write anything of this.
+    had to write anything of this, `reshaped` whether it moved inventory and allocations.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Reported:
     traits: int
     aggregates: int
     changed: bool
+    reshaped: bool = False
 
 
 def reported(node: TrackedNode) -> Reported | None:
@@ -47,4 +48,5 @@ def reported(node: TrackedNode) -> Reported | None:
         traits=sum(len(provider.traits) for provider in providers),
         aggregates=sum(len(provider.aggregates) for provider in providers),
         changed=node.changed,
+        reshaped=node.reshaped,
     )

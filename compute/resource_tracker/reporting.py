@@ -78,7 +78,7 @@ class Reporting:
         In this order, so that a fatal reshape leaves no record of a state that never was. If other
         writers change the node's providers concurrently, it starts again from a fresh tree.
         """
-        node.changed = False
+        node.changed = node.reshaped = False
         Patience.configured(self._conf).until_undisturbed(
             lambda: self.flush(context, self.wanted(context, node, startup)), node.name
         )
@@ -121,6 +121,7 @@ class Reporting:
                 context, wanted.tree, allocations=wanted.allocations
             )
             node.changed = before or bool(changed)
+            node.reshaped = wanted.reshaped is not None
         except exceptions.InventoryInUse as in_use:
             if self._conf.pci.report_in_placement:
                 raise exceptions.PlacementPciException(error=in_use) from in_use

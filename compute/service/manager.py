@@ -7,10 +7,11 @@ Only this module decides which failure ends the service and which is logged.
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from keystoneauth1.exceptions import ClientException
 from oslo_config import cfg
@@ -50,6 +51,22 @@ class UpdateOutcome:
     failures: dict[str, Exception] = field(default_factory=dict)
 
 
+class Watcher(Protocol):
+    """Is told how updates end; several threads may call it."""
+
+    def update_ended(self, seconds: float) -> None:
+        """Hear that an update of all nodes ended, well or not."""
+
+    def update_failed(self, failure: Exception) -> None:
+        """Hear that a node, or what comes before the nodes, failed."""
+
+    def node_updated(self, nodename: str, reshaped: bool) -> None:
+        """Hear that placement has all of the node now."""
+
+    def nodes_listed(self, nodenames: Collection[str]) -> None:
+        """Hear which nodes the driver has."""
+
+
 class ComputeManager:
     """Runs a compute service's nodes.
 
@@ -65,8 +82,10 @@ class ComputeManager:
         cell: CellDatabase,
         identity: NodeIdentity,
         virtapi: ComputeVirtAPI | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self.conf = conf
+        self._watcher = watcher
         self.host: str = conf.host
         self.driver = driver
         self.reportclient = reportclient
@@ -125,13 +144,22 @@ class ComputeManager:
         Raises what `_update_available_resource_for_node` calls fatal; nodes after that one are not
         looked at. If the driver was not ready at init_host, what that raises may come from here.
         """
+        begun = time.monotonic()
         try:
-            nodenames = set(self.driver.get_available_nodes())
-        except exceptions.VirtDriverNotReady as error:
-            LOG.warning("The compute driver is not ready; nothing is updated: %s", error)
+            return self._update(context, startup)
+        finally:
+            if self._watcher is not None:
+                self._watcher.update_ended(time.monotonic() - begun)
+
+    def _update(self, context: RequestContext, startup: bool) -> UpdateOutcome:
+        try:
+            nodenames = self._listed(context, startup)
+        except Exception as error:
+            if self._watcher is not None:
+                self._watcher.update_failed(error)
+            raise
+        if nodenames is None:
             return UpdateOutcome(driver_ready=False)
-        self._checks.refuse_running_instances()
-        self._clean_records(context, nodenames, startup)
         outcome = UpdateOutcome()
         for nodename, failure in self._update_nodes(context, sorted(nodenames), startup):
             if failure is not None:
@@ -143,6 +171,21 @@ class ComputeManager:
         self._failed_before = set(outcome.failures)
         return outcome
 
+    def _listed(self, context: RequestContext, startup: bool) -> set[str] | None:
+        """Return the driver's nodes, and clean the records of others; None: it isn't ready."""
+        try:
+            nodenames = set(self.driver.get_available_nodes())
+        except exceptions.VirtDriverNotReady as error:
+            LOG.warning("The compute driver is not ready; nothing is updated: %s", error)
+            if self._watcher is not None:
+                self._watcher.update_failed(error)
+            return None
+        if self._watcher is not None:
+            self._watcher.nodes_listed(nodenames)
+        self._checks.refuse_running_instances()
+        self._clean_records(context, nodenames, startup)
+        return nodenames
+
     def _update_nodes(
         self, context: RequestContext, nodenames: list[str], startup: bool
     ) -> Iterator[tuple[str, Exception | None]]:
@@ -153,7 +196,7 @@ class ComputeManager:
         threads = min(self.conf.berth.parallel_node_updates, len(nodenames))
         if threads <= 1:
             for nodename in nodenames:
-                yield nodename, self._update_available_resource_for_node(context, nodename, startup)
+                yield nodename, self._update_node(context, nodename, startup)
             return
         ended = threading.Event()
 
@@ -163,7 +206,7 @@ class ComputeManager:
             if ended.is_set():
                 return None
             try:
-                return self._update_available_resource_for_node(context, nodename, startup)
+                return self._update_node(context, nodename, startup)
             except BaseException:
                 ended.set()
                 raise
@@ -227,6 +270,25 @@ class ComputeManager:
         service = self.cell.services.by_host(self.host)
         if service is not None:
             self.cell.services.destroy(service)
+
+    def _update_node(
+        self, context: RequestContext, nodename: str, startup: bool
+    ) -> Exception | None:
+        """Update one node, and tell the watcher, if there is one."""
+        watcher = self._watcher
+        if watcher is None:
+            return self._update_available_resource_for_node(context, nodename, startup)
+        try:
+            failure = self._update_available_resource_for_node(context, nodename, startup)
+        except Exception as error:
+            watcher.update_failed(error)
+            raise
+        if failure is not None:
+            watcher.update_failed(failure)
+        else:
+            reported = self.rt.reported(nodename)
+            watcher.node_updated(nodename, reported is not None and reported.reshaped)
+        return failure
 
     def _update_available_resource_for_node(
         self, context: RequestContext, nodename: str, startup: bool = False

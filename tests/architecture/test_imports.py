@@ -129,6 +129,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "report",
         },
         "service": {"exceptions", "provider_tree", "records", "report", "resource_tracker"},
+        # what programs count; they hand it to the parts that count
+        "metrics": {"exceptions", "report.failures"},
         "maintenance": {
             "consumers",
             "exceptions",
@@ -154,6 +156,9 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "placement.direct",
             # answers of extensions as text
             "placement.reports",
+            # a thread that serves pages of metrics on a port of this machine
+            "placement.monitoring.port",
+            "metrics",
         },
         # commands of `openstack`, which ask any placement
         "osc": {"maintenance", "provider_tree", "records", "placement.reports"},

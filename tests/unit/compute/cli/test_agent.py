@@ -101,7 +101,7 @@ def once(configured):
 def client(monkeypatch):
     """Replace the report client, which reaches nothing, by one that works."""
     client = RecordingReportClient()
-    monkeypatch.setattr(agent, "SchedulerReportClient", lambda conf: client)
+    monkeypatch.setattr(agent, "SchedulerReportClient", lambda conf, on_request: client)
     return client
 
 

@@ -215,3 +215,18 @@ def test_each_kind_of_failure_has_its_words(caplog, failure, words):
     transport.report_construction_failure(failure)
     assert words in caplog.text
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_each_request_is_counted_with_its_status_or_none_without_an_answer():
+    class Broken(FakeAdapter):
+        def delete(self, url, **options):
+            raise ksa_exc.ConnectFailure("gone")
+
+    counted = []
+    adapter = Broken(answer(200), answer(409))
+    sender = Transport(lambda: adapter, on_request=lambda *request: counted.append(request))
+    sender.get("/x")
+    sender.put("/x", {})
+    with pytest.raises(ksa_exc.ConnectFailure):
+        sender.delete("/x")
+    assert counted == [("GET", 200), ("PUT", 409), ("DELETE", None)]

@@ -1,0 +1,1 @@
+"""What the programs of a compute host count, as metrics for Prometheus."""

@@ -1,0 +1,118 @@
+"""What `berth-compute` counts: updates, failures, reshapes, and requests to placement."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from compute.metrics.failures import KINDS, kind_of
+
+METHODS = ("GET", "POST", "PUT", "DELETE")
+#: the status of a request that got no answer
+UNANSWERED = "none"
+RESHAPED, NOT_RESHAPED = "done", "failed"
+DURATIONS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class AgentMetrics:
+    """Counts for one service; its threads may all count.
+
+    Labels are bounded: kinds of failures, methods and statuses are few, and a node has a series
+    only while the driver lists it.
+
+    :param clock: returns the seconds since the epoch
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._registry = CollectorRegistry()
+        self._durations = Histogram(
+            "berth_compute_update_duration_seconds",
+            "Time of an update of all nodes of this host.",
+            buckets=DURATIONS,
+            registry=self._registry,
+        )
+        self._failures = Counter(
+            "berth_compute_update_failures",
+            "Updates of a node, or of all nodes, that failed, by the kind of the failure.",
+            ["kind"],
+            registry=self._registry,
+        )
+        self._reshapes = Counter(
+            "berth_compute_reshapes",
+            "Reshapes of a node's providers, by their result.",
+            ["result"],
+            registry=self._registry,
+        )
+        self._requests = Counter(
+            "berth_compute_placement_requests",
+            "Requests sent to placement, by method and status (none: no answer).",
+            ["method", "status"],
+            registry=self._registry,
+        )
+        self._last_good = _LastGood()
+        self._registry.register(self._last_good)
+        # so that an increase from nothing to one is an increase
+        for kind in KINDS:
+            self._failures.labels(kind)
+        for result in (RESHAPED, NOT_RESHAPED):
+            self._reshapes.labels(result)
+        self.page = make_wsgi_app(self._registry)
+
+    def request(self, method: str, status: int | None) -> None:
+        """Count a request to placement. None: it got no answer."""
+        known = method if method in METHODS else "other"
+        told = UNANSWERED if status is None else str(status) if 100 <= status < 600 else "other"
+        self._requests.labels(known, told).inc()
+
+    def update_ended(self, seconds: float) -> None:
+        """Count an update of all nodes, however it ended."""
+        self._durations.observe(seconds)
+
+    def update_failed(self, failure: Exception) -> None:
+        """Count the failure of a node, or of what comes before the nodes."""
+        kind = kind_of(failure)
+        self._failures.labels(kind).inc()
+        if kind == "reshape":
+            self._reshapes.labels(NOT_RESHAPED).inc()
+
+    def node_updated(self, nodename: str, reshaped: bool) -> None:
+        """Note that placement has all of the node now."""
+        if reshaped:
+            self._reshapes.labels(RESHAPED).inc()
+        self._last_good.note(nodename, self._clock())
+
+    def nodes_listed(self, nodenames: Collection[str]) -> None:
+        """Forget the nodes that the driver has no longer."""
+        self._last_good.keep(nodenames)
+
+
+class _LastGood:
+    """Node → when its last good update ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._times: dict[str, float] = {}
+
+    def note(self, nodename: str, when: float) -> None:
+        with self._lock:
+            self._times[nodename] = when
+
+    def keep(self, nodenames: Collection[str]) -> None:
+        with self._lock:
+            for gone in self._times.keys() - set(nodenames):
+                del self._times[gone]
+
+    def collect(self) -> Iterator[Metric]:
+        metric = GaugeMetricFamily(
+            "berth_compute_last_good_update_timestamp_seconds",
+            "When the last update of the node ended that did not fail, in seconds since 1970.",
+            labels=["node"],
+        )
+        with self._lock:
+            times = sorted(self._times.items())
+        for nodename, when in times:
+            metric.add_metric([nodename], when)
+        yield metric
