@@ -5,7 +5,7 @@ import contextlib
 import json
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from keystoneauth1.adapter import Adapter
@@ -15,6 +15,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.cli import placement_access
 from compute.cli.audit_report import described, told
+from compute.cli.audit_rounds import rounds
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
@@ -76,6 +77,22 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
     _check(asked)
     conf = load_configuration(config_arguments)
+    if asked.every is None and asked.textfile is None:
+        return _run_once(asked, conf, config_arguments, lambda orphan: None)
+    return rounds(
+        lambda note: _run_once(asked, conf, config_arguments, note),
+        FAILED,
+        asked.every,
+        asked.textfile,
+    )
+
+
+def _run_once(
+    asked: argparse.Namespace,
+    conf: cfg.ConfigOpts,
+    config_arguments: Sequence[str],
+    note: Callable[[Orphan], None],
+) -> int:
     changes = asked.delete or asked.undo
     try:
         with (
@@ -92,7 +109,7 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
                 say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
                 return REFUSED
             journal = asked.journal or default_path(Path(conf.state_path))
-            return _audit(asked, auditor, Deletion(client, auditor, journal))
+            return _audit(asked, auditor, Deletion(client, auditor, journal), note)
     except exceptions.ResourceProviderNotFound as error:
         raise InvalidInput(error) from error
     except JournalUnusable as error:
@@ -131,12 +148,36 @@ def _parser() -> argparse.ArgumentParser:
         "--undo", type=Path, metavar="FILE", help="put back what is in a journal, and nothing else"
     )
     options.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    options.add_argument(
+        "--every",
+        type=_seconds,
+        metavar="SECONDS",
+        help="audit again and again, until Ctrl-C or SIGTERM; a failure is told and counted",
+    )
+    options.add_argument(
+        "--textfile",
+        type=Path,
+        metavar="FILE",
+        help="write metrics to it after each audit, for node_exporter (a name with .prom)",
+    )
     options.add_argument("--verbose", action="store_true", help="tell when nothing is found, too")
     placement_access.add_options(options)
     return options
 
 
+def _seconds(text: str) -> int:
+    seconds = int(text)
+    if seconds < 1:
+        raise ValueError
+    return seconds
+
+
 def _check(asked: argparse.Namespace) -> None:
+    for option in ("every", "textfile"):
+        if getattr(asked, option) is not None and (asked.delete or asked.undo):
+            raise InvalidInput(f"--{option} only looks: it goes neither with --delete nor --undo.")
+    if asked.every is not None and asked.json:
+        raise InvalidInput("--json prints one object: it doesn't go with --every.")
     for option in ("journal", "yes"):
         if getattr(asked, option) and not asked.delete:
             raise InvalidInput(f"--{option} is for --delete.")
@@ -151,7 +192,12 @@ def _check(asked: argparse.Namespace) -> None:
             ) from None
 
 
-def _audit(asked: argparse.Namespace, auditor: Auditor, deletion: Deletion) -> int:
+def _audit(
+    asked: argparse.Namespace,
+    auditor: Auditor,
+    deletion: Deletion,
+    note: Callable[[Orphan], None],
+) -> int:
     found = deleted = 0
     named = asked.resource_provider is not None
     orphans = auditor.orphans(asked.resource_provider)
@@ -172,6 +218,7 @@ def _audit(asked: argparse.Namespace, auditor: Auditor, deletion: Deletion) -> i
                 found += 1
                 deleted += gone
                 tell(now, gone)
+                note(now)
         code = OK if not found else DELETED if deleted == found else FOUND
     if not asked.json and (found or asked.verbose):
         print(f"Processed {found} allocation{'' if found == 1 else 's'}.")

@@ -41,6 +41,8 @@ AUDITED_CLASSES = frozenset(
 )
 #: so many providers' allocations are read in one request, where placement offers that
 PROVIDERS_AT_ONCE = 200
+#: how the consumer of an orphan may be related to its provider
+SUSPECT = tuple(kind for kind in Kind if kind not in SETTLED)
 INSTANCE, MIGRATION, UNKNOWN = "instance", "migration", "unknown"
 
 

@@ -1,0 +1,54 @@
+"""What `nova-manage placement audit` counts."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+
+class AuditMetrics:
+    """The result of the last audit, and how many audits this process made.
+
+    :param kinds: every kind of suspects
+    :param clock: returns the seconds since the epoch
+    """
+
+    def __init__(self, kinds: Iterable[str], clock: Callable[[], float] = time.time) -> None:
+        self._kinds = tuple(kinds)
+        self._clock = clock
+        self._registry = CollectorRegistry()
+        self._audits = Counter(
+            "berth_audit_runs", "Audits that ended, well or not.", registry=self._registry
+        )
+        self._failures = Counter(
+            "berth_audit_failures", "Audits that could not be finished.", registry=self._registry
+        )
+        self._duration = Gauge(
+            "berth_audit_duration_seconds", "Time of the last audit.", registry=self._registry
+        )
+        self._suspects = Gauge(
+            "berth_audit_suspected_leaks",
+            "Allocations that the last finished audit found, by the kind of their consumer.",
+            ["kind"],
+            registry=self._registry,
+        )
+        self._last_good = Gauge(
+            "berth_audit_last_good_timestamp_seconds",
+            "When the last finished audit ended, in seconds since 1970. 0: none did.",
+            registry=self._registry,
+        )
+
+    def ended(self, seconds: float, suspects: Mapping[str, int] | None) -> None:
+        """Count an audit. `suspects` is kind → how many it found; None: it failed."""
+        self._audits.inc()
+        self._duration.set(seconds)
+        if suspects is None:
+            self._failures.inc()
+            return
+        for kind in self._kinds:
+            self._suspects.labels(kind).set(suspects.get(kind, 0))
+        self._last_good.set(self._clock())
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self._registry)

@@ -1,0 +1,141 @@
+"""`audit --every` and `--textfile`: metrics of audits that go on whatever happens."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.functional.compute.maintenance.http_service import REPOSITORY
+from tests.functional.placement.serving.programs import needed
+from virt.fake import MediumFakeDriver
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def root(sqlite_site):
+    return sqlite_site.start_service_once(MediumFakeDriver)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return the file that is written, in a folder of its own."""
+    folder = tmp_path / "collected"
+    folder.mkdir()
+    return folder / "berth_audit.prom"
+
+
+def told(file):
+    """Series without its labels' names → value."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(file.read_text())
+        for sample in family.samples
+    }
+
+
+def test_the_file_has_what_was_found_and_anyone_may_read_it(sqlite_site, root, file):
+    sqlite_site.remember_a_guest()
+    with sqlite_site.placement() as outsider:
+        outsider.allocate({root: {"VCPU": 1}})
+    before = os.umask(0o077)
+    try:
+        assert sqlite_site.run("audit", "--textfile", str(file)).code == 3
+    finally:
+        os.umask(before)
+    counted = told(file)
+    assert counted["berth_audit_suspected_leaks", "unrecorded"] == 1
+    assert sum(v for k, v in counted.items() if k[0] == "berth_audit_suspected_leaks") == 1
+    assert {kind for name, *rest in counted if rest for kind in rest} == {
+        "gone",
+        "elsewhere",
+        "unrecorded",
+        "not_ours",
+        "other_type",
+    }
+    assert counted["berth_audit_runs_total",] == 1
+    assert counted["berth_audit_failures_total",] == 0
+    assert counted["berth_audit_last_good_timestamp_seconds",] > 1e9
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert os.listdir(file.parent) == [file.name]
+    checked = subprocess.run(
+        [needed("promtool", "prometheus"), "check", "metrics"],
+        input=file.read_text(),
+        capture_output=True,
+        text=True,
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_an_audit_that_fails_is_told_in_the_file_too(sqlite_site, file):
+    sqlite_site.configure(
+        more="[placement]\nauth_type = admin_token\nendpoint = http://127.0.0.1:1\ntoken = x\n"
+    )
+    assert sqlite_site.run("audit", "--http", "--textfile", str(file)).code == 1
+    counted = told(file)
+    assert counted["berth_audit_failures_total",] == 1
+    assert not any(name == "berth_audit_suspected_leaks" for name, *_ in counted)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--every", "5", "--delete"], "--every only looks"),
+        (["--textfile", "x", "--undo", "y"], "--textfile only looks"),
+        (["--every", "5", "--json"], "doesn't go with --every"),
+        (["--textfile", "/nowhere/at/all.prom"], "there is no folder /nowhere/at"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(sqlite_site, options, reason):
+    ended = sqlite_site.run("audit", *options)
+    assert ended.code == 127
+    assert reason in ended.err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon"])
+def test_a_time_that_is_none_is_bad_usage(sqlite_site, seconds):
+    with pytest.raises(SystemExit) as ended:
+        sqlite_site.run("audit", f"--every={seconds}")
+    assert ended.value.code == 127
+
+
+def test_it_goes_on_while_placement_is_away_and_ends_at_a_signal(sqlite_site, root, file):
+    database = sqlite_site.url.removeprefix("sqlite:///")
+    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={sqlite_site.file}"]
+    running = subprocess.Popen(
+        [*command, "placement", "audit", "--every", "1", "--textfile", str(file)],
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(lambda: file.exists() and told(file)["berth_audit_runs_total",] == 1)
+        os.rename(database, f"{database}.away")
+        wait_for(lambda: told(file)["berth_audit_failures_total",] >= 1)
+        os.rename(f"{database}.away", database)
+        counted = told(file)
+        last = counted["berth_audit_last_good_timestamp_seconds",]
+        assert counted["berth_audit_suspected_leaks", "gone"] == 0
+        wait_for(lambda: told(file)["berth_audit_last_good_timestamp_seconds",] > last)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(PATIENCE) == 130
+        said = running.stderr.read()
+        assert "There is no placement database" in said
+        assert said.endswith("nova-manage: interrupted\n")
+        assert os.listdir(file.parent) == [file.name]
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def wait_for(condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
