@@ -25,6 +25,7 @@ from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
 from placement.http.request_log import RequestLog, StatementCount
+from placement.http.tracing import traced
 from placement.installation import our_version
 from placement.metrics.families import families
 from placement.metrics.layout import Layout
@@ -141,7 +142,8 @@ def start(
         if conf.berth.server_timing:
             application = ServerTiming(application)
         application = with_probes(application, conf, health, pages)
-        return application if counting is None else Metered(application, counting.meter)
+        application = application if counting is None else Metered(application, counting.meter)
+        return traced(application, conf)
 
     return Running(wrapped(application, conf, outermost), database, snapshot, watch, pages)
 

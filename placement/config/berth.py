@@ -90,6 +90,13 @@ OPTIONS = [
         "request, those of them that it waited for the database, and the number of SQL "
         "statements. Browsers and clients show it. Anybody who gets an answer sees it.",
     ),
+    cfg.BoolOpt(
+        "traces",
+        default=False,
+        help="Whether each request gets a span of OpenTelemetry, with its route, SQL statements, "
+        "retries and candidates. The variables of OpenTelemetry say where spans go, such as "
+        "OTEL_EXPORTER_OTLP_ENDPOINT. It needs the extra `otel`.",
+    ),
     cfg.IntOpt(
         "changes_waits",
         min=0,

@@ -22,6 +22,10 @@ ROUTE = "placement.route"
 CONFLICT = "placement.conflict"
 #: how many SQL statements the request took
 STATEMENTS = "placement.statements"
+#: how often a transaction of it was run again
+RETRIES = "placement.retries"
+#: how many candidates its search found
+CANDIDATES = "placement.candidates"
 #: how many seconds it waited for the database
 DATABASE_SECONDS = "placement.database_seconds"
 

@@ -18,6 +18,7 @@ from placement.http.context import RequestContext
 from placement.http.environ import (
     CONTEXT,
     DATABASE_SECONDS,
+    RETRIES,
     STATEMENTS,
     VERSION,
     Environ,
@@ -119,10 +120,12 @@ class StatementCount:
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         database = self.database
         before, waited = database.statements, database.seconds
+        tried = database.repetitions
 
         def count() -> None:
             environ[STATEMENTS] = database.statements - before
             environ[DATABASE_SECONDS] = database.seconds - waited
+            environ[RETRIES] = database.repetitions - tried
 
         def start(*answer: Any) -> Any:
             count()

@@ -116,6 +116,11 @@ class Database:
         return self._statements.count
 
     @property
+    def repetitions(self) -> int:
+        """How often transactions of the calling thread were run again."""
+        return self._statements.repetitions
+
+    @property
     def seconds(self) -> float:
         """The time that the calling thread has waited for the database."""
         return self._statements.seconds
@@ -288,6 +293,7 @@ class Database:
             if not tries or now - begun + longest > PATIENCE:
                 raise OutcomeUnknown() if doubtful else failure
             self.retries[cause] += 1
+            self._statements.repetitions += 1
             self._tally.retried(cause)
             LOG.debug("Runs again after %s (try %d)", cause, attempt)
             self._pause(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2 ** min(attempt, 10))))

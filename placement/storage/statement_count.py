@@ -18,6 +18,8 @@ class StatementCount(threading.local):
     """
 
     count = 0
+    #: how often a transaction was run again
+    repetitions = 0
     seconds = 0.0
     begun = 0.0
 

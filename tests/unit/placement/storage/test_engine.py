@@ -88,6 +88,7 @@ def test_further_runs_are_counted_by_cause(database):
     database.write(failing(2, LOCKED))
     database.write(failing(1, LOST, number=2))
     assert dict(database.retries) == {"locked": 2, "disconnect": 1}
+    assert database.repetitions == 3
 
 
 def test_a_write_that_never_gets_through_is_a_conflict_and_leaves_nothing(database):
