@@ -67,9 +67,9 @@ class Counted:
         used: list[int] = np.flatnonzero(series.any(axis=1)).tolist()
         if not family.labels:
             return [0]
-        if family.kind is Kind.GAUGE:
-            # all but `other`
-            return list(range(len(series) - 1))
+        if family.kind is Kind.GAUGE or (family.kind is Kind.COUNTER and len(family.labels) == 1):
+            # from 0 on, or the first event of a series is no increase; `other` only if it is used
+            return sorted({*range(len(series) - 1), *used})
         return used
 
 

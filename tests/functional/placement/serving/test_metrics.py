@@ -42,9 +42,9 @@ def served(tmp_path_factory):
         yield server, beside
 
 
-def scraped(url):
+def scraped(url, path="/metrics"):
     """Return the values of a page, by series."""
-    response = requests.get(f"{url}/metrics", timeout=PATIENCE)
+    response = requests.get(url + path, timeout=PATIENCE)
     assert response.status_code == 200, response.text
     found = {}
     for line in response.text.splitlines():
