@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from compute.cli.common_options import add_common_options
 from compute.cli.help_text import fitted
+from compute.cli.installation import keep_metrics_apart
 
 PROGRAM = "berth-compute"
 
@@ -22,6 +23,7 @@ exit codes:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the agent. Returns the exit code (see EXIT_CODES); bad usage raises SystemExit(2)."""
+    keep_metrics_apart()
     arguments = _parser().parse_args(argv)
     # imported here because --help and --version need nothing of the agent
     from compute.cli import agent

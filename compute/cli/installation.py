@@ -1,5 +1,7 @@
 """Whether a command may run in the environment that it is installed in."""
 
+import os
+
 
 class UnusableInstallation(Exception):
     """The command must not run in this environment; the message says why, and what to do."""
@@ -24,3 +26,11 @@ def check_installation(program: str, other: str | None = None) -> None:
             installation.refuse_replaced_script(program, other)
     except installation.SharedEnvironment as error:
         raise UnusableInstallation(str(error)) from error
+
+
+def keep_metrics_apart() -> None:
+    """Forget the folder in which the processes of a service share what they count.
+
+    prometheus-client reads the variable when it is imported. Our programs are one process each.
+    """
+    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)

@@ -25,7 +25,7 @@ from compute.cli.command_line import (
 from compute.cli.common_options import add_common_options, config_arguments
 from compute.cli.console import in_any_encoding, say
 from compute.cli.help_text import fitted
-from compute.cli.installation import UnusableInstallation, check_installation
+from compute.cli.installation import UnusableInstallation, check_installation, keep_metrics_apart
 from compute.exceptions import InvalidConfiguration
 from compute.service.signals import termination_interrupts
 
@@ -58,6 +58,7 @@ def main(
     Ctrl-C and SIGTERM end with 130, a closed reader of the output with 141, an unexpected exception
     with 255 and its traceback. Bad options raise SystemExit(127).
     """
+    keep_metrics_apart()
     for stream in (sys.stdout, sys.stderr):
         in_any_encoding(stream)
     arguments = _parser(categories).parse_args(argv)

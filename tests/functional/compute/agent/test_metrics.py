@@ -35,6 +35,15 @@ def scraped(port):
     }
 
 
+def test_a_folder_for_other_servers_is_left_alone(agent, service, port, monkeypatch, tmp_path):
+    folder = tmp_path / "not there"
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(folder))
+    started = agent.launch(berth__metrics_port=str(port))
+    lines_until(started, UPDATING)
+    assert scraped(port)["berth_compute_update_duration_seconds_count",] == 1
+    assert not folder.exists()
+
+
 def test_what_the_first_update_did_is_told_and_the_port_is_for_neighbours(agent, service, port):
     seen = []
     service.before = lambda method, path: seen.append(method)
