@@ -114,7 +114,8 @@ class TreesRoom:
         for supply in pooled:
             got, short, _ = self._served(supply, wanted)
             high = min(high, int(got.sum()))
-            limits = np.where(short, supply.parts[0].demand[0][0], limits)
+            for class_id, _ in supply.parts[0].demand[:1]:
+                limits = np.where(short, class_id, limits)
         low, left = self._flowing(pooled, np.where(self._hard, 0, wanted))
         if low < high:
             low += self._filled_together(mine, left)

@@ -116,6 +116,15 @@ CASES = {
         "resources=VCPU:1,DISK_GB:10",
         6,
     ),
+    "a shared disk near the host, and a trait of it": (
+        [
+            host("h", RACK, VCPU=3),
+            disk("disk", RACK, 30) | {"traits": [SHARES, "CUSTOM_GOLD"]},
+        ],
+        "resources=VCPU:1&resources_D=DISK_GB:10&required_G=CUSTOM_GOLD&same_subtree=_D,_G"
+        "&group_policy=none",
+        3,
+    ),
     "only shared": (
         [host("g", RACK, VCPU=1), host("h", RACK, VCPU=1), disk("disk", RACK, 35)],
         "resources=DISK_GB:10",
