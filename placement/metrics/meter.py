@@ -4,7 +4,7 @@ Counting costs about a microsecond for each request, because the place of every 
 """
 
 import bisect
-import contextlib
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from placement.metrics.families import (
     IDLE,
     IN_USE,
+    METHODS,
+    OTHER,
     REQUEST_BUCKETS,
     RETURNED_BUCKETS,
     SEARCH_BUCKETS,
@@ -21,8 +23,10 @@ from placement.metrics.families import (
 from placement.metrics.layout import Layout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
 
-#: places that are remembered; a client may send any method
-_MOST_KNOWN = 10_000
+LOG = logging.getLogger(__name__)
+
+#: a client may send any other method
+_METHODS = frozenset(METHODS)
 
 
 class Meter:
@@ -59,9 +63,11 @@ class Meter:
         self._lock = threading.Lock()
         self._cells = [0.0] * self.layout.width
         self._slot = None
-        with contextlib.suppress(NoSlot, OSError):
+        try:
             self._slot = self._slots.claim()
             self._cells = self._slot.cells
+        except (NoSlot, OSError) as error:
+            LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
 
@@ -95,7 +101,8 @@ class Meter:
         :param status: three digits
         :param conflict: the code of the error, if the status is 409
         """
-        key = (method, route or UNMATCHED, status)
+        # what clients choose isn't remembered: it may be long, and always different
+        key = (method if method in _METHODS else OTHER, route or UNMATCHED, status)
         places = self._places.get(key)
         if places is None:
             places = self._places_of(*key)
@@ -114,8 +121,7 @@ class Meter:
         families = self.layout.families
         total = self.layout.at(families.requests, method, route, status)
         places = total, self.layout.at(families.request_seconds, method, route)
-        if len(self._places) < _MOST_KNOWN:
-            self._places[method, route, status] = places
+        self._places[method, route, status] = places
         return places
 
     def statement(self) -> None:
@@ -162,9 +168,7 @@ class Meter:
         key = (family.name, value)
         at = self._known.get(key)
         if at is None:
-            at = self.layout.at(family, value)
-            if len(self._known) < _MOST_KNOWN:
-                self._known[key] = at
+            at = self._known[key] = self.layout.at(family, value)
         with self._lock:
             self._cells[at] += 1
 

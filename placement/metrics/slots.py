@@ -9,7 +9,7 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import Callable, MutableSequence
+from collections.abc import MutableSequence
 from pathlib import Path
 from typing import cast
 
@@ -31,23 +31,28 @@ _LOCK = "hhqqi4x"
 class NoSlot(Exception):
     """All slots are taken."""
 
+    def __init__(self) -> None:
+        super().__init__(f"{MOST} processes count already")
+
 
 class Slots:
     """The slots of all processes of a service.
 
-    The memory may be larger than what is ever touched: untouched pages take no space.
+    The memory may be larger than what is ever touched: slots that nobody took need no space.
+    Raises OSError.
 
     :param width: how many numbers a slot has
-    :param reopen: returns a new file descriptor of the memory; a lock belongs to one of them
+    :param file: a file descriptor of the memory
     """
 
-    def __init__(self, width: int, reopen: Callable[[], int]) -> None:
+    def __init__(self, width: int, file: int) -> None:
         self.width = width
-        self._reopen = reopen
-        self._file = reopen()
+        self._file = file
         size = _HEAD + MOST * width * _NUMBER
         if os.fstat(self._file).st_size < size:
             os.ftruncate(self._file, size)
+        # to write where a disk has no room would kill the process
+        os.posix_fallocate(self._file, 0, _HEAD)
         self._map = mmap.mmap(self._file, size)
         self._taken = np.frombuffer(self._map, np.uint8, MOST)
         self._numbers = np.frombuffer(self._map, np.float64, MOST * width, _HEAD).reshape(
@@ -57,12 +62,7 @@ class Slots:
     @classmethod
     def anonymous(cls, width: int) -> "Slots":
         """Make slots for this process and those that it forks. Raises OSError."""
-        file = os.memfd_create("berth-metrics", os.MFD_CLOEXEC)
-
-        def reopen() -> int:
-            return os.open(f"/proc/self/fd/{file}", os.O_RDWR | os.O_CLOEXEC)
-
-        return cls(width, reopen)
+        return cls(width, os.memfd_create("berth-metrics", os.MFD_CLOEXEC))
 
     @classmethod
     def in_folder(cls, folder: Path, width: int, digest: str) -> "Slots":
@@ -72,22 +72,30 @@ class Slots:
         """
         path = folder / f"berth-placement-{digest}.metrics"
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        return cls(width, lambda: os.open(path, flags, 0o600))
+        return cls(width, os.open(path, flags, 0o600))
 
     def claim(self) -> "Slot":
         """Take a slot for this process. Raises NoSlot, or OSError."""
-        file = self._reopen()
+        # a lock belongs to one descriptor. The path would lead to another file after a deletion
+        file = os.open(f"/proc/self/fd/{self._file}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            number = self._first_free(file)
+            length = self.width * _NUMBER
+            os.posix_fallocate(file, _HEAD + number * length, length)
+        except BaseException:
+            os.close(file)
+            raise
+        self._taken[number] = 1
+        return Slot(number, file, self._numbers[number])
+
+    def _first_free(self, file: int) -> int:
+        """Lock the first free slot, and return its number."""
         for number in range(MOST):
             try:
                 fcntl.fcntl(file, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, number))
             except BlockingIOError:
                 continue
-            except OSError:
-                os.close(file)
-                raise
-            self._taken[number] = 1
-            return Slot(number, file, self._numbers[number])
-        os.close(file)
+            return number
         raise NoSlot()
 
     def ever(self) -> Numbers:

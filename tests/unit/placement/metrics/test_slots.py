@@ -1,5 +1,6 @@
 """Slots of processes in shared memory: who has one, and what remains when a process ends."""
 
+import errno
 import os
 import signal
 
@@ -100,6 +101,39 @@ def test_a_process_without_a_slot_goes_on(layout):
     meter.statement()
     meter.answered("GET", None, "200", 0.1, None)
     assert meter.slot is None
+
+
+def test_what_clients_choose_is_not_remembered(layout, slots):
+    meter = Meter(layout, slots)
+    for number in range(3):
+        meter.answered(f"METHOD{number}", None, "401", 0.1, None)
+    assert len(meter._places) == 1
+    at = layout.at(layout.families.requests, "other", "unmatched", "401")
+    assert meter.slot.numbers[at] == 3
+
+
+def test_a_file_that_was_deleted_gives_each_process_its_own_slot(layout, tmp_path):
+    slots = Slots.in_folder(tmp_path, layout.width, layout.digest)
+    first = Meter(layout, slots)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert {first.slot.number, Meter(layout, slots).slot.number} == {0, 1}
+
+
+def test_a_full_disk_takes_the_metrics_and_not_the_process(layout, slots, monkeypatch, caplog):
+    def full(file, begin, length):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    first = Meter(layout, slots)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    second = Meter(layout, slots)
+    second.statement()
+    assert (first.slot.number, second.slot) == (0, None)
+    assert "No space left on device" in caplog.text
+    with pytest.raises(OSError, match="No space left"):
+        Slots.anonymous(layout.width)
+    monkeypatch.undo()
+    assert Meter(layout, slots).slot.number == 1
 
 
 def test_every_series_has_a_place_of_its_own(layout):
