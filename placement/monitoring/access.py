@@ -7,6 +7,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement.http.environ import Environ, WSGIApplication
+from placement.monitoring import plain_text
 
 OFF, ADDRESSES, TOKEN = "off", "addresses", "token"
 #: how the headers of proxies begin: behind a proxy, every client seems to have its address
@@ -46,13 +47,7 @@ class Neighbours:
         refusal = self._refusal(environ)
         if refusal is None:
             return self.application(environ, start_response)
-        body = f"{refusal}\n".encode()
-        headers = [
-            ("Content-Type", "text/plain; charset=utf-8"),
-            ("Content-Length", str(len(body))),
-        ]
-        start_response("403 Forbidden", headers)
-        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+        return plain_text.answer(environ, start_response, "403 Forbidden", f"{refusal}\n")
 
     def _refusal(self, environ: Environ) -> str | None:
         if any(name.startswith(_PROXIED) for name in environ):

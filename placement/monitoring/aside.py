@@ -6,16 +6,24 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from placement.errors import PlacementError
+from placement.storage.error_log import log_unexpected
+
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 
 
 class Attempt(Generic[T]):
-    """One run of the work."""
+    """One run of the work.
 
-    def __init__(self, work: Callable[[], T], clock: Callable[[], float]) -> None:
+    :param ended: is called on its thread at the end
+    """
+
+    def __init__(
+        self, work: Callable[[], T], clock: Callable[[], float], ended: Callable[[], None]
+    ) -> None:
         self.value: tuple[T] | None = None
-        self._work, self._clock = work, clock
+        self._work, self._clock, self._ended = work, clock, ended
         self._begun = clock()
         self._done = threading.Event()
         threading.Thread(target=self._run, name="monitoring", daemon=True).start()
@@ -37,15 +45,19 @@ class Attempt(Generic[T]):
     def _run(self) -> None:
         try:
             self.value = (self._work(),)
-        except Exception as error:
-            # the failure's own text may quote the database's address and user
+        except PlacementError as error:
             LOG.debug("Monitoring can't ask the database: %s", error)
+        except Exception as error:
+            log_unexpected(LOG, "Monitoring failed", error)
         finally:
+            self._ended()
             self._done.set()
 
 
 class Aside(Generic[T]):
     """Does something again and again, never twice at the same time.
+
+    Only those who wait for an attempt keep what it found, which may be large.
 
     :param clock: seconds that never go back
     """
@@ -53,9 +65,7 @@ class Aside(Generic[T]):
     def __init__(self, work: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:
         self._work, self._clock = work, clock
         self._lock = threading.Lock()
-        self._last: Attempt[T] | None = None
-        #: the last result of all attempts
-        self.latest: T | None = None
+        self._running: Attempt[T] | None = None
 
     def attempt(self, patience: float) -> Attempt[T]:
         """Do the work, or take part in an attempt that is under way; wait for a bounded time.
@@ -63,12 +73,12 @@ class Aside(Generic[T]):
         All who wait for one attempt wait until `patience` seconds after it began.
         """
         with self._lock:
-            attempt = self._last
-            if attempt is None or attempt.is_done:
-                attempt = self._last = Attempt(self._kept, self._clock)
+            if self._running is None:
+                self._running = Attempt(self._work, self._clock, self._end)
+            attempt = self._running
         attempt.wait(patience)
         return attempt
 
-    def _kept(self) -> T:
-        self.latest = self._work()
-        return self.latest
+    def _end(self) -> None:
+        with self._lock:
+            self._running = None

@@ -1,6 +1,5 @@
 """What the cloud has, for the page of metrics: sums over the snapshot, bounded in number."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,21 +19,10 @@ MOST_TYPES = 100
 OTHER = "other"
 
 
-@dataclasses.dataclass(frozen=True)
-class Figures:
-    """What the page says of the cloud.
-
-    :param consumers: how many consumers there are, by type
-    """
-
-    snapshot: Snapshot
-    consumers: Mapping[str, int]
-
-
 class Cloud:
     """Reads the figures beside the requests, and yields them as metrics.
 
-    While the database doesn't answer, the last figures count.
+    While the database doesn't answer, the last figures count. The snapshot isn't kept.
 
     :param current: returns the snapshot as of now
     :param clock: seconds that never go back
@@ -51,26 +39,19 @@ class Cloud:
         self._clock, self._patience = clock, patience
         self._counted: tuple[float, Mapping[str, int]] | None = None
         self._reading = Aside(self._read, clock)
+        self._latest: list[Metric] = []
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families; none before the first figures were read."""
         self._reading.attempt(self._patience)
-        figures = self._reading.latest
-        if figures is not None:
-            yield from families(figures)
+        yield from self._latest
 
-    def snapshot(self) -> Snapshot | None:
-        """Return the last snapshot that was read, as of now if the database answers in time."""
-        self._reading.attempt(self._patience)
-        figures = self._reading.latest
-        return None if figures is None else figures.snapshot
-
-    def _read(self) -> Figures:
+    def _read(self) -> None:
         snapshot = self._current()
         now = self._clock()
         if self._counted is None or now - self._counted[0] > KEPT:
             self._counted = now, self._database.read(consumers.counts_by_type)
-        return Figures(snapshot, bounded(self._counted[1]))
+        self._latest = list(families(snapshot, bounded(self._counted[1])))
 
 
 def bounded(counts: Mapping[str, int]) -> Mapping[str, int]:
@@ -83,9 +64,11 @@ def bounded(counts: Mapping[str, int]) -> Mapping[str, int]:
     return kept
 
 
-def families(figures: Figures) -> Iterator[Metric]:
-    """Yield what the cloud has, by resource class, kind of provider and type of consumer."""
-    snapshot = figures.snapshot
+def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield what the cloud has, by resource class, kind of provider and type of consumer.
+
+    :param consumers_of: how many consumers there are, by type
+    """
     told = {
         "total": "All that the inventories have.",
         "reserved": "What the inventories keep back.",
@@ -124,7 +107,7 @@ def families(figures: Figures) -> Iterator[Metric]:
     types = GaugeMetricFamily(
         "placement_consumers", "Consumers, by their type.", labels=["consumer_type"]
     )
-    for name, count in sorted(figures.consumers.items()):
+    for name, count in sorted(consumers_of.items()):
         types.add_metric([name], count)
     yield types
 

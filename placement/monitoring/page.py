@@ -1,12 +1,13 @@
 """The page /metrics: bounded however large the cloud is, in Prometheus's and OpenMetrics' form."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from placement.http.environ import WSGIApplication
+from placement.http.environ import Environ, WSGIApplication
+from placement.monitoring import plain_text
 
 
 class Collecting(Protocol):
@@ -37,20 +38,43 @@ class Build:
         yield metric
 
 
-def page(collecting: Iterable[Collecting]) -> WSGIApplication:
-    """Return the application that answers with the metrics of all of these, in their order."""
-    registry = CollectorRegistry(auto_describe=False)
-    for one in collecting:
-        registry.register(_Named(one.collect))
-    application: WSGIApplication = make_wsgi_app(registry)
-    return application
+def page(collecting: Sequence[Collecting]) -> WSGIApplication:
+    """Return the application that answers with the metrics of all of these, in their order.
+
+    With parameters `name[]` it answers with the samples of these names only.
+    """
+    application: WSGIApplication = make_wsgi_app(_All(collecting))
+
+    def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        other = plain_text.unless_read(environ, start_response, plain_text.FORM)
+        return application(environ, start_response) if other is None else other
+
+    return answer
 
 
-class _Named:
-    """A collector that isn't asked for its names when it is registered."""
+class _All:
+    """What prometheus-client's application wants to have of a registry."""
 
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
-        self.collect = collect
+    def __init__(self, collecting: Sequence[Collecting]) -> None:
+        self._collecting = collecting
 
-    def describe(self) -> list[Metric]:
-        return []
+    def collect(self) -> Iterator[Metric]:
+        for one in self._collecting:
+            yield from one.collect()
+
+    def restricted_registry(self, names: Collection[str]) -> "_All":
+        return _All([_Chosen(self, names)])
+
+
+class _Chosen:
+    """The samples of some names."""
+
+    def __init__(self, collecting: Collecting, names: Collection[str]) -> None:
+        self._collecting, self._names = collecting, frozenset(names)
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._collecting.collect():
+            chosen = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+            chosen.samples = [one for one in metric.samples if one.name in self._names]
+            if chosen.samples:
+                yield chosen

@@ -12,6 +12,7 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from placement.http.environ import Environ, WSGIApplication
+from placement.monitoring import plain_text
 from placement.monitoring.access import Neighbours
 
 HOST = "127.0.0.1"
@@ -55,9 +56,8 @@ def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
         page = allowed.get(environ["PATH_INFO"])
         if page is not None:
             return page(environ, start_response)
-        body = f"Here are {' and '.join(allowed)} only.\n".encode()
-        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-        return [body]
+        here = f"Here are {' and '.join(allowed)} only.\n"
+        return plain_text.answer(environ, start_response, "404 Not Found", here)
 
     return answer
 

@@ -12,6 +12,7 @@ import numpy as np
 from placement.candidates.columns import Column
 from placement.candidates.snapshot import Snapshot
 from placement.http.environ import Environ
+from placement.monitoring import plain_text
 from placement.monitoring.aside import Aside
 from placement.monitoring.provider_query import (
     ALLOCATIONS,
@@ -61,11 +62,10 @@ class ProviderPage:
         try:
             wanted = asked(environ.get("QUERY_STRING", ""))
         except BadQuery as wrong:
-            return _plain(start_response, "400 Bad Request", f"{wrong}\n")
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _plain(start_response, "405 Method Not Allowed", "", ("Allow", "GET, HEAD"))
-        if environ["REQUEST_METHOD"] == "HEAD":
-            return _plain(start_response, "200 OK", "")
+            return plain_text.answer(environ, start_response, "400 Bad Request", f"{wrong}\n")
+        other = plain_text.unless_read(environ, start_response, FORM)
+        if other is not None:
+            return other
         attempt = self._reading.attempt(self._patience)
         start_response("200 OK", [("Content-Type", FORM)])
         if attempt.value is None:
@@ -83,15 +83,6 @@ class ProviderPage:
         for row in self._database.read(lambda each: snapshot_reads.holders(each, ids)):
             held.setdefault(row[0], []).append((row[1], row[2], row[3]))
         return held
-
-
-def _plain(
-    start_response: Callable[..., Any], status: str, text: str, *headers: tuple[str, str]
-) -> list[bytes]:
-    body = text.encode(errors="replace")
-    form = ("Content-Type", "text/plain; charset=utf-8")
-    start_response(status, [form, ("Content-Length", str(len(body))), *headers])
-    return [body]
 
 
 def _up(number: int) -> bytes:

@@ -66,7 +66,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
         # of one process, as its memory and its database have it
-        "monitoring": {"candidates", "http.environ", "metrics", "storage"},
+        "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
         "app": {
             "candidates",
             "config",

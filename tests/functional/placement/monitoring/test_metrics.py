@@ -6,12 +6,13 @@ import pytest
 import sqlalchemy as sa
 from oslo_config import cfg
 from prometheus_client.parser import text_string_to_metric_families
+from werkzeug.test import EnvironBuilder
 
 from placement.metrics.families import OTHER
 from placement.monitoring import cloud
 from placement.monitoring.counting import VARIABLE, Counting
 from placement.monitoring.page import page as page_of
-from tests.functional.placement.monitoring.pages import page, samples, value
+from tests.functional.placement.monitoring.pages import NEIGHBOUR, page, samples, value
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 #: the families of the specification, without those of the page of providers
@@ -236,6 +237,39 @@ def test_with_a_token_policy_decides(new_service, counting):
         assert shown.content_type.startswith("text/plain")
     refused = service.get("/metrics", headers_more={"x-roles": "reader", "x-auth-token": "someone"})
     assert refused.status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/providers"])
+def test_head_has_no_body_and_nothing_can_be_written(counted, path):
+    refused = {"X-Forwarded-For": "192.0.2.1"}
+    for method, headers, status in (
+        ("HEAD", {}, 200),
+        ("HEAD", refused, 403),
+        ("POST", {}, 405),
+        ("FOO" * 100, {}, 405),
+    ):
+        made = {"method": method, "headers": headers, "environ_overrides": NEIGHBOUR}
+        found = counted.client.open(path, **made)
+        assert (method, found.status_code) == (method, status)
+        # a body would be taken for the next answer of the connection
+        assert method != "HEAD" or raw_body(counted, path, headers) == b""
+        assert status != 405 or (found.headers["Allow"], found.data) == ("GET, HEAD", b"")
+
+
+def raw_body(service, path, headers):
+    """Return what the application sends for HEAD; the client of the tests would drop it."""
+    environ = EnvironBuilder(path, method="HEAD", headers=headers).get_environ()
+    return b"".join(service.running.application(environ | NEIGHBOUR, lambda *_: None))
+
+
+def test_some_names_may_be_chosen(counted):
+    counted.get("/resource_classes")
+    everything = samples(page(counted))
+    names = ("placement_build_info", "placement_http_requests_total", "placement_resource_total")
+    chosen = samples(page(counted, "/metrics?" + "&".join(f"name[]={name}" for name in names)))
+    assert {name for name, _ in chosen} == {*names[:2]}
+    assert set(samples(page(counted))) >= set(everything)
+    assert samples(page(counted, "/metrics?name[]=nothing")) == {}
 
 
 def test_a_service_that_counts_nothing_has_no_page(service):
