@@ -165,7 +165,7 @@ class Database:
             try:
                 with self._read_turn.taken(PATIENCE):
                     rows = self._rows(select, values)
-                self._statements.seconds += self._answered - begun
+                self._statements.seconds += self._clock() - begun
                 return rows
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
@@ -275,9 +275,10 @@ class Database:
                     result = operation(connection)
                     committing = mode is self._writer
                     ended = self._clock()
-                self._answered = self._clock()
+                # another thread may set it, too
+                self._answered = answered = self._clock()
                 # the end of the transaction is a message to the server, too
-                self._statements.seconds += self._answered - ended
+                self._statements.seconds += answered - ended
                 return result
             except (OverflowError, UnicodeEncodeError) as error:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8

@@ -21,7 +21,18 @@ class StatementCount(threading.local):
     #: how often a transaction was run again
     repetitions = 0
     seconds = 0.0
-    begun = 0.0
+    #: when the thread began to wait; None: it doesn't wait
+    begun: float | None = None
+
+    def begin(self, *_: Any) -> None:
+        """Note that the thread waits from now on."""
+        self.begun = time.perf_counter()
+
+    def end(self, *_: Any) -> None:
+        """Add the time since `begin`, if there was one."""
+        if self.begun is not None:
+            self.seconds += time.perf_counter() - self.begun
+            self.begun = None
 
 
 def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCount:
@@ -42,19 +53,15 @@ def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCo
 
 
 def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
-    """Time the statements that SQLAlchemy sends; it costs some microseconds for each."""
+    """Time new connections, and the statements that SQLAlchemy sends.
 
-    @event.listens_for(engine, "before_cursor_execute")
-    def begin(*_: Any) -> None:
-        statements.begun = time.perf_counter()
-
-    @event.listens_for(engine, "after_cursor_execute")
-    def end(*_: Any) -> None:
-        statements.seconds += time.perf_counter() - statements.begun
-
-    @event.listens_for(engine, "handle_error")
-    def fail(*_: Any) -> None:
-        statements.seconds += time.perf_counter() - statements.begun
+    It costs some microseconds for each statement.
+    """
+    for moment in ("do_connect", "before_cursor_execute"):
+        event.listen(engine, moment, statements.begin)
+    # an error may also come before anything was sent
+    for moment in ("connect", "after_cursor_execute", "handle_error"):
+        event.listen(engine, moment, statements.end)
 
 
 def count_connections(engine: sa.Engine, tally: Tally) -> None:

@@ -1,8 +1,11 @@
 """[berth]server_timing: each answer says what it cost."""
 
 import re
+import sqlite3
+import time
 
 import pytest
+from sqlalchemy import event
 
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
@@ -38,6 +41,24 @@ def test_the_time_of_the_database_is_that_of_its_statements(timed):
     before = timed.database.seconds
     timed.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
     assert timed.database.seconds > before
+
+
+def test_a_connection_that_fails_is_time_of_the_database_and_nothing_before_it(timed):
+    timed.get(f"/resource_providers/{ROOT}")
+    statement = time.monotonic()
+
+    def refuse(*_):
+        # long enough to be seen, and after a pause since the last statement
+        time.sleep(0.02)
+        raise sqlite3.OperationalError("unable to open database file")
+
+    timed.database.engine.dispose()
+    time.sleep(0.02)
+    event.listen(timed.database.engine, "do_connect", refuse)
+    response = timed.unjudged().get(f"/resource_providers/{ROOT}")
+    assert response.status_code == 503
+    total, waited, _ = cost(response)
+    assert 20 <= waited <= total < 1000 * (time.monotonic() - statement)
 
 
 def test_refusals_say_it_too(timed):
