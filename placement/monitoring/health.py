@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from placement.monitoring.aside import Aside
+from placement.monitoring.aside import Aside, Attempt
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database
 
@@ -59,8 +59,8 @@ class Health:
     """Reports the health of a process.
 
     :param cloud: the snapshot of the cloud
-    :param ask: asks the database something; raises an error if it can't be used. By default, reads
-        the schema's revision
+    :param ask: asks the database for the schema's revision, None without a schema; raises an error
+        if the database can't be used
     :param clock: seconds that never go back
     :param patience: seconds that a report waits for an answer at most
     """
@@ -69,28 +69,36 @@ class Health:
         self,
         database: Database,
         cloud: Cloud,
-        ask: Callable[[Database], object] = schema_upgrade.answering_version,
+        ask: Callable[[Database], str | None] = schema_upgrade.answering_version,
         clock: Callable[[], float] = time.monotonic,
         patience: float = PATIENCE,
     ) -> None:
         self._database, self._cloud, self._patience = database, cloud, patience
         self._question = Aside(lambda: ask(database), clock)
+        #: whether the schema was there when the database was last asked
+        self._has_schema = True
 
     def report(self) -> tuple[str, dict[str, Check]]:
         """Return the status of all, and the checks by name. Takes at most `patience` seconds."""
-        database = self._check_database()
         checks = {
-            "database": database,
-            "schema": self._check_schema(database),
+            "database": self._check_database(self._asked()),
+            "schema": self._check_schema(),
             "snapshot": self._check_snapshot(),
         }
         found = {check.status for check in checks.values()}
         return next(status for status in (FAIL, WARN, PASS) if status in found), checks
 
-    def _check_database(self) -> Check:
-        question = None
-        if self._database.seconds_since_answer() > FRESH or not self._database.is_prepared:
-            question = self._question.attempt(self._patience)
+    def _asked(self) -> Attempt[str | None] | None:
+        """Ask the database if nobody else did, or if something was wrong."""
+        is_fresh = self._database.seconds_since_answer() <= FRESH
+        if is_fresh and self._database.is_prepared and self._has_schema:
+            return None
+        question = self._question.attempt(self._patience)
+        if question.value is not None:
+            self._has_schema = question.value[0] is not None
+        return question
+
+    def _check_database(self, question: Attempt[str | None] | None) -> Check:
         silence = self._database.seconds_since_answer()
         age = None if silence == float("inf") else round(silence, 3)
         if question is not None and question.failed:
@@ -100,10 +108,13 @@ class Health:
         status = WARN if silence <= DOUBTFUL else FAIL
         return Check(status, age, "s", "The database doesn't answer.")
 
-    def _check_schema(self, database: Check) -> Check:
-        if self._database.is_prepared:
-            return Check(PASS)
-        return Check(FAIL, output="The schema hasn't been checked yet, as the database is missing.")
+    def _check_schema(self) -> Check:
+        if not self._database.is_prepared:
+            why = "The schema hasn't been checked yet, as the database is missing."
+            return Check(FAIL, output=why)
+        if not self._has_schema:
+            return Check(FAIL, output="The database has no schema of this service.")
+        return Check(PASS)
 
     def _check_snapshot(self) -> Check:
         age = self._cloud.age()

@@ -1,6 +1,7 @@
-"""A database server for one test, which can be killed and started again."""
+"""A database server for one test, which can be killed and started again, or frozen."""
 
 import contextlib
+import os
 import shutil
 import signal
 import tempfile
@@ -73,6 +74,22 @@ class Mortal:
         """Kill the server."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all its processes in this block: connections stay open, and nothing answers."""
+        self._process.send_signal(signal.SIGSTOP)
+        # a stopped process makes no more children: PostgreSQL has one for each connection
+        pid = self._process.pid
+        told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        children = [int(child) for child in told.split()]
+        for child in children:
+            os.kill(child, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in (*children, pid):
+                os.kill(each, signal.SIGCONT)
 
 
 @contextlib.contextmanager

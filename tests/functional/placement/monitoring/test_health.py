@@ -6,6 +6,7 @@ import sqlite3
 import threading
 
 import pytest
+import sqlalchemy as sa
 from oslo_config import cfg
 from sqlalchemy import event
 
@@ -123,6 +124,30 @@ def test_health_fails_without_the_database_and_tells_no_secret(service, monkeypa
     assert ask(service, HEALTH).json["status"] == "pass"
 
 
+def test_health_fails_while_the_tables_are_missing(service, monkeypatch):
+    connection = service.database.engine.connect
+    with connection() as there:
+        tables = sa.inspect(there).get_table_names()
+        own = [name for name in tables if name.endswith("_version")]
+
+    def rename(old, new):
+        with connection() as changing, changing.begin():
+            for name in own:
+                changing.execute(sa.text(f"ALTER TABLE {old(name)} RENAME TO {new(name)}"))
+
+    # what the start of the service saw doesn't count
+    with monkeypatch.context() as hurried:
+        hurried.setattr(health, "FRESH", -1)
+        rename(str, "{}_away".format)
+        assert ask(service, HEALTH).status_code == 503
+    # the database has answered now, and lacks the tables as before
+    response = ask(service, HEALTH)
+    assert (response.status_code, checks(response)["schema"]) == (503, "fail")
+    assert checks(response)["database"] == "pass"
+    rename("{}_away".format, str)
+    assert ask(service, HEALTH).status_code == 200
+
+
 class Silent:
     """A database that answers nothing until `answers` is set."""
 
@@ -135,6 +160,7 @@ class Silent:
     def ask(self, database):
         self.asked += 1
         self.answers.wait(30)
+        return "0001"
 
     def seconds_since_answer(self):
         return self.silence

@@ -1,0 +1,55 @@
+"""Probes of a service whose database is frozen, and whose threads all wait for it."""
+
+import concurrent.futures
+import contextlib
+import json
+
+import pytest
+
+from tests.databases.fixtures import CHOSEN
+from tests.databases.mortal import mortal
+from tests.faults.running import eventually, running
+
+HEALTH = "/berth/v1/health"
+THREADS, MORE = 2, 6
+#: shorter than an operator would have it, in the processes of the service
+LIMITS = "from placement.monitoring import health\nhealth.FRESH, health.DOUBTFUL = 0.3, 1.5\n"
+
+
+@pytest.fixture(params=[kind for kind in CHOSEN if kind == "postgresql"])
+def database(request):
+    with mortal(request.param) as server:
+        yield server
+
+
+def checks(answer):
+    """Return the HTTP status, and the status of each check that isn't `pass`."""
+    found = {name: one["status"] for name, (one,) in json.loads(answer.body)["checks"].items()}
+    return answer.status, {name: status for name, status in found.items() if status != "pass"}
+
+
+def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits(database):
+    with running(database.url, workers=1, threads=THREADS, code=LIMITS) as service:
+        assert checks(service.get(HEALTH)) == (200, {})
+        with (
+            concurrent.futures.ThreadPoolExecutor(THREADS + MORE + 8) as pool,
+            contextlib.ExitStack() as freezing,
+        ):
+            freezing.enter_context(database.frozen())
+            held = [pool.submit(service.get, "/traits") for _ in range(THREADS + MORE)]
+            seen = []
+
+            def has_failed():
+                probes = [pool.submit(service.get, HEALTH) for _ in range(4)]
+                assert service.get("/healthcheck").status == 200
+                seen.extend(checks(probe.result()) for probe in probes)
+                return seen[-1][0] == 503
+
+            eventually(has_failed, service.said)
+            # they were answered beside requests that still wait
+            assert not any(one.done() for one in held)
+            assert (200, {"database": "warn"}) in seen
+            assert seen[-1] == (503, {"database": "fail"})
+            freezing.close()
+            assert [one.result().status for one in held] == [200] * len(held)
+            eventually(lambda: checks(service.get(HEALTH)) == (200, {}), service.said)
