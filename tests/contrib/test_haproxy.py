@@ -38,15 +38,20 @@ global
 class Host:
     """A host with the service; it can be stopped, and starts again on the same port."""
 
-    def __init__(self, start):
+    def __init__(self, start, drained):
         self.port = free_port()
         self._start = start
+        self.drained = drained
         self.start()
 
     def start(self):
         command = [sys.executable, "-m", "placement.cli.serve", "--port", str(self.port)]
-        proxied = {"OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING": "true"}
-        self.server = self._start(command, f"http://127.0.0.1:{self.port}", **proxied)
+        options = {
+            "OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING": "true",
+            "OS_HEALTHCHECK__BACKENDS": "disable_by_file",
+            "OS_HEALTHCHECK__DISABLE_BY_FILE_PATH": str(self.drained),
+        }
+        self.server = self._start(command, f"http://127.0.0.1:{self.port}", **options)
 
     def used(self):
         """Return how many lists of providers the host has answered."""
@@ -66,7 +71,8 @@ def hosts(tmp_path_factory):
         for name in ("one", "two"):
             start = stack.enter_context(starting(tmp_path_factory.mktemp(name)))
             url = f"sqlite:///{database}/placement.db"
-            found.append(Host(functools.partial(start, OS_PLACEMENT_DATABASE__CONNECTION=url)))
+            start = functools.partial(start, OS_PLACEMENT_DATABASE__CONNECTION=url)
+            found.append(Host(start, database / f"{name}.drained"))
         yield found
 
 
@@ -178,6 +184,17 @@ def test_a_host_that_hangs_gets_no_requests_until_it_answers(balanced, hosts):
     finally:
         hosts[0].signal(signal.SIGCONT)
     wait_until(lambda: state_of(balanced, "one") == "UP", balanced.said)
+
+
+def test_a_host_with_the_file_of_a_drained_node_gets_no_requests(balanced, hosts):
+    def drain():
+        hosts[0].drained.touch()
+        wait_until(lambda: state_of(balanced, "one") == "DOWN", balanced.said)
+
+    reads, writes = answers_while(balanced, drain)
+    hosts[0].drained.unlink()
+    wait_until(lambda: state_of(balanced, "one") == "UP", balanced.said)
+    assert (set(reads), set(writes)) == ({200}, {201})
 
 
 def tell(balanced, command):

@@ -1,6 +1,7 @@
 """A Prometheus that reads both pages of a service."""
 
 import contextlib
+import json
 import subprocess
 
 import requests
@@ -14,6 +15,7 @@ scrape_configs:
   - job_name: placement-providers
     metrics_path: /metrics/providers
     static_configs: [{{targets: ["{target}"]}}]
+  - {{job_name: compute, static_configs: [{{targets: {hosts}}}]}}
 """
 
 
@@ -41,11 +43,16 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def watching(server, folder):
-    """Yield a Prometheus that reads the pages of a server."""
+def watching(server, folder, *hosts):
+    """Yield a Prometheus that reads the pages of a server, and those of compute hosts.
+
+    :param hosts: address and port of what compute hosts tell
+    """
     program, port = needed("prometheus", "prometheus"), free_port()
     target = server.url.removeprefix("http://")
-    (folder / "prometheus.yml").write_text(CONFIGURATION.format(target=target))
+    (folder / "prometheus.yml").write_text(
+        CONFIGURATION.format(target=target, hosts=json.dumps(hosts))
+    )
     command = [
         program,
         f"--config.file={folder}/prometheus.yml",

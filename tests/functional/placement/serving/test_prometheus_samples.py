@@ -2,10 +2,15 @@
 
 import json
 import re
+import socket
 import subprocess
 
 import pytest
 
+from compute.cli.audit_rounds import KINDS
+from compute.metrics.agent import AgentMetrics
+from compute.metrics.audit import AuditMetrics
+from placement.monitoring import port
 from tests.functional.placement.serving.conftest import ROOT, starting
 from tests.functional.placement.serving.programs import free_port, needed, wait_until
 from tests.functional.placement.serving.prometheus import watching
@@ -65,8 +70,31 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def prometheus(served, tmp_path_factory):
-    with watching(served, tmp_path_factory.mktemp("prometheus")) as running:
+def counted():
+    """Return what an agent and an audit count."""
+    return AgentMetrics(), AuditMetrics(KINDS)
+
+
+@pytest.fixture(scope="module")
+def host(counted):
+    """Return the address and port of a compute host that tells both."""
+    agent, audit = counted
+
+    def page(environ, start_response):
+        plain = environ | {"HTTP_ACCEPT": "text/plain", "HTTP_ACCEPT_ENCODING": ""}
+        of_agent = b"".join(agent.page(plain, lambda *_: None))
+        start_response("200 OK", [("content-type", "text/plain; version=0.0.4")])
+        return [of_agent, audit.text()]
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        port.serve(listener, {"/metrics": page})
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def prometheus(served, host, tmp_path_factory):
+    with watching(served, tmp_path_factory.mktemp("prometheus"), host) as running:
         yield running
 
 
@@ -78,7 +106,16 @@ def work(server):
     assert server.request("PUT", place, json=stock(0, VCPU=8)).status_code == 409
 
 
-def test_everything_on_the_dashboard_has_figures(served, prometheus):
+def work_on_host(agent, audit):
+    """Have a compute host count an update that went well, and one that didn't."""
+    agent.request("GET", 200)
+    agent.update_ended(0.2)
+    agent.update_failed(ConnectionError("no route"))
+    agent.node_updated("host", reshaped=True)
+    audit.ended(0.1, {"gone": 1})
+
+
+def test_everything_on_the_dashboard_has_figures(served, counted, prometheus):
     wait_until(lambda: prometheus.number("placement_build_info") == 1, served.said)
     wanted = [
         expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
@@ -88,20 +125,26 @@ def test_everything_on_the_dashboard_has_figures(served, prometheus):
 
     def all_found():
         work(served)
+        work_on_host(*counted)
         missing[:] = [expression for expression in missing if not prometheus.found(expression)]
         return not missing
 
     wait_until(all_found, lambda: missing)
 
 
-def test_every_name_in_rules_and_dashboard_is_a_metric(served):
+def test_every_name_in_rules_and_dashboard_is_a_metric(served, counted, host):
     work(served)
-    pages = [*scraped(served.url), *scraped(served.url, "/metrics/providers")]
+    work_on_host(*counted)
+    pages = [
+        *scraped(served.url),
+        *scraped(served.url, "/metrics/providers"),
+        *scraped(f"http://{host}"),
+    ]
     page = {PARTS.sub("", series.partition("{")[0]) for series in pages}
     shown = " ".join(expression for _, expression in expressions())
     rules = (RULES / "placement.rules.yml").read_text()
 
-    named = set(re.findall(r"\b(?:openstack_)?placement_[a-z_]+", shown + rules))
+    named = set(re.findall(r"\b(?:(?:openstack_)?placement|berth)_[a-z_]+", shown + rules))
 
     assert {PARTS.sub("", name) for name in named} - page == set()
     explained = text_of("monitoring.rst")
