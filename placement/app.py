@@ -19,6 +19,7 @@ from placement.http.call import Services
 from placement.http.context import Identification
 from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
+from placement.http.extensions import OPEN_PATHS
 from placement.http.fault import FaultWrapper
 from placement.http.metering import Metered, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
@@ -38,6 +39,7 @@ from placement.monitoring.counting import Counting
 from placement.monitoring.health import Health, document
 from placement.monitoring.page import Build, page
 from placement.monitoring.providers import ProviderPage
+from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
 from placement.policies.enforcement import Policy as Policy
@@ -131,6 +133,7 @@ def start(
         OthersInFeed(others),
         tally,
         pages,
+        Texts(routes(conf.berth.extensions)).text,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     paths = routes(conf.berth.extensions, needs_token)
@@ -257,9 +260,10 @@ def wrapped(
     :param outermost: wraps it in what is around the middleware of standard requests
     """
     application = FaultWrapper(application)
-    application = Identification(application)
+    open_paths = ("", *OPEN_PATHS) if conf.berth.extensions else ("", "/")
+    application = Identification(application, open_paths)
     # a second fault wrapper, because authentication may fail unexpectedly, too
-    application = FaultWrapper(authenticated(application, conf))
+    application = FaultWrapper(authenticated(application, conf, open_paths))
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
     application = RequestLog(application, conf.berth.log_request_cost)

@@ -70,7 +70,7 @@ uses :func:`worded` to replace an error's own text.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 UNDEFINED = "placement.undefined_code"
@@ -382,6 +382,8 @@ class InventoryExists(ConcurrentUpdate):
 
 
 class DuplicateName(Conflict):
+    """Another resource provider has the name, or the uuid."""
+
     code = "placement.duplicate_name"
 
 
@@ -448,12 +450,14 @@ class CapacityExceeded(AllocationRefused):
 
 def codes_of(kind: type[PlacementError]) -> tuple[str, ...]:
     """Return the codes of a class of errors and its subclasses, sorted."""
-    found, waiting = set(), [kind]
-    while waiting:
-        each = waiting.pop()
-        found.add(each.code)
-        waiting += each.__subclasses__()
-    return tuple(sorted(found))
+    return tuple(sorted({each.code for each in kinds_of(kind)}))
+
+
+def kinds_of(kind: type[PlacementError]) -> Iterator[type[PlacementError]]:
+    """Yield a class of errors and its subclasses, each before its own subclasses."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from kinds_of(each)
 
 
 Wording = tuple[type[PlacementError], type[PlacementError], str]

@@ -80,6 +80,14 @@ def name(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
+def named(text: str) -> Version:
+    """Return the version with this name; `latest` is the newest. Raises ValueError for others."""
+    known = dict(zip(_NAMES, HISTORY, strict=True)) | {"latest": NEWEST}
+    if text not in known:
+        raise ValueError(f"There is no {text!r}, only {_NAMES[0]} to {_NAMES[-1]} and latest.")
+    return known[text]
+
+
 @functools.lru_cache(maxsize=256)
 def negotiate(header: str | None) -> Version:
     """Return the version that the `OpenStack-API-Version` header requests; OLDEST without one.

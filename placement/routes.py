@@ -20,6 +20,7 @@ from placement.handlers import (
     explain,
     inventories,
     metrics,
+    openapi,
     provider_traits,
     provider_tree_changes,
     provider_trees,
@@ -30,7 +31,7 @@ from placement.handlers import (
     traits,
     usages,
 )
-from placement.http.content_headers import JSON, NDJSON
+from placement.http.content_headers import JSON, NDJSON, YAML
 from placement.http.extensions import PREFIX
 from placement.microversions import Version
 
@@ -44,7 +45,7 @@ class Endpoint:
 
     :param reads: whether the request's content must be JSON
     :param answers: whether the response has a body in one of `forms`, which the client must accept
-    :param forms: the media types that the client may choose from
+    :param forms: the media types that the client may choose from, or the only one
     :param content_first: whether the content type is checked before the microversion
     :param before: status of the response to versions older than `since`
     :param offer: how the discovery of extensions names the endpoint; None: it doesn't
@@ -165,6 +166,9 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     ),
     f"{PREFIX}/capacity/evacuate": (post(evacuation.evacuate, answers=True, offer="capacity"),),
     f"{PREFIX}/changes": (get(changes.list_all, offer="changes"),),
+    # the path says the form, so Accept doesn't matter
+    f"{PREFIX}/openapi.json": (Endpoint("GET", openapi.show_json, offer="openapi"),),
+    f"{PREFIX}/openapi.yaml": (Endpoint("GET", openapi.show_yaml, forms=(YAML,), offer="openapi"),),
 }
 
 

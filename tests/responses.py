@@ -28,9 +28,12 @@ from placement.schemas.refusals import (
     UNNEGOTIATED,
 )
 from placement.schemas.responses import RESPONSES
+from tests.document import complaints_by_document
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
 NDJSON = "application/x-ndjson"
+YAML = "application/yaml"
+YAML_ROUTES = ("/berth/v1/openapi.yaml",)
 #: paths whose response may be one JSON value a line, with the schema of a line
 LINES = {"/berth/v1/provider_trees": provider_trees.LINE}
 SINCE_CACHE_HEADERS: Version = (1, 15)
@@ -126,14 +129,18 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
     if status == 200 and preflight:
         return _of_absence(exchange)
     if status == 401 and "www-authenticate" in exchange.headers:
-        return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE)
+        return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE) or complaints_by_document(exchange)
     unnegotiated = UNNEGOTIATED
-    if is_below_prefix(exchange.path) and not _has_no_extensions(exchange, UNNEGOTIATED):
+    is_without = is_below_prefix(exchange.path) and _has_no_extensions(exchange, UNNEGOTIATED)
+    if is_below_prefix(exchange.path) and not is_without:
         unnegotiated = EXTENSION_UNNEGOTIATED
     schema = {401: UNAUTHORIZED, 503: UNAVAILABLE, **unnegotiated}.get(status)
     if schema is None:
         return ["this status needs a microversion"]
-    return _of_refusal(exchange, schema)
+    found = _of_refusal(exchange, schema)
+    # the mount point itself isn't in the document, and with noauth2 needs a token
+    is_described = not is_without and exchange.path
+    return found or (complaints_by_document(exchange) if is_described else [])
 
 
 def _has_no_extensions(exchange: Exchange, refused: Mapping[int, Schema]) -> bool:
@@ -157,9 +164,11 @@ def _of_versioned(exchange: Exchange) -> list[str]:
     if schema is NOT_GIVEN:
         return ["this status is no longer given here"]
     if exchange.status >= 400:
-        return _of_refusal(exchange, schema) + _of_allow(exchange)
-    found = _of_absence(exchange) if schema is NO_BODY else _of_json(exchange, schema)
-    return found + _of_success_headers(exchange)
+        found = _of_refusal(exchange, schema) + _of_allow(exchange)
+    else:
+        found = _of_absence(exchange) if schema is NO_BODY else _of_json(exchange, schema)
+        found += _of_success_headers(exchange)
+    return found or complaints_by_document(exchange)
 
 
 def _table(exchange: Exchange) -> Any:
@@ -194,6 +203,8 @@ def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
 
 def _of_json(exchange: Exchange, schema: Schema) -> list[str]:
     kind = exchange.headers.get("content-type")
+    if exchange.route in YAML_ROUTES and exchange.status == 200:
+        return [] if kind == YAML else [f"content type {kind!r}, not {YAML!r}"]
     in_lines = kind == NDJSON and exchange.status == 200 and exchange.route in LINES
     if kind != JSON and not in_lines:
         return [f"content type {kind!r}, not {JSON!r}"]

@@ -116,7 +116,7 @@ class ConfigurationInForce:
         # This registers options on a configuration of its own, because a configuration that is read
         # later may use another way to authenticate.
         fresh = self._load()
-        authenticated(_nothing, fresh)
+        authenticated(_nothing, fresh, ())
         healthcheck(_nothing, fresh)
         networks(conf.berth.metrics_allowed_source_ranges)
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import config
-from placement.cli import candidates_options, capacity_options, compare_options
+from placement.cli import candidates_options, capacity_options, compare_options, openapi_options
 from placement.cli.failure import FAILED, told
 from placement.cli.version import VERSION
 from placement.config import sources
@@ -41,6 +41,7 @@ def add_commands(categories: Any) -> None:
     compare_options.add_command(categories)
     candidates_options.add_command(categories)
     capacity_options.add_command(categories)
+    openapi_options.add_command(categories)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

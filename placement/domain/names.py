@@ -7,7 +7,9 @@ MAX_NAME = 255
 #: ids of custom resource classes start here; standard classes have lower ids (rest-api.md 6.3)
 FIRST_CUSTOM_CLASS_ID = 10000
 
-_CUSTOM = re.compile(r"^CUSTOM_[A-Z0-9_]+$")
+#: pattern of the names that users may choose
+CUSTOM = f"^{CUSTOM_PREFIX}[A-Z0-9_]+$"
+_CUSTOM = re.compile(CUSTOM)
 
 
 def is_custom(name: str) -> bool:

@@ -10,23 +10,21 @@ import re
 from placement.candidates.request import CandidateRequest, Group
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadQueryValue, BadRequest, DuplicateKey, MissingValue
-from placement.handlers.filter_grammar import (
-    ANY_TRAITS,
-    FORBIDDEN_AGGREGATES,
-    FORBIDDEN_TRAITS,
-    REPEATED_MEMBER_OF,
-    parse_member_of,
-    parse_resources,
-    parse_traits,
-)
+from placement.handlers.filter_grammar import parse_member_of, parse_resources, parse_traits
 from placement.http.call import Call
 from placement.http.query import Query, checked_query
 from placement.microversions import Version, pick
 from placement.schemas import allocation_candidates as schemas
+from placement.schemas.filters import (
+    ANY_TRAITS,
+    FORBIDDEN_AGGREGATES,
+    FORBIDDEN_TRAITS,
+    REPEATED_MEMBER_OF,
+    SUBTREES,
+)
 
 GROUPS: Version = (1, 25)
 NESTED: Version = (1, 29)
-SUBTREES: Version = (1, 36)
 
 _MOST_DIGITS = 18
 #: size of the cache of parsed queries, and the longest query that it takes, in characters

@@ -10,7 +10,10 @@ OFFERED, REFERENCE = "1.0", "16.0.0"
 
 
 def discover(call: Call) -> flask.Response:
-    """GET /berth/v1"""
+    """GET /berth/v1
+
+    List what the service offers beyond OpenStack Placement.
+    """
     service = {"name": "berth", "version": our_version(), "reference": REFERENCE}
     body = {"version": OFFERED, "offers": list(call.offers), "service": service}
     return call.reply(body, modified=NOW)

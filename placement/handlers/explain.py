@@ -11,8 +11,8 @@ from placement.handlers.allocation_candidates_query import request_of
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.operations.explanations import explained
+from placement.schemas import explain as schemas
 
-_OURS = ("provider", "consumer")
 _PARTS = re.compile("([&;])")
 
 
@@ -46,10 +46,10 @@ def _split(text: str) -> tuple[str, dict[str, str]]:
     Raise DuplicateKey if one of them is given twice, BadQuery if a part is not UTF-8.
     """
     pairs = Query(text).pairs
-    own = [(name, value) for name, value in pairs if name in _OURS]
+    own = [(name, value) for name, value in pairs if name in schemas.OWN]
     if len(dict(own)) < len(own):
         name = own[-1][0]
         raise DuplicateKey(f"Query parameter '{name}' may be specified only once.")
     pieces = [part for part in _PARTS.split(text) if part not in ("&", ";", "")]
-    kept = [part for part, (name, _) in zip(pieces, pairs, strict=True) if name not in _OURS]
+    kept = [part for part, (name, _) in zip(pieces, pairs, strict=True) if name not in schemas.OWN]
     return "&".join(kept), dict(own)

@@ -7,11 +7,7 @@ allocation-candidates.md 1.3, 1.4).
 from placement.domain.uuids import is_uuid_like
 from placement.errors import BadQuery, BadRequest
 from placement.microversions import Version
-
-FORBIDDEN_TRAITS: Version = (1, 22)
-REPEATED_MEMBER_OF: Version = (1, 24)
-FORBIDDEN_AGGREGATES: Version = (1, 32)
-ANY_TRAITS: Version = (1, 39)
+from placement.schemas.filters import ANY_TRAITS, FORBIDDEN_TRAITS
 
 
 def parse_traits(value: str, version: Version) -> tuple[list[frozenset[str]], frozenset[str]]:

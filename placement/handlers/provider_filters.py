@@ -2,18 +2,12 @@
 
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest
-from placement.handlers.filter_grammar import (
-    ANY_TRAITS,
-    FORBIDDEN_AGGREGATES,
-    REPEATED_MEMBER_OF,
-    parse_member_of,
-    parse_resources,
-    parse_traits,
-)
+from placement.handlers.filter_grammar import parse_member_of, parse_resources, parse_traits
 from placement.http.call import Call
 from placement.http.query import Query
 from placement.microversions import Version
 from placement.schemas import resource_providers as schemas
+from placement.schemas.filters import ANY_TRAITS, FORBIDDEN_AGGREGATES, REPEATED_MEMBER_OF
 
 Sets = tuple[frozenset[str], ...]
 

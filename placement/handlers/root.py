@@ -7,7 +7,10 @@ from placement.http.call import NOW, Call
 
 
 def discover(call: Call) -> flask.Response:
-    """GET /"""
+    """GET /
+
+    List the versions of the API.
+    """
     version = {
         "id": "v1.0",
         "max_version": microversions.name(microversions.NEWEST),

@@ -12,7 +12,7 @@ from werkzeug.http import http_date
 
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.candidates.snapshot import Snapshot
-from placement.errors import BodyTooLong, SchemaMismatch
+from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
@@ -76,6 +76,14 @@ class EmptySearches(Protocol):
         """Log an empty search with the reason that `message` returns."""
 
 
+#: returns the description of the API, of one version or of all, in a media type
+Described = Callable[[Version | None, str], str]
+
+
+def _undescribed(version: Version | None, form: str) -> str:
+    raise NotFound("")
+
+
 @dataclasses.dataclass(frozen=True)
 class Services:
     """The objects that handlers share; `placement.app.start` makes them once.
@@ -84,6 +92,8 @@ class Services:
     :param watch: waits for changes
     :param tally: is told of searches
     :param pages: the pages of metrics, by path
+    :param described: returns the description of the API, of one version or of all of them, in a
+        media type
     :param others: whether services that don't append to the change feed may write
     """
 
@@ -98,6 +108,7 @@ class Services:
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
     tally: Tally = UNCOUNTED
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
+    described: Described = _undescribed
 
 
 class Answer(flask.Response):
@@ -142,6 +153,7 @@ class Call:
         self.others = services.others
         self.tally = services.tally
         self.pages = services.pages
+        self.described = services.described
         self.form = form
         self._policy = services.policy
 
@@ -231,7 +243,7 @@ class Call:
                 headers.append(("Last-Modified", http_date(moment or now)))
         content = pieces if text is None else text
         if content is not None:
-            return Answer(content, status or 200, headers, content_type=JSON)
+            return Answer(content, status or 200, headers, content_type=self.form)
         response = Answer(None, status or NO_CONTENT, headers)
         del response.headers["Content-Type"]
         return response

@@ -10,6 +10,7 @@ from placement.http.environ import Environ
 JSON = "application/json"
 #: one JSON value a line
 NDJSON = "application/x-ndjson"
+YAML = "application/yaml"
 
 
 def check_length(environ: Environ) -> None:

@@ -1,6 +1,6 @@
 """The request context: the caller's identity, for policy and for the log."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from oslo_context import context as oslo_context
@@ -8,9 +8,6 @@ from oslo_context import context as oslo_context
 from placement.config.logs import escaped
 from placement.http.environ import CONTEXT, Environ, WSGIApplication
 from placement.http.error_body import unauthorized
-
-#: paths that need no authentication
-OPEN_PATHS = ("", "/")
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -44,15 +41,18 @@ class RequestContext(oslo_context.RequestContext):
 class Identification:
     """Middleware that puts the caller's identity into the request context.
 
-    It rejects requests without a user with 401, except those for the version document.
+    It rejects requests without a user with 401, except those for the open paths.
+
+    :param open_paths: paths that need no authentication
     """
 
-    def __init__(self, application: WSGIApplication) -> None:
+    def __init__(self, application: WSGIApplication, open_paths: Collection[str]) -> None:
         self.application = application
+        self._open_paths = frozenset(open_paths)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        # the version document needs no authentication, so its request has no checked identity
-        if environ.get("PATH_INFO", "") not in OPEN_PATHS:
+        # their requests have no checked identity
+        if environ.get("PATH_INFO", "") not in self._open_paths:
             context = environ[CONTEXT] = environ[CONTEXT].identified(environ)
             if context.user_id is None:
                 return unauthorized(environ)(environ, start_response)

@@ -130,7 +130,7 @@ def _choose(endpoints: list[Any], version: Version) -> Any:
 
 def _check(endpoint: Any, environ: Environ, version: Version) -> str:
     """Return the form to answer in. Raises an error for a wrong version or wrong headers."""
-    form: str = content_headers.JSON
+    form: str = endpoint.forms[0]
     if not endpoint.content_first:
         _check_version(endpoint, version)
     if endpoint.reads:

@@ -7,6 +7,10 @@ and their errors have a code at every microversion.
 from placement.http.environ import EXTENSION, Environ
 
 PREFIX = "/berth/v1"
+#: the description of the API, which needs no token
+DESCRIPTIONS = (f"{PREFIX}/openapi.json", f"{PREFIX}/openapi.yaml")
+#: paths that need no token, if extensions are offered
+OPEN_PATHS = ("/", *DESCRIPTIONS)
 
 
 def is_below_prefix(path: str) -> bool:

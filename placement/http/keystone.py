@@ -2,14 +2,13 @@
 
 import importlib.util
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
 from placement.config.keystone_authtoken import BOUNDS, GROUP
-from placement.http.context import OPEN_PATHS
 from placement.http.environ import Environ, WSGIApplication
 from placement.http.identity_failures import IdentityFailures
 from placement.http.token_validations import TokenValidations, TooManyValidations
@@ -22,17 +21,22 @@ class IdentityUnusable(cfg.Error):
 
 
 class Keystone:
-    """Middleware that has keystonemiddleware check the token, except for the version document.
+    """Middleware that has keystonemiddleware check the token, except for the open paths.
 
     The constructor raises IdentityUnusable.
+
+    :param open_paths: paths that need no token
     """
 
-    def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
+    def __init__(
+        self, application: WSGIApplication, conf: cfg.ConfigOpts, open_paths: Collection[str]
+    ) -> None:
         self.application = application
+        self._open_paths = frozenset(open_paths)
         self.checked = _checked(application, conf)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ.get("PATH_INFO", "") in OPEN_PATHS:
+        if environ.get("PATH_INFO", "") in self._open_paths:
             return self.application(environ, start_response)
         return self.checked(environ, start_response)
 

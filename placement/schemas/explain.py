@@ -1,7 +1,15 @@
-"""Responses of /berth/v1/allocation_candidates/explain (extensions.md 5)."""
+"""Queries and responses of /berth/v1/allocation_candidates/explain (extensions.md 5)."""
 
+from placement.schemas import allocation_candidates
 from placement.schemas.answer_shapes import PROVIDER_UUID, AnswerTable, exactly
-from placement.schemas.json_schema import STRING, Json, Schema, closed_object
+from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
+
+#: the parameters that the query for candidates doesn't have
+OWN: Json = {"provider": STRING, "consumer": UUID}
+LIST = {
+    version: Schema(schema.source | {"properties": schema.source["properties"] | OWN})
+    for version, schema in allocation_candidates.LIST.items()
+}
 
 _COUNT: Json = {"type": "integer", "minimum": 0}
 _INTEGER: Json = {"type": "integer"}

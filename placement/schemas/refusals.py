@@ -3,22 +3,12 @@
 Clients that accept JSON get JSON; others get HTML or plain text.
 """
 
+from placement.errors import PlacementError, kinds_of
 from placement.schemas.answer_shapes import REQUEST_ID, AnswerTable, exactly
 from placement.schemas.json_schema import STRING, Json, Schema
 
-TITLES = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    406: "Not Acceptable",
-    409: "Conflict",
-    410: "Gone",
-    413: "Request Entity Too Large",
-    415: "Unsupported Media Type",
-    503: "Service Unavailable",
-}
+#: titles, by status
+TITLES = {kind.status: kind.title for kind in kinds_of(PlacementError)} | {401: "Unauthorized"}
 #: how `detail` begins, by status; the error's own text follows after a blank line
 EXPLANATIONS = {
     400: "The server could not comply with the request since it is either malformed or "
@@ -31,36 +21,20 @@ EXPLANATIONS = {
     410: "This resource is no longer available.",
     413: "The body of your request was too large for this server.",
     415: "The request media type ",
+    431: "The request header fields were too large",
+    500: "The server has either erred or is incapable of performing the requested operation.",
+    501: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
+    507: "There was not enough space to save the resource",
 }
-UNDEFINED = "placement.undefined_code"
 #: the error codes, by status
-CODES = {
-    400: [
-        UNDEFINED,
-        "placement.resource_provider.not_found",
-        "placement.query.duplicate_key",
-        "placement.query.bad_value",
-        "placement.query.missing_value",
-    ],
-    409: [
-        UNDEFINED,
-        "placement.concurrent_update",
-        "placement.inventory.inuse",
-        "placement.duplicate_name",
-        "placement.resource_provider.inuse",
-        "placement.resource_provider.cannot_delete_parent",
-        "berth.no_candidate",
-    ],
-    503: [
-        UNDEFINED,
-        "berth.search_unfinished",
-        "berth.search_abandoned",
-        "berth.claim_unfinished",
-        "berth.too_many_waits",
-    ],
-    410: ["berth.position_gone"],
+CODES: dict[int, list[str]] = {
+    status: sorted({kind.code for kind in kinds_of(PlacementError) if kind.status == status})
+    for status in EXPLANATIONS
 }
+#: statuses that any request may be answered with: the service or its database failed, or the
+#: request is too long
+ANYWHERE = (413, 431, 500, 501, 503, 507)
 _VERSION: Json = {"type": "string", "pattern": r"^1\.[0-9]+$"}
 _SERVED: Json = {"max_version": _VERSION, "min_version": _VERSION}
 
@@ -77,7 +51,7 @@ def _body(status: int, more: Json | None = None) -> Schema:
 
 
 def _with_code(status: int, more: Json | None = None) -> Schema:
-    return _body(status, {"code": {"enum": CODES.get(status, [UNDEFINED])}} | (more or {}))
+    return _body(status, {"code": {"enum": CODES[status]}} | (more or {}))
 
 
 #: errors of requests whose microversion is served, by status

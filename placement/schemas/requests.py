@@ -9,9 +9,13 @@ from placement.schemas import (
     aggregates,
     allocation_candidates,
     allocations,
+    capacity,
     changes,
     claims,
+    evacuation,
+    explain,
     inventories,
+    openapi,
     provider_tree_changes,
     provider_trees,
     reshaper,
@@ -20,7 +24,7 @@ from placement.schemas import (
     traits,
     usages,
 )
-from placement.schemas.json_schema import Schema
+from placement.schemas.json_schema import UUID, Json, Schema
 
 Table = Mapping[tuple[int, int], Schema]
 
@@ -43,6 +47,8 @@ BODIES: dict[tuple[str, str], Table] = {
     ("/berth/v1/allocations/query", "POST"): provider_trees.ALLOCATIONS_QUERY,
     ("/berth/v1/provider_trees/{root_uuid}", "PUT"): provider_tree_changes.CHANGE,
     ("/berth/v1/claims", "POST"): claims.CREATE,
+    ("/berth/v1/capacity", "POST"): capacity.QUERY,
+    ("/berth/v1/capacity/evacuate", "POST"): evacuation.EVACUATE,
 }
 
 QUERIES: dict[str, Table] = {
@@ -52,4 +58,15 @@ QUERIES: dict[str, Table] = {
     "/usages": usages.LIST,
     "/berth/v1/provider_trees": provider_trees.LIST,
     "/berth/v1/changes": changes.LIST,
+    "/berth/v1/allocation_candidates/explain": explain.LIST,
+    "/berth/v1/capacity": allocation_candidates.LIST,
+    "/berth/v1/openapi.json": openapi.LIST,
+    "/berth/v1/openapi.yaml": openapi.LIST,
+}
+
+#: parameters of paths that the service judges. Others may be anything: what nobody has isn't found
+PLACES: dict[tuple[str, str], dict[str, Json]] = {
+    ("/allocations/{consumer_uuid}", "PUT"): {"consumer_uuid": UUID},
+    ("/traits/{name}", "PUT"): {"name": traits.CUSTOM_NAME},
+    ("/resource_classes/{name}", "PUT"): {"name": resource_classes.CUSTOM_NAME},
 }

@@ -1,5 +1,6 @@
 """Requests and responses of /resource_classes (rest-api.md 3.11)."""
 
+from placement.domain.names import CUSTOM, MAX_NAME
 from placement.schemas.answer_shapes import (
     NO_BODY,
     NOT_GIVEN,
@@ -10,15 +11,9 @@ from placement.schemas.answer_shapes import (
 )
 from placement.schemas.json_schema import Json, Schema, closed_object
 
+CUSTOM_NAME: Json = {"type": "string", "pattern": CUSTOM, "maxLength": MAX_NAME}
 #: since 1.7 also for the name in the path of PUT
-NAMED = {
-    (1, 2): Schema(
-        closed_object(
-            {"name": {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}},
-            ["name"],
-        )
-    )
-}
+NAMED = {(1, 2): Schema(closed_object({"name": CUSTOM_NAME}, ["name"]))}
 
 _CLASS: Json = exactly(
     {"name": RESOURCE_CLASS, "links": links("/resource_classes/[A-Z0-9_]+", ["self"])}

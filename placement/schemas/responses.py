@@ -19,6 +19,7 @@ from placement.schemas import (
     evacuation,
     explain,
     inventories,
+    openapi,
     provider_tree_changes,
     provider_trees,
     resource_classes,
@@ -160,6 +161,12 @@ RESPONSES: dict[str, dict[str, Responses]] = {
     },
     "/berth/v1/capacity/evacuate": {
         "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, 503),
+    },
+    "/berth/v1/openapi.json": {
+        "GET": _extension({200: openapi.DESCRIBED}),
+    },
+    "/berth/v1/openapi.yaml": {
+        "GET": _extension({200: openapi.DESCRIBED}),
     },
     "/berth/v1/changes": {
         "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),

@@ -1,8 +1,11 @@
 """Requests and responses of traits (rest-api.md 3.5, 3.12)."""
 
+from placement.domain.names import CUSTOM, MAX_NAME
 from placement.schemas.answer_shapes import GENERATION, AnswerTable, exactly
-from placement.schemas.json_schema import INTEGER, STRING, Schema, closed_object
+from placement.schemas.json_schema import INTEGER, STRING, Json, Schema, closed_object
 
+#: the name of a trait that somebody makes
+CUSTOM_NAME: Json = {"type": "string", "pattern": CUSTOM, "maxLength": MAX_NAME}
 NAMES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}}
 
 REPLACE_OF_PROVIDER = {

@@ -11,7 +11,6 @@ from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
-from placement.http.context import OPEN_PATHS
 from placement.http.environ import WSGIApplication
 from placement.http.probes import PATHS as PROBE_PATHS
 from placement.serving.connection import Connection
@@ -29,7 +28,7 @@ MOST_ACCEPTED = 100
 BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
 #: requests to these paths have a separate thread
-UNHINDERED = (*OPEN_PATHS, *PROBE_PATHS)
+UNHINDERED = ("", "/", *PROBE_PATHS)
 #: seconds for which a new connection isn't closed at a stop, because a request may be on its way
 FRESH = 2.0
 #: seconds that idle threads have to end at a stop

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # a claim searches and writes
         "operations": {"candidates", "domain", "errors", "storage"},
         "candidates": {"domain", "errors", "metrics", "microversions", "storage"},
-        "schemas": {"domain"},
+        "schemas": {"domain", "errors", "microversions"},
         "policies": {"errors"},
         # the call object hands handlers what they work with
         "http": {
@@ -65,6 +65,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "storage",
         },
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
+        # all tables as one document; the application hands it the routes
+        "openapi": {"errors", "http.extensions", "microversions", "policies", "schemas"},
         # of one process, as its memory and its database have it
         "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
         "app": {
@@ -77,6 +79,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "installation",
             "metrics",
             "monitoring",
+            "openapi",
             "operations",
             "policies",
             "routes",
@@ -100,8 +103,11 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "installation",
             # what its workers count, and a port for it
             "metrics",
+            "microversions",
             "monitoring",
+            "openapi",
             "reports",
+            "routes",
             "serving.address",
             "serving.gunicorn_master",
             "storage",

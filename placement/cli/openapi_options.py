@@ -1,0 +1,52 @@
+"""`placement-manage openapi`: the description of the API, without a service."""
+
+import argparse
+import sys
+from typing import Any
+
+from oslo_config import cfg
+
+_DESCRIPTION = """\
+Print the description of the API as OpenAPI 3.1, as the service has it at /berth/v1/openapi.json.
+It is made from what the service judges requests and answers by. No service needs to run.
+"""
+FORMS = {"json": "application/json", "yaml": "application/yaml"}
+
+
+def add_command(categories: Any) -> None:
+    """Add the command to the command line of `placement-manage`."""
+    openapi = categories.add_parser(
+        "openapi",
+        help="print the description of the API",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    openapi.set_defaults(run=_run, opens_database=False, usage_error=openapi.error)
+    openapi.add_argument(
+        "--microversion",
+        metavar="VERSION",
+        help="describe this microversion alone, such as 1.39 or latest; without it, all of them",
+    )
+    openapi.add_argument("--format", choices=tuple(FORMS), default="json", help="default: json")
+    openapi.add_argument(
+        "--without-extensions",
+        action="store_true",
+        help="leave out what OpenStack Placement doesn't have",
+    )
+
+
+def _run(conf: cfg.ConfigOpts) -> int:
+    # imported here because other commands don't need them
+    from placement.microversions import named
+    from placement.openapi.texts import Texts
+    from placement.routes import routes
+
+    asked = conf.command
+    try:
+        version = None if asked.microversion is None else named(asked.microversion)
+    except ValueError as unknown:
+        asked.usage_error(f"argument --microversion: {unknown}")
+    texts = Texts(routes(extensions=not asked.without_extensions))
+    sys.stdout.write(texts.text(version, FORMS[asked.format]))
+    return 0

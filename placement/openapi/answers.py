@@ -1,0 +1,220 @@
+"""The answers of an endpoint: bodies by media type, headers, and errors with their codes."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, cast
+
+from placement.errors import PlacementError, kinds_of
+from placement.http.extensions import is_below_prefix
+from placement.microversions import Version, pick
+from placement.openapi.forms import Forms, camel
+from placement.schemas import provider_trees
+from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
+from placement.schemas.json_schema import Json, Schema
+from placement.schemas.refusals import (
+    ANYWHERE,
+    EXTENSION_REFUSALS,
+    EXTENSION_UNNEGOTIATED,
+    REFUSALS,
+    TITLES,
+    UNAUTHORIZED,
+    UNAUTHORIZED_BY_KEYSTONE,
+    UNAVAILABLE,
+    UNNEGOTIATED,
+)
+from placement.schemas.responses import RESPONSES
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+_SINCE_CACHE_HEADERS: Version = (1, 15)
+_TEXT: Json = {"schema": {"type": "string"}}
+#: what the titles of successes are
+_SUCCESSES = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
+#: schemas of one line, where the answer may be one JSON value a line
+_LINES = {"/berth/v1/provider_trees": provider_trees.LINE}
+
+HEADERS: dict[str, Json] = {
+    "OpenStack-API-Version": {
+        "description": "The microversion of the answer.",
+        "schema": {"type": "string", "pattern": r"^placement 1\.[0-9]+$"},
+    },
+    "x-openstack-request-id": {
+        "description": "Names the request in the log.",
+        "schema": {"type": "string", "pattern": "^req-[0-9a-f-]{36}$"},
+        "required": True,
+    },
+    "Vary": {
+        "description": "The answer depends on the microversion.",
+        "schema": {"type": "string"},
+    },
+    "Cache-Control": {
+        "description": "An answer that was kept must be asked for again.",
+        "schema": {"type": "string", "const": "no-cache"},
+    },
+    "Last-Modified": {
+        "description": "When the newest part of the answer changed.",
+        "schema": {"type": "string"},
+    },
+    "Location": {
+        "description": "The URL of what was created.",
+        "schema": {"type": "string"},
+    },
+    "ETag": {
+        "description": "Names this answer, for If-None-Match.",
+        "schema": {"type": "string"},
+    },
+    "Allow": {
+        "description": "The methods that the path has.",
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {
+        "description": "Seconds after which to ask again.",
+        "schema": {"type": "string", "pattern": "^[0-9]+$"},
+    },
+    "WWW-Authenticate": {
+        "description": "The keystone that gives tokens.",
+        "schema": {"type": "string"},
+    },
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where an endpoint is, and what the operation is named."""
+
+    path: str
+    method: str
+    operation: str
+
+
+def answers(
+    place: Place, version: Version, forms: Forms, media: Sequence[str], needs_token: bool
+) -> dict[str, Json]:
+    """Return the answers by status, each in the form of OpenAPI.
+
+    :param media: the media types of a body
+    :param needs_token: whether a request without a caller is refused
+    """
+    is_extension = is_below_prefix(place.path)
+    found: dict[int, Json] = {}
+    refused = {406, *ANYWHERE}
+    for status, table in RESPONSES[place.path][place.method].items():
+        shape = pick(table, version) if min(table) <= version else NOT_GIVEN
+        if shape is NOT_GIVEN:
+            continue
+        if status >= 400:
+            refused.add(status)
+        else:
+            found[status] = _success(place, status, version, shape, forms, media)
+    for status in refused:
+        found[status] = _refusal(status, version, is_extension, forms)
+    if needs_token:
+        found[401] = forms.answer("Unauthorized", lambda: _unauthorized(forms))
+    return {str(status): found[status] for status in sorted(found)}
+
+
+def _success(
+    place: Place,
+    status: int,
+    version: Version,
+    shape: Any,
+    forms: Forms,
+    media: Sequence[str],
+) -> Json:
+    headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
+    if version >= _SINCE_CACHE_HEADERS:
+        headers += ["Cache-Control", "Last-Modified"]
+    if status == 201 or (place.method == "PUT" and status == 204):
+        headers.append("Location")
+    if status == 304 or NDJSON in media:
+        headers.append("ETag")
+    answer: Json = {"description": _SUCCESSES[status], "headers": _headers(headers)}
+    if shape is not NO_BODY:
+        schema = forms.component(f"{camel(place.operation)}Response", shape.source)
+        answer["content"] = {each: {"schema": schema} for each in media}
+        if NDJSON in media:
+            line = forms.component(f"{camel(place.operation)}Line", _LINES[place.path].source)
+            answer["content"][NDJSON] = {"schema": {"type": "string"}, "x-line": line}
+    return answer
+
+
+def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) -> Json:
+    """Return the answer of an error; the errors of an unreadable version have no code."""
+    prefix = "Extension" if is_extension else ""
+    title = camel(prefix + "_" + TITLES[status].replace(" ", "_"))
+    tables = EXTENSION_REFUSALS if is_extension else REFUSALS
+    shapes = [cast(Schema, pick(tables[status], version))]
+    shapes += [
+        table[status]
+        for table in (EXTENSION_UNNEGOTIATED if is_extension else UNNEGOTIATED,)
+        if status in table
+    ]
+    if status == 503:
+        shapes.append(UNAVAILABLE)
+    headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
+    headers += {405: ["Allow"], 503: ["Retry-After"]}.get(status, [])
+
+    def answer() -> Json:
+        return {
+            "description": f"{TITLES[status]}.{_codes(status, shapes)}",
+            "headers": _headers(headers),
+            "content": _content(forms.component(title, _any(shapes))),
+        }
+
+    return forms.answer(title, answer)
+
+
+def _codes(status: int, shapes: Sequence[Schema]) -> str:
+    """Return a text about the codes that the errors have, if they have any."""
+    first = shapes[0].source["properties"]["errors"]["items"]["properties"]
+    codes = first.get("code", {}).get("enum", ())
+    told = [f"\n* `{code}`: {meaning_of(code, status)}" for code in codes if not _is_plain(code)]
+    return " Codes of its errors:\n" + "".join(told) if told else ""
+
+
+def _is_plain(code: str) -> bool:
+    return code == PlacementError.code
+
+
+def meaning_of(code: str, status: int) -> str:
+    """Return what an error with this code means: the text of its class."""
+    kind = next(
+        kind for kind in kinds_of(PlacementError) if kind.code == code and kind.status == status
+    )
+    doc = (kind.__doc__ or "").strip().split("\n", 1)[0]
+    inherited = kind.__doc__ is None or kind.__doc__ == PlacementError.__doc__
+    return kind.text if inherited else doc
+
+
+def _unauthorized(forms: Forms) -> Json:
+    schema = forms.component("Unauthorized", _any([UNAUTHORIZED, UNAUTHORIZED_BY_KEYSTONE]))
+    return {
+        "description": "The request has no valid token.",
+        "headers": _headers(["x-openstack-request-id", "WWW-Authenticate"]),
+        "content": _content(schema),
+    }
+
+
+def _any(shapes: Sequence[Schema]) -> Json:
+    """Return one schema for all shapes. Errors differ in a few properties: these are optional."""
+    sources = [shape.source for shape in shapes]
+    if len(sources) == 1:
+        return sources[0]
+    if not all("errors" in source["properties"] for source in sources):
+        return {"anyOf": sources}
+    errors = [source["properties"]["errors"] for source in sources]
+    items = [error["items"] for error in errors]
+    properties: dict[str, Any] = {}
+    for item in items:
+        properties |= {key: properties.get(key, value) for key, value in item["properties"].items()}
+    required = [key for key in items[0]["required"] if all(key in i["required"] for i in items)]
+    merged = items[0] | {"properties": properties, "required": required}
+    return sources[0] | {"properties": {"errors": errors[0] | {"items": merged}}}
+
+
+def _content(schema: Json) -> Json:
+    """Return an error's forms: JSON, and others for clients that don't accept it."""
+    return {JSON: {"schema": schema}, "text/html": _TEXT, "text/plain": _TEXT}
+
+
+def _headers(names: Sequence[str]) -> Json:
+    return {each: {"$ref": f"#/components/headers/{each}"} for each in names}

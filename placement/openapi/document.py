@@ -1,0 +1,151 @@
+"""The whole document, of one microversion or of all of them (extensions.md 11)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_policy import policy
+
+from placement.http.extensions import OPEN_PATHS
+from placement.microversions import HISTORY, Version, name, pick
+from placement.openapi.answers import HEADERS, Place, answers
+from placement.openapi.forms import Forms, camel, shared
+from placement.openapi.history import joined
+from placement.openapi.links import with_links
+from placement.openapi.parameters import of_path, of_query, version_parameter
+from placement.policies import list_rules
+from placement.schemas.json_schema import Json
+from placement.schemas.requests import BODIES
+
+OPENAPI = "3.1.0"
+JSON = "application/json"
+#: path → what answers it: an object with the fields of `placement.routes.Endpoint`
+Routes = Mapping[str, tuple[Any, ...]]
+TOKEN: Json = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "X-Auth-Token",
+    "description": "A token of keystone; with noauth2, the name of the user.",
+}
+
+
+def document(routes: Routes, version: Version | None = None) -> Json:
+    """Return the description of a service as OpenAPI 3.1.
+
+    :param routes: path → endpoints, those that the service has
+    :param version: describe this microversion alone; None: all of them, with `x-openstack` at what
+        some versions don't have
+    """
+    if version is not None:
+        return _document(routes, version)
+    return joined({each: _document(routes, each) for each in HISTORY})
+
+
+def _document(routes: Routes, version: Version) -> Json:
+    forms = Forms(shared())
+    rules = _rules()
+    paths: Json = {}
+    for route, endpoints in routes.items():
+        path = route.replace("<", "{").replace(">", "}")
+        for method in dict.fromkeys(endpoint.method for endpoint in endpoints):
+            known = [e for e in endpoints if e.method == method and e.since <= version]
+            if known:
+                operation = _operation(path, known[-1], version, forms, rules)
+                paths.setdefault(path, {})[method.lower()] = operation
+    with_links(paths, forms.components)
+    return {
+        "openapi": OPENAPI,
+        "info": _info(version),
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "tags": [{"name": tag} for tag in _tags(paths)],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": TOKEN},
+            "headers": _used_headers(paths, forms.answers),
+            "responses": dict(sorted(forms.answers.items())),
+            "schemas": dict(sorted(forms.components.items())),
+        },
+    }
+
+
+def _info(version: Version) -> Json:
+    return {
+        "title": "Placement",
+        "version": name(version),
+        "summary": f"Microversion {name(version)} of the Placement API, as Berth serves it.",
+        "description": "What microversions changed:\n"
+        + "".join(f"\n* {name(each)}: {what}" for each, what in HISTORY.items() if each <= version),
+        "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    }
+
+
+def _operation(
+    path: str,
+    endpoint: Any,
+    version: Version,
+    forms: Forms,
+    rules: Mapping[tuple[str, str], policy.DocumentedRuleDefault],
+) -> Json:
+    method, handler = endpoint.method, endpoint.handler
+    family = handler.__module__.rpartition(".")[2]
+    rule = rules.get((method, path))
+    found: Json = {
+        "operationId": f"{family}_{handler.__name__}",
+        "tags": [family],
+        "summary": _summary(handler) if rule is None else rule.description,
+        "parameters": [
+            *of_path(path, method),
+            *of_query(path, method, version),
+            version_parameter(version),
+        ],
+    }
+    if rule is not None:
+        found["x-policy"] = rule.name
+    needs_token = path not in OPEN_PATHS
+    if not needs_token:
+        found["security"] = []
+    if endpoint.reads:
+        schema = pick(BODIES[path, method], version).source
+        shown = forms.component(f"{camel(found['operationId'])}Request", schema)
+        found["requestBody"] = {"required": True, "content": {JSON: {"schema": shown}}}
+    place = Place(path, method, found["operationId"])
+    found["responses"] = answers(place, version, forms, endpoint.forms, needs_token)
+    return found
+
+
+def _summary(handler: Any) -> str:
+    """Return the sentence about a handler that has no policy: its docstring's second paragraph."""
+    paragraphs = [" ".join(each.split()) for each in (handler.__doc__ or "").split("\n\n")]
+    return paragraphs[1]
+
+
+def _rules() -> dict[tuple[str, str], policy.DocumentedRuleDefault]:
+    """Return the policy rule of each endpoint."""
+    return {
+        (operation["method"], operation["path"]): rule
+        for rule in list_rules()
+        if isinstance(rule, policy.DocumentedRuleDefault)
+        for operation in rule.operations
+    }
+
+
+def _tags(paths: Json) -> list[str]:
+    return list(
+        dict.fromkeys(
+            tag
+            for methods in paths.values()
+            for operation in methods.values()
+            for tag in operation["tags"]
+        )
+    )
+
+
+def _used_headers(paths: Json, shared_answers: Json) -> Json:
+    used = set()
+    for answer in shared_answers.values():
+        used |= set(answer["headers"])
+    for methods in paths.values():
+        for operation in methods.values():
+            for answer in operation["responses"].values():
+                used |= set(answer.get("headers", ()))
+    return {header: rule for header, rule in HEADERS.items() if header in used}

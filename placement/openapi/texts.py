@@ -1,0 +1,52 @@
+"""The document as text, made once for each version."""
+
+import json
+import threading
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from placement.microversions import Version
+
+JSON, YAML = "application/json", "application/yaml"
+
+
+class Texts:
+    """The texts of a service's document. They are kept: there are as many as versions and forms.
+
+    :param routes: path → endpoints, those that the service has
+    """
+
+    def __init__(self, routes: Mapping[str, tuple[Any, ...]]) -> None:
+        self._routes = routes
+        self._made: dict[tuple[Version | None, str], bytes] = {}
+        self._lock = threading.Lock()
+
+    def text(self, version: Version | None, form: str = JSON) -> str:
+        """Return the document of a version, or of all (None), as JSON or YAML."""
+        with self._lock:
+            # one at a time: each takes the interpreter for a while
+            kept = self._made.get((version, form))
+            if kept is None:
+                # imported here because most services are never asked
+                from placement.openapi.document import document
+
+                made = as_text(document(self._routes, version), form)
+                kept = self._made[version, form] = zlib.compress(made.encode())
+        return zlib.decompress(kept).decode()
+
+
+def as_text(found: object, form: str) -> str:
+    """Return a document as indented JSON or as YAML."""
+    text = json.dumps(found, indent=1) + "\n"
+    if form == JSON:
+        return text
+    import yaml
+
+    # libyaml's, where PyYAML has it, is ten times faster
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    # values that are read from text aren't shared, so YAML needs no anchors
+    dumped: str = yaml.dump(
+        json.loads(text), Dumper=dumper, sort_keys=False, allow_unicode=True, width=100
+    )
+    return dumped

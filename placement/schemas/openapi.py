@@ -1,0 +1,25 @@
+"""Queries and answers of /berth/v1/openapi.json and .yaml (extensions.md 11)."""
+
+from placement.microversions import HISTORY, name
+from placement.schemas.answer_shapes import AnswerTable
+from placement.schemas.json_schema import Json, Schema, closed_object
+
+LIST = {
+    (1, 0): Schema(
+        closed_object({"microversion": {"enum": [*map(name, HISTORY), "latest"]}}),
+        exact_ends=True,
+    )
+}
+
+_DOCUMENT: Json = {
+    "type": "object",
+    "properties": {
+        "openapi": {"const": "3.1.0"},
+        "info": {"type": "object"},
+        "paths": {"type": "object"},
+        "components": {"type": "object"},
+    },
+    "required": ["openapi", "info", "paths", "components"],
+}
+#: as JSON or as YAML
+DESCRIBED: AnswerTable = {(1, 0): Schema(_DOCUMENT)}

@@ -1,0 +1,69 @@
+"""Judge answers by the document that the service gives of itself."""
+
+import functools
+import json
+from typing import Any
+
+import jsonschema_rs
+
+from placement.microversions import NEWEST, Version
+from placement.openapi.document import document
+from placement.routes import routes
+
+
+@functools.cache
+def of_version(version: Version) -> dict[str, Any]:
+    """Return the document of one microversion."""
+    return document(routes(extensions=True), version)
+
+
+def resolved(version: Version, value: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reference points to, or the value itself."""
+    while "$ref" in value:
+        found: Any = of_version(version)
+        for step in value["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        value = found
+    return value
+
+
+def complaints_by_document(exchange: Any) -> list[str]:
+    """Return how the answer differs from the document; an answer of no operation doesn't."""
+    version = exchange.version or NEWEST
+    methods = of_version(version)["paths"].get(exchange.route, {})
+    operation = methods.get(exchange.method.lower())
+    if operation is None:
+        return []
+    answer = operation["responses"].get(str(exchange.status))
+    if answer is None:
+        return ["the document doesn't have this status"]
+    answer = resolved(version, answer)
+    kind = exchange.headers.get("content-type")
+    content = answer.get("content")
+    if content is None or kind is None:
+        return [] if content is kind is None else [f"the document has {content}, not {kind}"]
+    media_type = kind.partition(";")[0]
+    if media_type not in content:
+        return [f"the document doesn't have {media_type}"]
+    return _of_body(version, exchange, media_type, content[media_type])
+
+
+def _of_body(version: Version, exchange: Any, media_type: str, media: Any) -> list[str]:
+    if media_type == "application/json":
+        schema, texts = media["schema"], [exchange.body]
+    elif "x-line" in media:
+        schema, texts = media["x-line"], exchange.body.splitlines()
+    else:
+        return []
+    judge = _judge(version, json.dumps(schema))
+    return [
+        f"the document: {error.message} at {list(error.instance_path)}"
+        for text in texts
+        for error in judge.iter_errors(json.loads(text))
+    ]
+
+
+@functools.cache
+def _judge(version: Version, schema: str) -> Any:
+    whole = json.loads(schema) | {"components": of_version(version)["components"]}
+    return jsonschema_rs.Draft202012Validator(whole)

@@ -1,0 +1,42 @@
+"""The service and its document don't contradict each other, whatever schemathesis asks."""
+
+import pytest
+from wsgi_intercept.interceptor import RequestsInterceptor
+
+from placement.http.extensions import DESCRIPTIONS
+from placement.microversions import NEWEST, name
+from tests.conversations import Conversation
+from tests.document import of_version
+from tests.functional.placement.openapi.test_document import VERSIONS
+from tests.functional.placement.service import Service
+
+HOST = "placement.example"
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=name)
+def test_nothing_contradicts_the_document(tmp_path, version):
+    # the document is of the API, not of a database
+    service = Service(f"sqlite:///{tmp_path}/placement.db")
+    # The description takes no notice of the version that it is asked with. In YAML it has 41 forms,
+    # too, which take a minute to write; test_document.py compares one with JSON
+    without = DESCRIPTIONS if version < NEWEST else DESCRIPTIONS[1:]
+
+    with RequestsInterceptor(lambda: service.app, host=HOST, port=80):
+        conversation = Conversation(of_version(version), version, f"http://{HOST}", without)
+
+    assert not conversation.found, "\n".join(conversation.found)
+    wanted = {"positive_data_acceptance", "negative_data_rejection", "ignored_auth"}
+    assert wanted <= conversation.checks
+
+
+def test_a_conversation_finds_what_contradicts_the_document(tmp_path):
+    service = Service(f"sqlite:///{tmp_path}/placement.db")
+    found = of_version((1, 0))
+    path = "/resource_providers/{uuid}/usages"
+    wrong = {"get": found["paths"][path]["get"] | {"responses": {"200": {"description": "OK"}}}}
+
+    with RequestsInterceptor(lambda: service.app, host=HOST, port=80):
+        document = found | {"paths": {path: wrong}}
+        conversation = Conversation(document, (1, 0), f"http://{HOST}")
+
+    assert any("status_code_conformance" in each for each in conversation.found)

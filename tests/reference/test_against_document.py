@@ -1,0 +1,27 @@
+"""The standard part of our document describes OpenStack Placement, and not only us."""
+
+import pytest
+
+from placement.microversions import name
+from placement.openapi.document import document
+from placement.routes import routes
+from tests.conversations import Conversation
+from tests.functional.placement.openapi.test_document import VERSIONS
+from tests.gabbi import services
+from tests.reference.environment import reference_python
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """Yield the address of OpenStack Placement."""
+    folder = tmp_path_factory.mktemp("document")
+    options = services.options_of(folder, {})
+    with services.reference(reference_python(), folder, options, "") as running:
+        yield f"http://127.0.0.1:{running.port}"
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=name)
+def test_nothing_that_the_reference_answers_contradicts_it(reference, version):
+    conversation = Conversation(document(routes(extensions=False), version), version, reference)
+
+    assert not conversation.found, "\n".join(conversation.found)
