@@ -50,19 +50,33 @@ def healthcheck(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIAppli
     """
     for group, options in middleware_options.list_opts_healthcheck():
         conf.register_opts(options, group=group)
-    known = {each.name for each in importlib.metadata.entry_points(group=Healthcheck.NAMESPACE)}
-    unknown = sorted(set(conf.healthcheck.backends) - known)
-    if unknown:
-        # oslo.middleware would leave them out, and a node could never be drained
-        raise cfg.ConfigFileValueError(
-            f"[healthcheck]backends: there is no {', '.join(unknown)}, only "
-            f"{', '.join(sorted(known))}."
-        )
+    _check_backends(conf)
     try:
         wrapped: WSGIApplication = Healthcheck(application, conf)
     except ValueError as wrong:
         raise cfg.ConfigFileValueError(f"[healthcheck]allowed_source_ranges: {wrong}") from wrong
     return wrapped
+
+
+def _check_backends(conf: cfg.ConfigOpts) -> None:
+    """Raise cfg.Error for backends that oslo.middleware leaves out: nothing would drain a node."""
+    known = {
+        each.name: each for each in importlib.metadata.entry_points(group=Healthcheck.NAMESPACE)
+    }
+    unknown = sorted(set(conf.healthcheck.backends) - known.keys())
+    if unknown:
+        raise cfg.ConfigFileValueError(
+            f"[healthcheck]backends: there is no {', '.join(unknown)}, only "
+            f"{', '.join(sorted(known))}."
+        )
+    for name in conf.healthcheck.backends:
+        try:
+            known[name].load()(conf, {})
+        except Exception as wrong:
+            # as it is told for "nonsense" in disable_by_file_paths: not enough values to unpack
+            raise cfg.ConfigFileValueError(
+                f"[healthcheck]backends: {name} can't be used as its options are: {wrong}"
+            ) from wrong
 
 
 def health(report: Report) -> WSGIApplication:

@@ -4,16 +4,20 @@ The parent of the workers opens it, so it stays open while workers are replaced.
 machine only.
 """
 
+import io
+import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from placement.http.environ import Environ, WSGIApplication
 from placement.monitoring import plain_text
 from placement.monitoring.access import Neighbours
+
+LOG = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 #: seconds that a client may take to send its request, and to read each part of the answer
@@ -55,11 +59,21 @@ def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
     def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         page = allowed.get(environ["PATH_INFO"])
         if page is not None:
-            return page(environ, start_response)
+            return _logged(page, environ, start_response)
         here = f"Here are {' and '.join(allowed)} only.\n"
         return plain_text.answer(environ, start_response, "404 Not Found", here)
 
     return answer
+
+
+def _logged(
+    page: WSGIApplication, environ: Environ, start_response: Callable[..., Any]
+) -> Iterator[bytes]:
+    try:
+        yield from page(environ, start_response)
+    except Exception:
+        LOG.exception("%s failed", environ["PATH_INFO"])
+        raise
 
 
 class _Server(WSGIServer):
@@ -76,3 +90,7 @@ class _Handler(WSGIRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
+
+    def get_stderr(self) -> io.StringIO:
+        """Return where nobody reads: it would get a traceback for each client that is too slow."""
+        return io.StringIO()

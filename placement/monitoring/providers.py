@@ -4,6 +4,7 @@ It may have millions of lines. So it is written in parts, directly from the snap
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ from placement.monitoring.provider_query import (
 )
 from placement.storage import providers, snapshot_reads
 from placement.storage.engine import Database
+from placement.storage.error_log import log_unexpected
+
+LOG = logging.getLogger(__name__)
 
 #: seconds that the page waits for the database
 PATIENCE = 5.0
@@ -71,7 +75,9 @@ class ProviderPage:
         if attempt.value is None:
             return [_up(0)]
         snapshot, names = attempt.value[0]
-        return itertools.chain([_up(1)], pieces(snapshot, names, wanted, self._held))
+        return _until_failure(
+            itertools.chain([_up(1)], pieces(snapshot, names, wanted, self._held))
+        )
 
     def _read(self) -> tuple[Snapshot, Named]:
         snapshot = self._current()
@@ -83,6 +89,20 @@ class ProviderPage:
         for row in self._database.read(lambda each: snapshot_reads.holders(each, ids)):
             held.setdefault(row[0], []).append((row[1], row[2], row[3]))
         return held
+
+
+class CutOff(Exception):
+    """The page ends in the middle: the client must not take it for all there is."""
+
+
+def _until_failure(page: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the page. Raises CutOff after a failure, which the log has."""
+    try:
+        yield from page
+    except Exception as error:
+        log_unexpected(LOG, "/metrics/providers failed", error)
+        # the server logs it, too: without the failure, which may quote a statement
+        raise CutOff("/metrics/providers ended early") from None
 
 
 def _up(number: int) -> bytes:

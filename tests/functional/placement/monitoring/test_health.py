@@ -60,15 +60,19 @@ def test_an_address_that_may_not_ask_is_answered_as_openstack_placement_does(new
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "words"),
+    ("options", "words"),
     [
-        ("backends", ["disabled_by_file"], "there is no disabled_by_file, only"),
-        ("allowed_source_ranges", ["here"], "'here' does not appear to be"),
+        ({"backends": ["disabled_by_file"]}, "there is no disabled_by_file, only"),
+        (
+            {"backends": ["disable_by_files_ports"], "disable_by_file_paths": ["/drained"]},
+            "disable_by_files_ports can't be used",
+        ),
+        ({"allowed_source_ranges": ["here"]}, "'here' does not appear to be"),
     ],
 )
-def test_options_that_cannot_work_are_refused_at_the_start(new_service, option, value, words):
+def test_options_that_cannot_work_are_refused_at_the_start(new_service, options, words):
     with pytest.raises(cfg.Error, match=words):
-        new_service(**{f"healthcheck__{option}": value})
+        new_service(**{f"healthcheck__{name}": value for name, value in options.items()})
 
 
 def test_health_is_read_from_memory_after_a_request(filled):

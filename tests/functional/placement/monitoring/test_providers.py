@@ -2,11 +2,15 @@
 
 import gc
 import subprocess
+import traceback
 import weakref
 
 import pytest
+import sqlalchemy as sa
 
 from placement.monitoring import provider_query
+from placement.monitoring.providers import CutOff
+from placement.storage import snapshot_reads
 from tests.functional.placement.monitoring.pages import page, samples
 from tests.functional.placement.service import statements
 from tests.functional.placement.serving.programs import needed
@@ -201,6 +205,18 @@ def test_without_the_database_the_page_says_so_and_nothing_else(filled, monkeypa
 
     monkeypatch.setattr(filled.running.pages[PATH], "_current", refuse)
     assert shown(filled) == {("up", ()): 0}
+
+
+def test_a_page_that_fails_is_cut_off_and_the_log_has_no_statement(filled, monkeypatch, caplog):
+    def fail(connection, ids):
+        connection.execute(sa.text("SELECT 'secret' FROM nothing"))
+
+    monkeypatch.setattr(snapshot_reads, "holders", fail)
+    with pytest.raises(CutOff) as ended:
+        page(filled, f"{PATH}?families=resource_provider_allocations", buffered=True)
+    assert "/metrics/providers failed" in caplog.text
+    told = "".join(traceback.format_exception(ended.value))
+    assert "secret" not in told + caplog.text
 
 
 def test_a_page_keeps_no_snapshot_after_it_was_sent(counted):

@@ -1,6 +1,7 @@
 """The port for metrics alone: what a successor gets, and clients that fail."""
 
 import socket
+import urllib.error
 import urllib.request
 
 import pytest
@@ -49,6 +50,33 @@ def test_a_client_that_leaves_takes_nobody_s_answer(listener):
         client.sendall(b"\0\0\r\n\r\n")
     with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
         assert response.read() == b"/metrics"
+
+
+def test_a_client_that_is_too_slow_is_no_error_and_a_page_that_fails_is(
+    listener, monkeypatch, caplog, capfd
+):
+    def endless(environ, start_response):
+        start_response("200 OK", [])
+        while True:
+            yield b"x" * 100_000
+
+    def failing(environ, start_response):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(port._Handler, "timeout", 0.1)
+    opened, _ = listener
+    number = opened.getsockname()[1]
+    port.serve(opened, {"/endless": endless, "/failing": failing, "/metrics": answer})
+    with socket.create_connection(("127.0.0.1", number)) as client:
+        client.sendall(b"GET /endless HTTP/1.0\r\n\r\n")
+        # it is read no further, and the next one is answered
+        with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
+            assert response.read() == b"/metrics"
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        urllib.request.urlopen(f"http://127.0.0.1:{number}/failing", timeout=30)
+    assert "/failing failed" in caplog.text
+    assert "a defect" in caplog.text
 
 
 def test_it_is_open_on_this_machine_only(listener):
