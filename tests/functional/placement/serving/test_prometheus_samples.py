@@ -6,10 +6,12 @@ import socket
 import subprocess
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from compute.cli.audit_rounds import KINDS
 from compute.metrics.agent import AgentMetrics
 from compute.metrics.audit import AuditMetrics
+from placement.app import metrics_layout
 from placement.monitoring import port
 from tests.functional.placement.serving.conftest import ROOT, starting
 from tests.functional.placement.serving.programs import free_port, needed, wait_until
@@ -149,6 +151,43 @@ def test_every_name_in_rules_and_dashboard_is_a_metric(served, counted, host):
     assert {PARTS.sub("", name) for name in named} - page == set()
     explained = text_of("monitoring.rst")
     assert [name for name in named if f"``{PARTS.sub('', name)}``" not in explained] == []
+
+
+def known_labels():
+    """Return the values of labels, by name of the metric and of the label."""
+    found = {family.name: dict(family.labels) for family in metrics_layout().families}
+    agent, audit = AgentMetrics(), AuditMetrics(KINDS)
+    audit.ended(1.0, {})
+    for text in (_text(agent.page), audit.text().decode()):
+        for family in text_string_to_metric_families(text):
+            labels = found.setdefault(family.name, {})
+            for sample in family.samples:
+                for name, value in sample.labels.items():
+                    labels[name] = {*labels.get(name, ()), value}
+    return found
+
+
+def _text(page):
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}
+    return b"".join(page(environ, lambda *_: None)).decode()
+
+
+def test_labels_of_rules_and_dashboard_have_values_that_exist():
+    known = known_labels()
+    shown = "\n".join(expression for _, expression in expressions())
+    rules = (RULES / "placement.rules.yml").read_text()
+    compared = 0
+    for metric, inside in re.findall(r"\b((?:placement|berth)_\w+)\{([^}]*)\}", rules + shown):
+        labels = known.get(PARTS.sub("", metric.removesuffix("_total")), {})
+        for label, _, text in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', inside):
+            if label in labels:
+                for pattern in text.split("|"):
+                    values = [one for one in labels[label] if re.fullmatch(pattern, one)]
+                    assert values, (metric, label, pattern)
+                    compared += 1
+            else:
+                assert label in ("job", "instance", "le", "resource_class", "kind"), (metric, label)
+    assert compared >= 20
 
 
 def test_every_alert_is_explained_and_no_other():
