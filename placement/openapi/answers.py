@@ -7,6 +7,7 @@ from typing import Any, cast
 from placement.errors import PlacementError, kinds_of
 from placement.http.extensions import is_below_prefix
 from placement.microversions import Version, pick
+from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel
 from placement.schemas import provider_trees
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
@@ -131,6 +132,10 @@ def _success(
     if shape is not NO_BODY:
         schema = forms.component(f"{camel(place.operation)}Response", shape.source)
         answer["content"] = {each: {"schema": schema} for each in media}
+        shown = example(place.method, place.path)
+        # examples are of the newest version, and older ones may answer in another form
+        if shown.get("status") == status and shape.why_not(shown["answer"]) is None:
+            answer["content"].get(JSON, {})["example"] = shown["answer"]
         if NDJSON in media:
             line = forms.component(f"{camel(place.operation)}Line", _LINES[place.path].source)
             answer["content"][NDJSON] = {"schema": {"type": "string"}, "x-line": line}

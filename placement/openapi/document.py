@@ -8,6 +8,7 @@ from oslo_policy import policy
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
 from placement.openapi.answers import HEADERS, Place, answers
+from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel, shared
 from placement.openapi.history import joined
 from placement.openapi.links import with_links
@@ -105,12 +106,19 @@ def _operation(
     if not needs_token:
         found["security"] = []
     if endpoint.reads:
-        schema = pick(BODIES[path, method], version).source
-        shown = forms.component(f"{camel(found['operationId'])}Request", schema)
-        found["requestBody"] = {"required": True, "content": {JSON: {"schema": shown}}}
+        found["requestBody"] = _body(path, method, version, found["operationId"], forms)
     place = Place(path, method, found["operationId"])
     found["responses"] = answers(place, version, forms, endpoint.forms, needs_token)
     return found
+
+
+def _body(path: str, method: str, version: Version, operation: str, forms: Forms) -> Json:
+    schema = pick(BODIES[path, method], version)
+    media: Json = {"schema": forms.component(f"{camel(operation)}Request", schema.source)}
+    shown = example(method, path).get("request")
+    if shown is not None and schema.why_not(shown) is None:
+        media["example"] = shown
+    return {"required": True, "content": {JSON: media}}
 
 
 def _summary(handler: Any) -> str:

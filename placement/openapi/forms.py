@@ -48,8 +48,19 @@ class Forms:
         if name not in self.components:
             # before its parts, so that the order of components is that of their first use
             self.components[name] = {}
-            self.components[name] = self._converted(schema)
+            self.components[name] = self._converted(self._with_named_choices(name, schema))
         return {"$ref": SCHEMAS + name}
+
+    def _with_named_choices(self, name: str, schema: Json) -> Json:
+        """Return the schema with references to the objects that it may be.
+
+        Generators of clients make a class of each, and need names for them.
+        """
+        choices = schema.get("anyOf", ())
+        if not any(each.get("type") == "object" for each in choices):
+            return schema
+        named = [self.component(f"{name}{number}", e) for number, e in enumerate(choices, 1)]
+        return schema | {"anyOf": named}
 
     def _converted(self, schema: Json) -> Json:
         read = dict(schema)

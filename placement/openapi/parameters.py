@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from placement.microversions import Version, name, pick
+from placement.openapi.examples import example
 from placement.schemas.filters import MEANINGS, REPEATED
 from placement.schemas.json_schema import STRING, Json, Schema
 from placement.schemas.requests import PLACES, QUERIES
@@ -31,8 +32,13 @@ def of_path(path: str, method: str) -> list[Json]:
             "description": _MEANING_OF_PLACE[place],
             "schema": judged.get(place, STRING) | {"minLength": 1},
         }
+        | _example(example(method, path).get("places", {}).get(place))
         for place in _PLACE.findall(path)
     ]
+
+
+def _example(value: str | None) -> Json:
+    return {} if value is None else {"example": value}
 
 
 def of_query(path: str, method: str, version: Version) -> list[Json]:
@@ -97,10 +103,12 @@ def _of_groups(patterns: Json, version: Version) -> Iterator[Json]:
 def version_parameter(version: Version) -> Json:
     """Return the header that asks for the version."""
     wanted = f"placement {name(version)}"
+    of_header = wanted.replace(".", r"\.")
     return {
         "name": "OpenStack-API-Version",
         "in": "header",
         "required": False,
         "description": "The microversion.",
-        "schema": {"type": "string", "const": wanted, "default": wanted},
+        # a pattern, because generators of clients want headers to be plain texts
+        "schema": {"type": "string", "pattern": f"^{of_header}$", "default": wanted},
     }

@@ -138,9 +138,12 @@ _TYPE_SHOWN: Json = {
 }
 
 
+_NOTHING: Json = {"type": "object", "maxProperties": 0, "additionalProperties": False}
+
+
 def _shown(properties: Json) -> Schema:
     """Return the schema of a consumer's allocations; without any, it has no other property."""
-    return Schema({"anyOf": [exactly({"allocations": {"const": {}}}), exactly(properties)]})
+    return Schema({"anyOf": [exactly(properties), exactly({"allocations": _NOTHING})]})
 
 
 _GENERATION_SHOWN: Json = {"consumer_generation": GENERATION}

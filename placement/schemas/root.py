@@ -9,7 +9,12 @@ _VERSION: Json = exactly(
         "max_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
         "min_version": {"const": "1.0"},
         "status": {"const": "CURRENT"},
-        "links": {"const": [{"rel": "self", "href": ""}]},
+        "links": {
+            "type": "array",
+            "items": exactly({"rel": {"const": "self"}, "href": {"const": ""}}),
+            "minItems": 1,
+            "maxItems": 1,
+        },
     }
 )
 

@@ -9,12 +9,14 @@ import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from placement.microversions import HISTORY, NEWEST, name
+from placement.openapi import examples
 from placement.openapi.document import document
 from placement.openapi.forms import Forms, shared
 from placement.openapi.texts import Texts
 from placement.routes import EXTENSIONS, ROUTES, routes
 from placement.schemas.responses import RESPONSES
 from tests.document import of_version
+from tests.functional.placement.openapi import scenario
 
 #: the versions at which much changed
 VERSIONS = [(1, 0), (1, 7), (1, 12), (1, 20), (1, 28), (1, 34), (1, 38), (1, 39)]
@@ -202,6 +204,27 @@ def test_a_schema_of_nobody_else_stays_where_it_is(source):
 def test_the_copy_in_the_documents_is_as_the_command_prints_it():
     """Made by `placement-manage openapi > doc/openapi/placement.json`."""
     assert COPY.read_text() == Texts(routes(extensions=True)).text(None)
+
+
+def test_the_examples_are_what_the_service_answers(tmp_path):
+    """Made by `python -m tests.functional.placement.openapi.scenario`."""
+    assert json.loads(examples.FILE.read_text()) == scenario.play(tmp_path)
+
+
+def test_every_operation_has_an_example(whole):
+    shown = {
+        (path, method)
+        for path, method, operation in operations(whole)
+        if any("example" in each for each in operation["parameters"])
+        or "example" in words(operation.get("requestBody"))
+        or "example" in words(operation["responses"])
+    }
+    described = {(path, method) for path, method, _ in operations(whole)}
+    # without a body or a parameter there is nothing to show
+    assert described - shown == {
+        ("/berth/v1/openapi.json", "get"),
+        ("/berth/v1/openapi.yaml", "get"),
+    }
 
 
 def test_yaml_says_the_same():
