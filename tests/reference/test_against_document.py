@@ -5,7 +5,7 @@ import pytest
 from placement.microversions import name
 from placement.openapi.document import document
 from placement.routes import routes
-from tests.conversations import Conversation
+from tests.conversations.conversation import Conversation
 from tests.functional.placement.openapi.test_document import VERSIONS
 from tests.gabbi import services
 from tests.reference.environment import reference_python

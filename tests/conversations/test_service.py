@@ -5,7 +5,7 @@ from wsgi_intercept.interceptor import RequestsInterceptor
 
 from placement.http.extensions import DESCRIPTIONS
 from placement.microversions import NEWEST, name
-from tests.conversations import Conversation
+from tests.conversations.conversation import Conversation
 from tests.document import of_version
 from tests.functional.placement.openapi.test_document import VERSIONS
 from tests.functional.placement.service import Service

@@ -1,0 +1,1 @@
+"""Conversations with the service, as its description says."""
