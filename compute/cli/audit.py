@@ -166,10 +166,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seconds(text: str) -> int:
-    seconds = int(text)
-    if seconds < 1:
-        raise ValueError
-    return seconds
+    if not (text.isdecimal() and len(text) < 10 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return int(text)
 
 
 def _check(asked: argparse.Namespace) -> None:

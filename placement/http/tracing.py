@@ -18,10 +18,15 @@ from placement.http.environ import (
     Environ,
     WSGIApplication,
 )
+from placement.metrics.families import METHODS
 
 LOG = logging.getLogger(__name__)
 
 _NAME = "placement"
+#: what spans have for methods that aren't HTTP's, and the name of such a span
+_OTHER, _UNNAMED = "_OTHER", "HTTP"
+#: characters of a path that a span has: many spans may wait for the collector
+_LONGEST_PATH = 1_000
 #: what each span tells, by the key of the environment that has it
 _TOLD = {
     ROUTE: "http.route",
@@ -84,9 +89,11 @@ class Traced:
         self._tracer, self._trace, self._propagate = tracer, trace, propagate
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        method = environ["REQUEST_METHOD"]
+        given = environ["REQUEST_METHOD"]
+        method = given if given in METHODS else _OTHER
+        name = _UNNAMED if method == _OTHER else method
         span = self._tracer.start_span(
-            method,
+            name,
             self._propagate.extract(_headers(environ)),
             self._trace.SpanKind.SERVER,
             {"http.request.method": method, "url.path": _path(environ)},
@@ -100,7 +107,7 @@ class Traced:
             return start_response(status, *more)
 
         def end() -> None:
-            _describe(span, method, environ)
+            _describe(span, name, environ)
             span.end()
 
         try:
@@ -113,13 +120,13 @@ class Traced:
         return ClosingIterator(answer, end)
 
 
-def _describe(span: Any, method: str, environ: Environ) -> None:
+def _describe(span: Any, name: str, environ: Environ) -> None:
     """Tell what was found out while the request was answered."""
     if ROUTE in environ:
-        span.update_name(f"{method} {environ[ROUTE]}")
-    for key, name in _TOLD.items():
+        span.update_name(f"{name} {environ[ROUTE]}")
+    for key, attribute in _TOLD.items():
         if environ.get(key) is not None:
-            span.set_attribute(name, environ[key])
+            span.set_attribute(attribute, environ[key])
     context = environ.get(CONTEXT)
     if context is not None:
         span.set_attribute("openstack.request_id", context.request_id)
@@ -134,4 +141,4 @@ def _headers(environ: Environ) -> dict[str, str]:
 def _path(environ: Environ) -> str:
     """Return the path as text, whatever bytes it has."""
     text = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
-    return text.encode("latin-1", "replace").decode("utf-8", "replace")
+    return text.encode("latin-1", "replace").decode("utf-8", "replace")[:_LONGEST_PATH]

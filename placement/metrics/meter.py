@@ -38,7 +38,7 @@ class Meter:
     def __init__(self, layout: Layout, slots: Slots) -> None:
         self.layout = layout
         self._slots = slots
-        self._lock = threading.Lock()
+        self._lock, self._beginning = threading.Lock(), threading.Lock()
         self._slot: Slot | None = None
         families = layout.families
         self._in_progress = layout.at(families.requests_in_progress)
@@ -59,7 +59,6 @@ class Meter:
 
     def begin_in_process(self) -> None:
         """Take a slot, in a process that has none."""
-        self._process = os.getpid()
         self._lock = threading.Lock()
         self._cells = [0.0] * self.layout.width
         self._slot = None
@@ -70,6 +69,7 @@ class Meter:
             LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
+        self._process = os.getpid()
 
     @property
     def slot(self) -> Slot | None:
@@ -88,7 +88,9 @@ class Meter:
         """Count a request that is being answered from now on."""
         # a server may fork after the application was made, without telling Python
         if os.getpid() != self._process:
-            self.begin_in_process()
+            with self._beginning:
+                if os.getpid() != self._process:
+                    self.begin_in_process()
         with self._lock:
             self._cells[self._in_progress] += 1
 

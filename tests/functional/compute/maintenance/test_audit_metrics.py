@@ -97,11 +97,12 @@ def test_what_makes_no_sense_is_refused(sqlite_site, options, reason):
     assert reason in ended.err
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "soon"])
-def test_a_time_that_is_none_is_bad_usage(sqlite_site, seconds):
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "1.5", "9999999999"])
+def test_a_time_that_is_none_is_bad_usage(sqlite_site, seconds, capsys):
     with pytest.raises(SystemExit) as ended:
         sqlite_site.run("audit", f"--every={seconds}")
     assert ended.value.code == 127
+    assert f"argument --every: '{seconds}' is no number of seconds" in capsys.readouterr().err
 
 
 def test_it_goes_on_while_placement_is_away_and_ends_at_a_signal(sqlite_site, root, file):

@@ -81,6 +81,14 @@ def test_routes_are_templates_and_unknown_paths_have_none(service, exporter):
     assert unknown.attributes["http.response.status_code"] == 404
 
 
+def test_what_a_client_chooses_is_short(service, exporter):
+    service.client.open("/" + "x" * 60_000, method="Y" * 60_000)
+
+    (span,) = exporter.get_finished_spans()
+    assert (span.name, span.attributes["http.request.method"]) == ("HTTP", "_OTHER")
+    assert len(span.attributes["url.path"]) == 1_000
+
+
 def test_no_token_and_no_query_is_told(service, exporter):
     service.get("/traits?name=in:CUSTOM_SECRET", headers_more={"x-auth-token": "admin:hidden"})
 

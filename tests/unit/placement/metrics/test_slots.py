@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -88,6 +90,29 @@ def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots):
     rows = slots.ever()[:, at].tolist()
     kill(child)
     assert rows == [1.0, 1.0]
+
+
+def test_threads_of_a_child_that_begin_together_have_one_slot(layout, slots, monkeypatch):
+    meter = Meter(layout, slots)
+    claim = slots.claim
+
+    def slowly():
+        time.sleep(0.01)
+        return claim()
+
+    def work():
+        monkeypatch.setattr(slots, "claim", slowly)
+        threads = [threading.Thread(target=meter.began) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    child = forked(work)
+    living = slots.living()
+    progress = slots.ever()[:, layout.at(layout.families.requests_in_progress)].tolist()
+    kill(child)
+    assert (living, progress) == ([0, 1], [0.0, 4.0])
 
 
 def test_a_process_without_a_slot_goes_on(layout):
