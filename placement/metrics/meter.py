@@ -7,7 +7,6 @@ import bisect
 import logging
 import os
 import threading
-from collections.abc import Sequence
 
 from placement.metrics.families import (
     IDLE,
@@ -135,16 +134,40 @@ class Meter:
         """Count a transaction that is run again."""
         self._count(self.layout.families.retries, cause)
 
-    def connections(self, in_use: int, idle: int) -> None:
-        """Add to the numbers of connections in use and idle; both may be negative."""
+    def opened(self, *_: object) -> None:
+        """Count a new connection to the database, which is idle."""
         with self._lock:
-            self._cells[self._in_use] += in_use
-            self._cells[self._idle] += idle
+            self._cells[self._idle] += 1
+
+    def taken(self, *_: object) -> None:
+        """Count an idle connection as one in use."""
+        cells = self._cells
+        with self._lock:
+            cells[self._in_use] += 1
+            cells[self._idle] -= 1
+
+    def returned(self, *_: object) -> None:
+        """Count a connection in use as an idle one."""
+        cells = self._cells
+        with self._lock:
+            cells[self._in_use] -= 1
+            cells[self._idle] += 1
+
+    def closed(self, *_: object) -> None:
+        """Count an idle connection no longer."""
+        with self._lock:
+            self._cells[self._idle] -= 1
 
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Count a search for candidates and what it found; `reason` says why it found nothing."""
-        self._observe(self._search, SEARCH_BUCKETS, seconds)
-        self._observe(self._returned, RETURNED_BUCKETS, count)
+        cells, search, returned = self._cells, self._search, self._returned
+        slow = search + bisect.bisect_left(SEARCH_BUCKETS, seconds)
+        many = returned + bisect.bisect_left(RETURNED_BUCKETS, count)
+        with self._lock:
+            cells[slow] += 1
+            cells[search + len(SEARCH_BUCKETS) + 1] += seconds
+            cells[many] += 1
+            cells[returned + len(RETURNED_BUCKETS) + 1] += count
         if reason is not None:
             self._count(self.layout.families.empty, reason)
 
@@ -159,8 +182,12 @@ class Meter:
         """
         if size is not None:
             self._cells[self._bytes] = float(size)
-        self._observe(self._refresh, SEARCH_BUCKETS, seconds)
-        self._cells[self._providers] = float(providers)
+        cells, refresh = self._cells, self._refresh
+        slow = refresh + bisect.bisect_left(SEARCH_BUCKETS, seconds)
+        with self._lock:
+            cells[slow] += 1
+            cells[refresh + len(SEARCH_BUCKETS) + 1] += seconds
+        cells[self._providers] = float(providers)
 
     def audited(self, result: str) -> None:
         """Count a comparison of a snapshot with the tables."""
@@ -173,9 +200,3 @@ class Meter:
             at = self._known[key] = self.layout.at(family, value)
         with self._lock:
             self._cells[at] += 1
-
-    def _observe(self, at: int, buckets: Sequence[float], value: float) -> None:
-        bucket = at + bisect.bisect_left(buckets, value)
-        with self._lock:
-            self._cells[bucket] += 1
-            self._cells[at + len(buckets) + 1] += value

@@ -12,8 +12,17 @@ class Tally(Protocol):
     def retried(self, cause: str) -> None:
         """Count a transaction that is run again."""
 
-    def connections(self, in_use: int, idle: int) -> None:
-        """Add to the numbers of connections in use and idle; both may be negative."""
+    def opened(self, *_: object) -> None:
+        """Count a new connection to the database, which is idle."""
+
+    def taken(self, *_: object) -> None:
+        """Count an idle connection as one in use."""
+
+    def returned(self, *_: object) -> None:
+        """Count a connection in use as an idle one."""
+
+    def closed(self, *_: object) -> None:
+        """Count an idle connection no longer."""
 
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Count a search for candidates and what it found; `reason` says why it found nothing."""
@@ -40,7 +49,16 @@ class Uncounted:
     def retried(self, cause: str) -> None:
         """Do nothing."""
 
-    def connections(self, in_use: int, idle: int) -> None:
+    def opened(self, *_: object) -> None:
+        """Do nothing."""
+
+    def taken(self, *_: object) -> None:
+        """Do nothing."""
+
+    def returned(self, *_: object) -> None:
+        """Do nothing."""
+
+    def closed(self, *_: object) -> None:
         """Do nothing."""
 
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,12 +39,12 @@ def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCo
 
     They are counted where SQLAlchemy hands them to the driver, which costs least.
     """
-    statements = StatementCount()
+    statements, tell = StatementCount(), tally.statement
 
     def count(cursor: Any, statement: str, *_: Any) -> None:
         if not statement.startswith(("BEGIN", "SET TRANSACTION")):
             statements.count += 1
-            tally.statement()
+            tell()
 
     for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
         event.listen(engine, moment, count)
@@ -69,14 +68,10 @@ def count_connections(engine: sa.Engine, tally: Tally) -> None:
 
     A new connection comes to the pool as an idle one, which is then taken.
     """
-    for moment, in_use, idle in (
-        ("connect", 0, 1),
-        ("checkout", 1, -1),
-        ("checkin", -1, 1),
-        ("close", 0, -1),
+    for moment, tell in (
+        ("connect", tally.opened),
+        ("checkout", tally.taken),
+        ("checkin", tally.returned),
+        ("close", tally.closed),
     ):
-        event.listen(engine, moment, _told(tally, in_use, idle))
-
-
-def _told(tally: Tally, in_use: int, idle: int) -> Callable[..., None]:
-    return lambda *_: tally.connections(in_use, idle)
+        event.listen(engine, moment, tell)
