@@ -195,6 +195,8 @@ def test_many_consumer_types_are_one_series():
         ("127.0.0.1", {"Via": "1.1 proxy"}, 403),
         ("127.0.0.1", {"X-Real-IP": "127.0.0.1"}, 403),
         ("127.0.0.1", {"X-Forwarded-Server": "proxy"}, 403),
+        ("127.0.0.1", {"X-Envoy-Expected-Rq-Timeout-Ms": "15000"}, 403),
+        ("127.0.0.1", {"CDN-Loop": "somewhere"}, 403),
     ],
 )
 def test_only_direct_neighbours_read_metrics_without_a_token(counted, address, header, status):
