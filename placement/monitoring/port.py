@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
@@ -22,6 +23,8 @@ LOG = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 #: seconds that a client may take to send its request, and to read each part of the answer
 PATIENCE = 3.0
+#: key of a function that cuts off the answer: without a length, it seems complete where it ends
+CUT_OFF = "berth.cut_off"
 #: has the descriptor of the open port for the program that replaces this one
 VARIABLE = "BERTH_METRICS_FD"
 
@@ -69,10 +72,15 @@ def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
 def _logged(
     page: WSGIApplication, environ: Environ, start_response: Callable[..., Any]
 ) -> Iterator[bytes]:
+    has_begun = False
     try:
-        yield from page(environ, start_response)
+        for piece in page(environ, start_response):
+            yield piece
+            has_begun = True
     except Exception:
         LOG.exception("%s failed", environ["PATH_INFO"])
+        if has_begun:
+            environ[CUT_OFF]()
         raise
 
 
@@ -82,11 +90,23 @@ class _Server(WSGIServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: the client left, or was too slow."""
 
+    def shutdown_request(self, request: Any) -> None:
+        """Close the connection as it is: an end of its own would make a part look complete."""
+        self.close_request(request)
+
 
 class _Handler(WSGIRequestHandler):
     """Without a log, and with a time limit."""
 
     timeout = PATIENCE
+
+    def get_environ(self) -> Environ:
+        """Return the environment, with a function that cuts off the answer."""
+        return {**super().get_environ(), CUT_OFF: self._cut_off}
+
+    def _cut_off(self) -> None:
+        # the close then resets the connection
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""

@@ -79,6 +79,20 @@ def test_a_client_that_is_too_slow_is_no_error_and_a_page_that_fails_is(
     assert "a defect" in caplog.text
 
 
+def test_a_page_that_fails_in_the_middle_does_not_look_complete(listener):
+    def failing(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        yield b"half"
+        raise RuntimeError("a defect")
+
+    opened, _ = listener
+    port.serve(opened, {"/failing": failing})
+    with socket.create_connection(opened.getsockname()) as client:
+        client.sendall(b"GET /failing HTTP/1.0\r\n\r\n")
+        with pytest.raises(ConnectionResetError):
+            list(iter(lambda: client.recv(100), b""))
+
+
 def test_it_is_open_on_this_machine_only(listener):
     opened, _ = listener
     assert opened.getsockname()[0] == "127.0.0.1"
