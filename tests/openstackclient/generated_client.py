@@ -1,4 +1,4 @@
-"""What a program does with a client that was made from the document. It runs with the service's URL.
+"""What a program does with a client that was made from the document; it gets the service's URL.
 
 It lists providers, claims what a search found, and moves inventory to a provider below.
 """
