@@ -24,7 +24,7 @@ OPTIONS = [
     cfg.StrOpt(
         "provider_config_location",
         default="/etc/nova/provider_config/",
-        help="Directory of the operator's provider configuration files (*.yaml).",
+        help="Directory of the operator's provider configuration files; their names end in .yaml.",
     ),
     cfg.ListOpt(
         "image_type_exclude_list",

@@ -1,5 +1,6 @@
 """The pages of doc/ hold together: links lead somewhere, named files exist, words are used."""
 
+import collections
 import configparser
 import io
 import pathlib
@@ -7,7 +8,9 @@ import re
 from collections.abc import Iterator
 
 import docutils.core
+import docutils.nodes
 import pytest
+from docutils.parsers.rst import Directive, directives
 from docutils.utils import Reporter
 
 import compute.config
@@ -31,6 +34,22 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _TERM = re.compile(r"^(?P<term>\S.*)\n {4}\S", re.M)
 
 
+class _OfSphinx(Directive):
+    """A directive that only Sphinx knows: its options and its content say nothing here."""
+
+    has_content = True
+    final_argument_whitespace = True
+    option_spec = collections.defaultdict(lambda: lambda text: text)
+
+    def run(self) -> list[docutils.nodes.Node]:
+        """Return nothing."""
+        return []
+
+
+for _name in ("toctree", "show-options", "show-policy"):
+    directives.register_directive(_name, _OfSphinx)
+
+
 def _anchors(page: pathlib.Path) -> set[str]:
     titles = [match["title"] for match in _UNDERLINE.finditer(page.read_text(encoding="utf-8"))]
     return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
@@ -49,7 +68,8 @@ def _links(page: pathlib.Path) -> Iterator[tuple[str, str]]:
 def test_pages_have_no_markup_that_is_shown_as_an_error(page: pathlib.Path) -> None:
     said = io.StringIO()
     settings = {"warning_stream": said, "report_level": Reporter.ERROR_LEVEL}
-    docutils.core.publish_doctree(page.read_text(encoding="utf-8"), settings_overrides=settings)
+    text = page.read_text(encoding="utf-8")
+    docutils.core.publish_doctree(text, str(page), settings_overrides=settings)
     assert said.getvalue() == ""
 
 
@@ -173,7 +193,15 @@ def test_the_layout_shows_each_folder_of_a_package(package: str) -> None:
 
 def test_every_page_is_in_the_index() -> None:
     listed = {path for path, _ in _links(DOC / "index.rst")}
-    assert listed >= {page.name for page in DOC.glob("*.rst")} - {"index.rst"}
+    # readme.rst is the README as a page of the site, which the index links as a file
+    assert listed >= {page.name for page in DOC.glob("*.rst")} - {"index.rst", "readme.rst"}
+
+
+@pytest.mark.parametrize("page", sorted(DOC.glob("*.rst")), ids=lambda page: page.name)
+def test_every_page_says_first_for_whom_it_is(page: pathlib.Path) -> None:
+    if page.name not in ("index.rst", "readme.rst"):
+        _, _, _, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
+        assert re.fullmatch(r"\*For .+\.\*", first)
 
 
 @pytest.mark.parametrize("page", ["index.rst", "contributing.rst"])

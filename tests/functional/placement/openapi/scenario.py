@@ -125,7 +125,8 @@ STEPS = [
         "/allocation_candidates",
         {},
         "GET",
-        "resources=VCPU:2,MEMORY_MB:4096&resources_GPU=VGPU:1&required_GPU=CUSTOM_GOLD&limit=1",
+        "resources1=VCPU:2,MEMORY_MB:4096&resources2=VGPU:1&required2=CUSTOM_GOLD"
+        "&group_policy=none&limit=1",
         None,
     ),
     (
@@ -227,18 +228,18 @@ def play(folder):
             "query": query,
             "request": body,
             "status": response.status_code,
-            "answer": _settled(response.json if response.data else None),
+            "answer": settled(response.json if response.data else None),
         }
     return found
 
 
-def _settled(value):
+def settled(value):
     """Return the answer with what differs at each run replaced."""
     if isinstance(value, list):
-        return [_settled(item) for item in value]
+        return [settled(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: "AAAAAAAAAAE" if key in OPAQUE else _settled(item) for key, item in value.items()}
+    return {key: "AAAAAAAAAAE" if key in OPAQUE else settled(item) for key, item in value.items()}
 
 
 if __name__ == "__main__":
