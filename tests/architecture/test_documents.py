@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import docutils.core
 import docutils.nodes
 import pytest
-from docutils.parsers.rst import Directive, directives
+from docutils.parsers import rst
 from docutils.utils import Reporter
 
 import compute.config
@@ -34,7 +34,7 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _TERM = re.compile(r"^(?P<term>\S.*)\n {4}\S", re.M)
 
 
-class _OfSphinx(Directive):
+class _OfSphinx(rst.Directive):
     """A directive that only Sphinx knows: its options and its content say nothing here."""
 
     has_content = True
@@ -47,7 +47,7 @@ class _OfSphinx(Directive):
 
 
 for _name in ("toctree", "show-options", "show-policy"):
-    directives.register_directive(_name, _OfSphinx)
+    rst.directives.register_directive(_name, _OfSphinx)
 
 
 def _anchors(page: pathlib.Path) -> set[str]:
