@@ -39,6 +39,10 @@ def rounds(
     if textfile is not None and not textfile.absolute().parent.is_dir():
         raise InvalidInput(f"--textfile {textfile}: there is no folder {textfile.parent}.")
     metrics = AuditMetrics(KINDS)
+    if textfile is not None:
+        # a file of something else is replaced, too
+        with contextlib.suppress(OSError, ValueError):
+            metrics.recall(textfile.read_text())
     is_first = True
     while True:
         begun = time.monotonic()

@@ -4,6 +4,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+_SUSPECTS = "berth_audit_suspected_leaks"
+_LAST_GOOD = "berth_audit_last_good_timestamp_seconds"
 
 
 class AuditMetrics:
@@ -27,16 +31,29 @@ class AuditMetrics:
             "berth_audit_duration_seconds", "Time of the last audit.", registry=self._registry
         )
         self._suspects = Gauge(
-            "berth_audit_suspected_leaks",
+            _SUSPECTS,
             "Allocations that the last finished audit found, by the kind of their consumer.",
             ["kind"],
             registry=self._registry,
         )
         self._last_good = Gauge(
-            "berth_audit_last_good_timestamp_seconds",
+            _LAST_GOOD,
             "When the last finished audit ended, in seconds since 1970. 0: none did.",
             registry=self._registry,
         )
+
+    def recall(self, text: str) -> None:
+        """Take over what another process's text says of its last finished audit.
+
+        Raises ValueError for a text that has no metrics.
+        """
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                kind = sample.labels.get("kind")
+                if sample.name == _LAST_GOOD:
+                    self._last_good.set(sample.value)
+                elif sample.name == _SUSPECTS and kind in self._kinds:
+                    self._suspects.labels(kind).set(sample.value)
 
     def ended(self, seconds: float, suspects: Mapping[str, int] | None) -> None:
         """Count an audit. `suspects` is kind → how many it found; None: it failed."""

@@ -83,6 +83,32 @@ def test_an_audit_that_fails_is_told_in_the_file_too(sqlite_site, file):
 
 
 @pytest.mark.parametrize(
+    ("before", "last"),
+    [
+        (
+            "berth_audit_last_good_timestamp_seconds 1.7e9\n"
+            'berth_audit_suspected_leaks{kind="gone"} 3\n'
+            'berth_audit_suspected_leaks{kind="odd"} 4\n',
+            1.7e9,
+        ),
+        ("berth_audit_last_good_timestamp_seconds soon\n", 0),
+        ("\0\0", 0),
+        ("", 0),
+    ],
+)
+def test_an_audit_that_fails_does_not_forget_the_last_good_one(sqlite_site, file, before, last):
+    file.write_text(before)
+    sqlite_site.configure(
+        more="[placement]\nauth_type = admin_token\nendpoint = http://127.0.0.1:1\ntoken = x\n"
+    )
+    assert sqlite_site.run("audit", "--http", "--textfile", str(file)).code == 1
+    counted = told(file)
+    assert counted["berth_audit_last_good_timestamp_seconds",] == last
+    leaks = {kind[0]: v for (name, *kind), v in counted.items() if name.endswith("leaks")}
+    assert leaks == ({"gone": 3} if last else {})
+
+
+@pytest.mark.parametrize(
     ("options", "reason"),
     [
         (["--every", "5", "--delete"], "--every only looks"),
