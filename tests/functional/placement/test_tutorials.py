@@ -1,0 +1,86 @@
+"""doc/tutorial.rst and doc/without_openstack.rst, word for word, against services of the tests' own."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests import readme_commands
+from tests.functional.placement.serving.programs import needed, wait_until
+from tests.page_code import files_of, text_of
+from tests.page_examples import run_all, unlike
+
+POOL = "without_openstack.rst"
+LARGE = "resources=CUSTOM_GPU:1&required=CUSTOM_LARGE_MEMORY"
+
+
+@pytest.fixture
+def service(tmp_path):
+    """Yield the URL of an empty service."""
+    needed("curl", "curl")
+    with readme_commands.service_in(tmp_path) as url:
+        yield url
+
+
+def test_each_step_of_the_tutorial_answers_what_the_page_shows(service):
+    printed = run_all("tutorial.rst", service)
+
+    assert unlike("tutorial.rst", printed) is None
+    assert {*printed} - {*files_of("tutorial.rst", "json")} == {"names", "the end"}
+    assert printed["the end"].split() == []
+
+
+def test_the_service_of_the_tutorial_starts_as_here():
+    commands = (
+        "\n    python3 -m venv .venv && .venv/bin/pip install .\n    .venv/bin/placement-api\n"
+    )
+    assert commands in text_of("tutorial.rst")
+
+
+@pytest.fixture
+def with_gpu(service, tmp_path):
+    """Return a function that starts the page's script with the page's pool."""
+    assert unlike(POOL, run_all(POOL, service)) is None
+    program = tmp_path / "with_gpu.py"
+    program.write_text(files_of(POOL)["with_gpu.py"])
+
+    def start(command, query):
+        environ = os.environ | {"POOL": service, "GPU": query}
+        given = [sys.executable, str(program), *command]
+        return subprocess.Popen(given, env=environ, stdout=-1, stderr=-1, text=True)
+
+    return start
+
+
+def test_two_jobs_compete_for_the_last_gpu_and_one_is_told_why(with_gpu, tmp_path):
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    waits = f"touch {begun}; while [ ! -e {end} ]; do sleep 0.05; done; echo on $MACHINE"
+    first = with_gpu(["sh", "-c", waits], LARGE)
+    wait_until(begun.exists, lambda: "the first job didn't begin")
+
+    second = with_gpu(["true"], LARGE)
+    _, told = second.communicate()
+    end.touch()
+    said, _ = first.communicate()
+
+    page = text_of(POOL)
+    assert (first.returncode, said) == (0, "on blue\n")
+    assert (second.returncode, told) == (1, re.search("^    (No GPU: .*\n)", page, re.M)[1])
+    # the first job gave its GPU back
+    third = with_gpu(["true"], LARGE)
+    third.communicate()
+    assert third.returncode == 0
+
+
+def test_a_command_that_fails_gives_the_gpu_back_too(with_gpu):
+    for _ in range(2):
+        job = with_gpu(["sh", "-c", "exit 7"], LARGE)
+        job.communicate()
+        assert job.returncode == 7
+
+
+def test_the_script_has_thirty_lines():
+    lines = files_of(POOL)["with_gpu.py"].strip().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 30
