@@ -1,4 +1,4 @@
-"""doc/tutorial.rst and doc/without_openstack.rst, word for word, against services of the tests' own."""
+"""doc/tutorial.rst and doc/without_openstack.rst, word for word, against real services."""
 
 import os
 import re
