@@ -58,11 +58,14 @@ def make_ready_when_there(database: Database, sync: bool, store_standard_names: 
 
 
 def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None:
+    # within the time limits of a request: a change of the schema has none, and would wait for a
+    # database that is frozen
+    version = schema_upgrade.version(database)
     if sync:
         done = schema_upgrade.sync(database)
         if done.before != done.after:
             LOG.info("%s", done)
-    elif schema_upgrade.version(database) is None:
+    elif version is None:
         # a database of OpenStack Placement could be read, but not written
         raise DatabaseUnusable(
             "The database hasn't the schema of this service: run placement-manage db sync."

@@ -3,6 +3,8 @@
 import concurrent.futures
 import contextlib
 import json
+import os
+import signal
 
 import pytest
 
@@ -16,10 +18,17 @@ THREADS, MORE = 2, 6
 LIMITS = "from placement.monitoring import health\nhealth.FRESH, health.DOUBTFUL = 0.3, 1.5\n"
 
 
-@pytest.fixture(params=[kind for kind in CHOSEN if kind == "postgresql"])
+@pytest.fixture
 def database(request):
     with mortal(request.param) as server:
         yield server
+
+
+def on(kind):
+    """Run a test on this kind of database alone, because it takes seconds."""
+    return pytest.mark.parametrize(
+        "database", [one for one in CHOSEN if one == kind], indirect=True
+    )
 
 
 def checks(answer):
@@ -28,6 +37,7 @@ def checks(answer):
     return answer.status, {name: status for name, status in found.items() if status != "pass"}
 
 
+@on("postgresql")
 def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits(database):
     with running(database.url, workers=1, threads=THREADS, code=LIMITS) as service:
         assert checks(service.get(HEALTH)) == (200, {})
@@ -54,3 +64,17 @@ def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits
             freezing.close()
             assert [one.result().status for one in held] == [200] * len(held)
             eventually(lambda: checks(service.get(HEALTH)) == (200, {}), service.said)
+
+
+@on("mariadb")
+def test_a_worker_that_starts_while_the_database_is_frozen_lives(database):
+    limits = {"PLACEMENT_DATABASE__CONNECTION_PARAMETERS": "connect_timeout=1&read_timeout=1"}
+    with running(database.url, workers=1, threads=THREADS, code=LIMITS, **limits) as service:
+        with database.frozen():
+            (worker,) = service.workers()
+            os.kill(worker, signal.SIGKILL)
+            eventually(lambda: service.ready_workers() - {worker}, service.said)
+            assert service.get("/healthcheck").status == 200
+            assert checks(service.get(HEALTH)) == (503, {"database": "fail", "schema": "fail"})
+        eventually(lambda: checks(service.get(HEALTH)) == (200, {}), service.said)
+        assert service.get("/traits").status == 200
