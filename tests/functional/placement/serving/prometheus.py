@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+import time
 
 import requests
 
@@ -36,6 +37,14 @@ class Prometheus:
                 return response.json()["data"]["result"]
         return None
 
+    def points(self, expression, seconds):
+        """Return the series of an expression in the last seconds, with their values."""
+        now = time.time()
+        asked = {"query": expression, "start": now - seconds, "end": now, "step": 1}
+        response = requests.get(f"{self._url}/api/v1/query_range", params=asked, timeout=PATIENCE)
+        assert response.ok, (expression, response.text)
+        return response.json()["data"]["result"]
+
     def number(self, expression):
         """Return the one number that an expression has now; None if there is none."""
         found = self.found(expression)
@@ -43,13 +52,13 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def watching(server, folder, *hosts):
-    """Yield a Prometheus that reads the pages of a server, and those of compute hosts.
+def watching(url, folder, *hosts):
+    """Yield a Prometheus that reads the pages of a service, and those of compute hosts.
 
     :param hosts: address and port of what compute hosts tell
     """
     program, port = needed("prometheus", "prometheus"), free_port()
-    target = server.url.removeprefix("http://")
+    target = url.removeprefix("http://")
     (folder / "prometheus.yml").write_text(
         CONFIGURATION.format(target=target, hosts=json.dumps(hosts))
     )

@@ -212,7 +212,7 @@ def test_processes_of_uwsgi_share_a_folder(start, tmp_path):
 @pytest.fixture
 def prometheus(served, tmp_path):
     """Return a function that asks a Prometheus, which reads both pages; it gives one number."""
-    with watching(served[0], tmp_path) as running:
+    with watching(served[0].url, tmp_path) as running:
         yield running.number
 
 

@@ -1,5 +1,6 @@
 """contrib/prometheus and contrib/grafana: alerts that fire, and a dashboard that has figures."""
 
+import html
 import json
 import re
 import socket
@@ -96,7 +97,7 @@ def host(counted):
 
 @pytest.fixture(scope="module")
 def prometheus(served, host, tmp_path_factory):
-    with watching(served, tmp_path_factory.mktemp("prometheus"), host) as running:
+    with watching(served.url, tmp_path_factory.mktemp("prometheus"), host) as running:
         yield running
 
 
@@ -200,6 +201,15 @@ def test_every_alert_is_explained_and_no_other():
 
     assert sorted(explained) == sorted(alerts)
     assert [name for name in alerts if f'alertname="{name}"' not in tested] == []
+
+
+def test_the_picture_has_every_panel_of_the_dashboard():
+    """Drawn by `PYTHONPATH=. python doc/pictures/draw_dashboard.py`."""
+    picture = (ROOT / "doc" / "pictures" / "dashboard.svg").read_text()
+    shown = re.findall(r'class="(?:row|title)">(.*?)</text>', picture)
+    titles = [panel["title"] for panel in DASHBOARD["panels"]]
+
+    assert [html.unescape(title) for title in shown] == titles[: titles.index("Compute hosts")]
 
 
 def test_panels_have_units_descriptions_and_a_data_source_to_choose():
