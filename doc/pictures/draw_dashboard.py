@@ -213,13 +213,14 @@ def picture(prometheus: Prometheus) -> str:
         found = [] if panel["type"] == "row" else series(prometheus, panel)
         parts += drawn(panel, found)
     high = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in panels[:ends]) * ROW
+    size = f'width="{24 * COLUMN + 8}" height="{high + 8}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 {24 * COLUMN + 8} {high + 8}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
             f"<style>{STYLE}</style>",
-            f'<rect x="-8" y="-8" width="{24 * COLUMN + 8}" height="{high + 8}" fill="#f6f8fa"/>',
+            f'<g transform="translate(8 8)"><rect x="-8" y="-8" {size} fill="#f6f8fa"/>',
             *parts,
-            "</svg>\n",
+            "</g></svg>\n",
         ]
     )
 

@@ -27,8 +27,10 @@ MOST_ACCEPTED = 100
 #: maximum bytes in memory of one body and of one response; longer ones are in files
 BODY_IN_MEMORY = 64 * 1024
 ANSWER_IN_MEMORY = 256 * 1024
-#: requests to these paths have a separate thread
-UNHINDERED = ("", "/", *PROBE_PATHS)
+#: requests to these paths have a separate thread, because nothing delays them
+UNHINDERED = ("", "/")
+#: headers whose value keystone may be asked about, which takes time
+_TOKENS = ("X_AUTH_TOKEN", "X_SERVICE_TOKEN", "X_STORAGE_TOKEN")
 #: seconds for which a new connection isn't closed at a stop, because a request may be on its way
 FRESH = 2.0
 #: seconds that idle threads have to end at a stop
@@ -281,10 +283,17 @@ class Front:
             self.look_again(connection)
             return
         request = connection.requests[0]
-        if request.error is None and request.path not in UNHINDERED:
+        if request.error is None and not _is_unhindered(request):
             too_much = self._is_full and request.held() > BODY_IN_MEMORY
             if len(self._requests.queue) < MOST_WAITING and not too_much:
                 self._requests.add_task(connection)
                 return
             request.error = Busy()
         self._open.add_task(connection)
+
+
+def _is_unhindered(request: Parser) -> bool:
+    """Return whether the request has a separate thread. Probes have no token."""
+    if request.path in PROBE_PATHS:
+        return not any(token in request.headers for token in _TOKENS)
+    return request.path in UNHINDERED

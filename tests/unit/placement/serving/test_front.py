@@ -16,15 +16,16 @@ LARGE = 30_000_000
 
 
 class Application:
-    """Responds at once; `/large` with a long body, `/held` once the test releases it."""
+    """Responds at once; `/large` with a long body, `held` once the test releases it."""
 
     def __init__(self):
+        self.held = "/held"
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Event()
 
     def __call__(self, environ, start_response):
         path = environ["PATH_INFO"]
-        if path == "/held":
+        if path == self.held:
             self.begun.release()
             self.go_on.wait(PATIENCE)
         body = b"x" * (LARGE if path == "/large" else 2)
@@ -123,6 +124,19 @@ def test_requests_without_authentication_do_not_wait_for_others(serve, applicati
     assert status(connect(), "/") == 200
     application.go_on.set()
     assert held.getresponse().status == 200
+
+
+def test_a_probe_with_a_token_does_not_hold_the_thread_of_probes(serve, application):
+    # it may have to wait for keystone: not everybody may be answered without a token
+    application.held = "/healthcheck"
+    connect = serve()
+    stranger = connect()
+    stranger.request("GET", "/healthcheck", headers={"X-Auth-Token": "anything"})
+    assert application.begun.acquire(timeout=PATIENCE)
+    application.held = "/held"
+    assert status(connect(), "/healthcheck") == 200
+    application.go_on.set()
+    assert stranger.getresponse().status == 200
 
 
 def test_a_request_beyond_the_limit_of_waiting_ones_gets_503(serve, application, monkeypatch):
