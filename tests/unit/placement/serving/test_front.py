@@ -20,6 +20,7 @@ class Application:
 
     def __init__(self):
         self.held = "/held"
+        self.ended = False
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Event()
 
@@ -28,6 +29,7 @@ class Application:
         if path == self.held:
             self.begun.release()
             self.go_on.wait(PATIENCE)
+            self.ended = True
         body = b"x" * (LARGE if path == "/large" else 2)
         start_response("200 OK", [("Content-Length", str(len(body)))])
         return [body]
@@ -135,6 +137,7 @@ def test_a_probe_with_a_token_does_not_hold_the_thread_of_probes(serve, applicat
     assert application.begun.acquire(timeout=PATIENCE)
     application.held = "/held"
     assert status(connect(), "/healthcheck") == 200
+    assert not application.ended
     application.go_on.set()
     assert stranger.getresponse().status == 200
 
