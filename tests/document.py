@@ -55,7 +55,7 @@ def _of_body(version: Version, exchange: Any, media_type: str, media: Any) -> li
         schema, texts = media["x-line"], exchange.body.splitlines()
     else:
         return []
-    judge = _judge(version, json.dumps(schema))
+    judge = _judge(_inlined_text(version, schema["$ref"]))
     return [
         f"the document: {error.message} at {list(error.instance_path)}"
         for text in texts
@@ -64,6 +64,22 @@ def _of_body(version: Version, exchange: Any, media_type: str, media: Any) -> li
 
 
 @functools.cache
-def _judge(version: Version, schema: str) -> Any:
-    whole = json.loads(schema) | {"components": of_version(version)["components"]}
-    return jsonschema_rs.Draft202012Validator(whole)
+def _inlined_text(version: Version, reference: str) -> str:
+    """Return the schema that a reference points to, without references, as JSON."""
+    return json.dumps(_inlined(version, {"$ref": reference}))
+
+
+def _inlined(version: Version, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_inlined(version, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        return _inlined(version, resolved(version, value))
+    return {word: _inlined(version, item) for word, item in value.items()}
+
+
+@functools.cache
+def _judge(schema: str) -> Any:
+    """Return what judges by a schema; most versions have the same ones."""
+    return jsonschema_rs.Draft202012Validator(json.loads(schema))
