@@ -1,6 +1,6 @@
 """Draw the dashboard of contrib/grafana as `dashboard.svg`, from a real scrape.
 
-    python doc/pictures/draw_dashboard.py
+    PYTHONPATH=. python doc/pictures
 
 A service answers requests for a minute, and a Prometheus reads it; both are started here. The
 expressions, titles, units and colours are the dashboard's own. Grafana isn't needed.

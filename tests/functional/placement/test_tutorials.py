@@ -1,5 +1,7 @@
 """doc/tutorial.rst and doc/without_openstack.rst, word for word, against real services."""
 
+import html
+import importlib.util
 import os
 import re
 import subprocess
@@ -9,7 +11,7 @@ import pytest
 
 from tests import readme_commands
 from tests.functional.placement.serving.programs import needed, wait_until
-from tests.page_code import files_of, text_of
+from tests.page_code import DOC, files_of, text_of
 from tests.page_examples import run_all, unlike
 
 POOL = "without_openstack.rst"
@@ -30,6 +32,19 @@ def test_each_step_of_the_tutorial_answers_what_the_page_shows(service):
     assert unlike("tutorial.rst", printed) is None
     assert {*printed} - {*files_of("tutorial.rst", "json")} == {"names", "the end"}
     assert printed["the end"].split() == []
+
+
+def test_the_pictures_show_what_the_program_prints(tmp_path):
+    """Drawn by `PYTHONPATH=. python doc/pictures`."""
+    needed("curl", "curl")
+    spec = importlib.util.spec_from_file_location("draw_trees", DOC / "pictures/draw_trees.py")
+    draw_trees = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw_trees)
+
+    for name, printed in draw_trees.trees(tmp_path, colours=False).items():
+        picture = (DOC / "pictures" / name).read_text()
+        parts = re.findall(r'<text class="tree-r\d+".*?>(.*?)</text>', picture)
+        assert "".join(html.unescape("".join(parts)).split()) == "".join(printed.split()), name
 
 
 def test_the_service_of_the_tutorial_starts_as_here():

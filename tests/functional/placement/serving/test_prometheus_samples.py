@@ -204,7 +204,7 @@ def test_every_alert_is_explained_and_no_other():
 
 
 def test_the_picture_has_every_panel_of_the_dashboard():
-    """Drawn by `PYTHONPATH=. python doc/pictures/draw_dashboard.py`."""
+    """Drawn by `PYTHONPATH=. python doc/pictures`."""
     picture = (ROOT / "doc" / "pictures" / "dashboard.svg").read_text()
     shown = re.findall(r'class="(?:row|title)">(.*?)</text>', picture)
     titles = [panel["title"] for panel in DASHBOARD["panels"]]

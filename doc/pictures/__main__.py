@@ -1,0 +1,7 @@
+"""Draw all pictures of the pages from running programs: `PYTHONPATH=. python doc/pictures`."""
+
+import draw_dashboard
+import draw_trees
+
+draw_trees.main()
+draw_dashboard.main()
