@@ -133,7 +133,8 @@ def start(
         OthersInFeed(others),
         tally,
         pages,
-        Texts(routes(conf.berth.extensions)).text,
+        # from /berth/v1/openapi.json, two folders up: also below a mount point
+        Texts(routes(conf.berth.extensions), server="../..").text,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     paths = routes(conf.berth.extensions, needs_token)

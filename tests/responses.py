@@ -12,7 +12,7 @@ from typing import Any
 
 from webob import acceptparse
 
-from placement.http.extensions import is_below_prefix
+from placement.http.extensions import DESCRIPTIONS, is_below_prefix
 from placement.microversions import HISTORY, Version, name, pick
 from placement.schemas import provider_trees
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
@@ -138,8 +138,9 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
     if schema is None:
         return ["this status needs a microversion"]
     found = _of_refusal(exchange, schema)
-    # the mount point itself isn't in the document, and with noauth2 needs a token
-    is_described = not is_without and exchange.path
+    # the mount point itself isn't in the document, and with noauth2 needs a token; a service without
+    # extensions asks for one where the description would be
+    is_described = not is_without and exchange.path not in ("", *DESCRIPTIONS)
     return found or (complaints_by_document(exchange) if is_described else [])
 
 

@@ -15,10 +15,12 @@ class Texts:
     """The texts of a service's document. They are kept: there are as many as versions and forms.
 
     :param routes: path → endpoints, those that the service has
+    :param server: the service's URL; a relative one is seen from where the document is
     """
 
-    def __init__(self, routes: Mapping[str, tuple[Any, ...]]) -> None:
+    def __init__(self, routes: Mapping[str, tuple[Any, ...]], server: str = "/") -> None:
         self._routes = routes
+        self._server = server
         self._made: dict[tuple[Version | None, str], bytes] = {}
         self._lock = threading.Lock()
 
@@ -31,7 +33,8 @@ class Texts:
                 # imported here because most services are never asked
                 from placement.openapi.document import document
 
-                made = as_text(document(self._routes, version), form)
+                found = document(self._routes, version) | {"servers": [{"url": self._server}]}
+                made = as_text(found, form)
                 kept = self._made[version, form] = zlib.compress(made.encode())
         return zlib.decompress(kept).decode()
 

@@ -156,6 +156,14 @@ def test_the_versions_are_shown_without_a_request_to_keystone(placement, keyston
     assert keystone.asked == []
 
 
+@pytest.mark.skipif(bool(REFERENCE), reason="the reference has no description")
+@pytest.mark.parametrize("given", [None, "unknown", "admin"])
+def test_the_description_is_shown_without_a_request_to_keystone(placement, keystone, given):
+    answer = placement("/berth/v1/openapi.json?microversion=1.0", given)
+    assert (answer.status_code, answer.json()["openapi"]) == (200, "3.1.0")
+    assert keystone.asked == []
+
+
 def test_the_versions_are_shown_at_the_mount_point_too(placement):
     answer = placement("")
     assert (answer.status_code, list(answer.json())) == (200, ["versions"])
