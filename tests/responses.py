@@ -138,8 +138,8 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
     if schema is None:
         return ["this status needs a microversion"]
     found = _of_refusal(exchange, schema)
-    # the mount point itself isn't in the document, and with noauth2 needs a token; a service without
-    # extensions asks for one where the description would be
+    # with noauth2 the mount point itself needs a token, and so does the place of the description in
+    # a service without extensions
     is_described = not is_without and exchange.path not in ("", *DESCRIPTIONS)
     return found or (complaints_by_document(exchange) if is_described else [])
 
