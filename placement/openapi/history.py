@@ -37,7 +37,12 @@ def joined(documents: Mapping[Version, Json]) -> Json:
         "summary": "All microversions of the Placement API, as Berth serves it.",
     }
     answers = {v: document["components"]["responses"] for v, document in documents.items()}
-    parts = newest["components"] | {"responses": _by_key(answers, _answer), "schemas": components}
+    headers = {v: document["components"]["headers"] for v, document in documents.items()}
+    parts = newest["components"] | {
+        "headers": _by_key(headers, _header),
+        "responses": _by_key(answers, _answer),
+        "schemas": components,
+    }
     return newest | {"info": info, "paths": paths, "components": parts}
 
 
@@ -69,7 +74,9 @@ def _operation(operations: Mapping[Version, Json]) -> Json:
     }
     if bodies:
         required = len(bodies) == len(operations)
-        found["requestBody"] = {"required": required, "content": _contents(bodies, operations)}
+        content = _contents(bodies, operations)
+        marks = _mark(bodies, min(operations), max(operations))
+        found["requestBody"] = {"required": required, "content": content} | marks
     found["responses"] = _by_key(
         {version: operation["responses"] for version, operation in operations.items()}, _answer
     )
@@ -104,6 +111,10 @@ def _answer(forms: Mapping[Version, Json], around: Iterable[Version]) -> Json:
     if contents:
         found["content"] = _contents(contents, forms)
     return found | _mark(forms, min(around), max(around))
+
+
+def _header(forms: Mapping[Version, Json], around: Iterable[Version]) -> Json:
+    return forms[max(forms)] | _mark(forms, min(around), max(around))
 
 
 def _contents(contents: Mapping[Version, Json], around: Iterable[Version]) -> Json:

@@ -150,6 +150,7 @@ def test_what_some_versions_lack_is_marked(whole):
 def test_a_body_that_later_versions_ignore_is_marked(whole):
     renamed = whole["paths"]["/resource_classes/{name}"]["put"]
     assert renamed["requestBody"]["required"] is False
+    assert renamed["requestBody"]["x-openstack"] == {"max-ver": "1.6"}
     assert "requestBody" not in of_version((1, 7))["paths"]["/resource_classes/{name}"]["put"]
 
 
