@@ -1,10 +1,13 @@
 """`placement-manage openapi`: the description of the API, without a service."""
 
 import argparse
+import os
 import sys
 from typing import Any
 
 from oslo_config import cfg
+
+from placement.cli.failure import FAILED, say
 
 _DESCRIPTION = """\
 Print the description of the API as OpenAPI 3.1, as the service has it at /berth/v1/openapi.json.
@@ -48,5 +51,22 @@ def _run(conf: cfg.ConfigOpts) -> int:
     except ValueError as unknown:
         asked.usage_error(f"argument --microversion: {unknown}")
     texts = Texts(routes(extensions=not asked.without_extensions))
-    sys.stdout.write(texts.text(version, FORMS[asked.format]))
+    return _write(texts.text(version, FORMS[asked.format]))
+
+
+def _write(text: str) -> int:
+    """Write the document to standard output as UTF-8, in every locale; return the exit code."""
+    # text and bytes may not change places
+    sys.stdout.flush()
+    try:
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # what is buffered would be written again at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            # a reader may leave early
+            return 0
+        say("placement-manage", f"the description can't be written: {error.strerror}", False)
+        return FAILED
     return 0
