@@ -124,7 +124,7 @@ def _success(
     headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
     if version >= _SINCE_CACHE_HEADERS:
         headers += ["Cache-Control", "Last-Modified"]
-    if status == 201 or (place.method == "PUT" and status == 204):
+    if 201 in RESPONSES[place.path][place.method] or (place.method == "PUT" and status == 204):
         headers.append("Location")
     if status == 304 or NDJSON in media:
         headers.append("ETag")

@@ -177,6 +177,15 @@ def test_parameters_that_may_repeat_are_lists():
     assert (kind((1, 38), "required"), kind((1, 39), "required")) == ("string", "array")
 
 
+def test_the_location_of_a_new_provider_is_described_with_each_status():
+    def headers(version, status):
+        made = of_version(version)["paths"]["/resource_providers"]["post"]["responses"]
+        return made[status]["headers"]
+
+    assert "Location" in headers((1, 19), "201")
+    assert "Location" in headers((1, 20), "200")
+
+
 def test_links_lead_from_a_provider_to_what_it_has():
     paths = of_version(NEWEST)["paths"]
     created = paths["/resource_providers"]["post"]["responses"]["200"]["links"]
