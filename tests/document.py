@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema_rs
 
 from placement.microversions import NEWEST, Version
+from placement.openapi.answers import HEADERS
 from placement.openapi.document import document
 from placement.routes import routes
 
@@ -38,6 +39,9 @@ def complaints_by_document(exchange: Any) -> list[str]:
     if answer is None:
         return ["the document doesn't have this status"]
     answer = resolved(version, answer)
+    found = _of_headers(version, exchange, answer)
+    if found:
+        return found
     kind = exchange.headers.get("content-type")
     content = answer.get("content")
     if content is None or kind is None:
@@ -46,6 +50,23 @@ def complaints_by_document(exchange: Any) -> list[str]:
     if media_type not in content:
         return [f"the document doesn't have {media_type}"]
     return _of_body(version, exchange, media_type, content[media_type])
+
+
+def _of_headers(version: Version, exchange: Any, answer: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the headers that the document knows."""
+    described = {
+        each.lower(): resolved(version, header) for each, header in answer["headers"].items()
+    }
+    found = []
+    for header in map(str.lower, HEADERS):
+        value, rule = exchange.headers.get(header), described.get(header)
+        if rule is None:
+            found += [] if value is None else [f"the document doesn't have the header {header}"]
+        elif value is None:
+            found += [f"the header {header} is missing"] if rule.get("required") else []
+        elif not _judge(json.dumps(rule["schema"])).is_valid(value):
+            found.append(f"the document doesn't allow {header}: {value}")
+    return found
 
 
 def _of_body(version: Version, exchange: Any, media_type: str, media: Any) -> list[str]:
