@@ -16,8 +16,8 @@ pytest_plugins = ["tests.databases.fixtures", "tests.functional.placement.proces
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return how many workers `-n auto` means. Tests wait for servers much of their time."""
-    return len(os.sched_getaffinity(0)) + 2
+    """Return how many workers `-n auto` means. Tests wait for servers part of their time."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture(scope="session", autouse=True)

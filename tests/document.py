@@ -32,7 +32,8 @@ def complaints_by_document(exchange: Any) -> list[str]:
     """Return how the answer differs from the document; an answer of no operation doesn't."""
     version = exchange.version or NEWEST
     methods = of_version(version)["paths"].get(exchange.route, {})
-    operation = methods.get(exchange.method.lower())
+    # methods are upper case: `get` is another one, which no path has
+    operation = methods.get(exchange.method.lower()) if exchange.method.isupper() else None
     if operation is None:
         return []
     answer = operation["responses"].get(str(exchange.status))

@@ -69,6 +69,15 @@ class Client:
         if body is not None:
             headers["content-type"] = "application/json"
             body = json.dumps(body)
+        return self._send(method, path, headers, body)
+
+    def probe(self, path: str) -> Answer:
+        """Ask as a load balancer does: without a token."""
+        return self._send("GET", path, {})
+
+    def _send(
+        self, method: str, path: str, headers: dict[str, str], body: str | None = None
+    ) -> Answer:
         with contextlib.closing(self.connect()) as connection:
             connection.request(method, path, body, headers)
             response = connection.getresponse()

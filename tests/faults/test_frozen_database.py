@@ -40,7 +40,7 @@ def checks(answer):
 @on("postgresql")
 def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits(database):
     with running(database.url, workers=1, threads=THREADS, code=LIMITS) as service:
-        assert checks(service.get(HEALTH)) == (200, {})
+        assert checks(service.probe(HEALTH)) == (200, {})
         with (
             concurrent.futures.ThreadPoolExecutor(THREADS + MORE + 8) as pool,
             contextlib.ExitStack() as freezing,
@@ -50,8 +50,8 @@ def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits
             seen = []
 
             def has_failed():
-                probes = [pool.submit(service.get, HEALTH) for _ in range(4)]
-                assert service.get("/healthcheck").status == 200
+                probes = [pool.submit(service.probe, HEALTH) for _ in range(4)]
+                assert service.probe("/healthcheck").status == 200
                 seen.extend(checks(probe.result()) for probe in probes)
                 return seen[-1][0] == 503
 
@@ -63,7 +63,7 @@ def test_probes_are_answered_while_the_database_is_frozen_and_every_thread_waits
             assert seen[-1] == failed
             freezing.close()
             assert [one.result().status for one in held] == [200] * len(held)
-            eventually(lambda: checks(service.get(HEALTH)) == (200, {}), service.said)
+            eventually(lambda: checks(service.probe(HEALTH)) == (200, {}), service.said)
 
 
 @on("mariadb")
@@ -74,7 +74,7 @@ def test_a_worker_that_starts_while_the_database_is_frozen_lives(database):
             (worker,) = service.workers()
             os.kill(worker, signal.SIGKILL)
             eventually(lambda: service.ready_workers() - {worker}, service.said)
-            assert service.get("/healthcheck").status == 200
-            assert checks(service.get(HEALTH)) == (503, {"database": "fail", "schema": "fail"})
-        eventually(lambda: checks(service.get(HEALTH)) == (200, {}), service.said)
+            assert service.probe("/healthcheck").status == 200
+            assert checks(service.probe(HEALTH)) == (503, {"database": "fail", "schema": "fail"})
+        eventually(lambda: checks(service.probe(HEALTH)) == (200, {}), service.said)
         assert service.get("/traits").status == 200
