@@ -29,7 +29,7 @@ CONFIGURATION: dict[str, Any] = {
     ],
 }
 #: versions at which each boundary of each schema is tried, too; at others random requests must do
-WHOLLY = ((1, 0), (1, 39))
+WHOLLY = ((1, 39),)
 #: before 1.5, DELETE of all inventories is 405 without `Allow`, and `Allow` of other answers names
 #: DELETE, as OpenStack Placement has it; other endpoints are 404 before their version
 BEFORE_1_5 = {
