@@ -124,7 +124,7 @@ def _success(
     headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
     if version >= _SINCE_CACHE_HEADERS:
         headers += ["Cache-Control", "Last-Modified"]
-    if 201 in RESPONSES[place.path][place.method] or (place.method == "PUT" and status == 204):
+    if 201 in RESPONSES[place.path][place.method]:
         headers.append("Location")
     if status == 304 or NDJSON in media:
         headers.append("ETag")
@@ -148,11 +148,9 @@ def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) ->
     title = camel(prefix + "_" + TITLES[status].replace(" ", "_"))
     tables = EXTENSION_REFUSALS if is_extension else REFUSALS
     shapes = [cast(Schema, pick(tables[status], version))]
-    shapes += [
-        table[status]
-        for table in (EXTENSION_UNNEGOTIATED if is_extension else UNNEGOTIATED,)
-        if status in table
-    ]
+    unnegotiated = EXTENSION_UNNEGOTIATED if is_extension else UNNEGOTIATED
+    if status in unnegotiated:
+        shapes.append(unnegotiated[status])
     if status == 503:
         shapes.append(UNAVAILABLE)
     headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]

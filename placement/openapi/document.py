@@ -5,6 +5,7 @@ from typing import Any
 
 from oslo_policy import policy
 
+from placement.http.environ import template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
 from placement.openapi.answers import HEADERS, Place, answers
@@ -46,7 +47,7 @@ def _document(routes: Routes, version: Version) -> Json:
     rules = _rules()
     paths: Json = {}
     for route, endpoints in routes.items():
-        path = route.replace("<", "{").replace(">", "}")
+        path = template_of(route)
         for method in dict.fromkeys(endpoint.method for endpoint in endpoints):
             known = [e for e in endpoints if e.method == method and e.since <= version]
             if known:

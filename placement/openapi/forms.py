@@ -80,8 +80,6 @@ class Forms:
         if "prefixItems" in read:
             # many readers of OpenAPI know no `prefixItems`; the number of items says the rest
             read["items"] = {"anyOf": read.pop("prefixItems")}
-        if read.get("type") != "object" and "type" not in read:
-            read.pop("additionalProperties", None)
         return read
 
 

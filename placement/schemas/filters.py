@@ -32,7 +32,7 @@ MEANINGS: dict[str, str] = {
     "member_of": "Uuid of an aggregate. `in:` and uuids with commas: any of them. `!` before it: "
     "none of them (since 1.32).",
     "microversion": "Describe this microversion alone.",
-    "name": "The name.",
+    "name": "The name. Of traits: `in:` and names with commas, or `startswith:` and a prefix.",
     "project_id": "The project.",
     "provider": "Uuid or name of a provider: say why it doesn't fit.",
     "required": "Traits with commas. `!` before a trait forbids it (since 1.22); `in:` before all "

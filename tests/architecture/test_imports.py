@@ -66,7 +66,14 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         },
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
         # all tables as one document; the application hands it the routes
-        "openapi": {"errors", "http.extensions", "microversions", "policies", "schemas"},
+        "openapi": {
+            "errors",
+            "http.environ",
+            "http.extensions",
+            "microversions",
+            "policies",
+            "schemas",
+        },
         # of one process, as its memory and its database have it
         "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
         "app": {
