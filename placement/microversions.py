@@ -62,6 +62,8 @@ HISTORY: dict[Version, str] = {
 
 OLDEST: Version = min(HISTORY)
 NEWEST: Version = max(HISTORY)
+#: first version whose responses have Last-Modified and Cache-Control
+SINCE_CACHE_HEADERS: Version = (1, 15)
 _NAMES = [f"{major}.{minor}" for major, minor in HISTORY]
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from webob import acceptparse
 
 from placement.http.extensions import DESCRIPTIONS, is_below_prefix
-from placement.microversions import HISTORY, Version, name, pick
-from placement.schemas import provider_trees
+from placement.microversions import HISTORY, SINCE_CACHE_HEADERS, Version, name, pick
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import (
@@ -27,16 +26,13 @@ from placement.schemas.refusals import (
     UNAVAILABLE,
     UNNEGOTIATED,
 )
-from placement.schemas.responses import RESPONSES
+from placement.schemas.responses import LINES, RESPONSES
 from tests.document import complaints_by_document
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8"
 NDJSON = "application/x-ndjson"
 YAML = "application/yaml"
 YAML_ROUTES = ("/berth/v1/openapi.yaml",)
-#: paths whose response may be one JSON value a line, with the schema of a line
-LINES = {"/berth/v1/provider_trees": provider_trees.LINE}
-SINCE_CACHE_HEADERS: Version = (1, 15)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
 #: the service ignores one newline at the end of a path

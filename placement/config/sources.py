@@ -31,6 +31,10 @@ class NotText(cfg.Error):
     """A configuration file is not UTF-8 text."""
 
 
+class Unreadable(cfg.Error):
+    """A configuration file is a folder, or the device fails."""
+
+
 def read(
     conf: cfg.ConfigOpts,
     argv: Sequence[str],
@@ -41,7 +45,8 @@ def read(
 ) -> None:
     """Parse the command line and read the files into `conf`, whose options are registered.
 
-    Raises cfg.Error; NotConfigured if an option is missing and there is no file; NotText.
+    Raises cfg.Error; NotConfigured if an option is missing and there is no file; NotText;
+    Unreadable.
 
     :param program: name of the program; a file `<program>.conf` beside `placement.conf` is read
     :param files: the files to read; None: the usual places, or those that VARIABLE names
@@ -67,6 +72,8 @@ def read(
         raise NotConfigured(missing, program) from missing
     except UnicodeDecodeError as error:
         raise NotText(f"{_undecodable(argv, program, files)} is not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise Unreadable(f"{error.filename} can't be read: {error.strerror}") from error
 
 
 def _undecodable(argv: Sequence[str], program: str, files: Sequence[str] | None) -> str:

@@ -23,7 +23,7 @@ from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
 from placement.metrics.tally import UNCOUNTED, Tally
-from placement.microversions import Version, pick
+from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.json_schema import Schema
 from placement.storage.engine import Database
@@ -32,8 +32,6 @@ from placement.storage.feed_watch import FeedWatch
 NO_CONTENT = 204
 NOT_MODIFIED = 304
 _BODILESS = (NO_CONTENT, NOT_MODIFIED)
-#: first version whose responses have Last-Modified and Cache-Control
-SINCE_CACHE_HEADERS: Version = (1, 15)
 
 SchemaTable = dict[Version, Schema]
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from placement.errors import PlacementError, kinds_of
+from placement.http.content_headers import JSON, NDJSON
 from placement.http.extensions import is_below_prefix
-from placement.microversions import Version, pick
+from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel
-from placement.schemas import provider_trees
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Json, Schema
 from placement.schemas.refusals import (
@@ -23,15 +23,11 @@ from placement.schemas.refusals import (
     UNAVAILABLE,
     UNNEGOTIATED,
 )
-from placement.schemas.responses import RESPONSES
+from placement.schemas.responses import LINES, RESPONSES
 
-JSON, NDJSON = "application/json", "application/x-ndjson"
-_SINCE_CACHE_HEADERS: Version = (1, 15)
 _TEXT: Json = {"schema": {"type": "string"}}
 #: what the titles of successes are
 _SUCCESSES = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
-#: schemas of one line, where the answer may be one JSON value a line
-_LINES = {"/berth/v1/provider_trees": provider_trees.LINE}
 
 HEADERS: dict[str, Json] = {
     "OpenStack-API-Version": {
@@ -122,7 +118,7 @@ def _success(
     media: Sequence[str],
 ) -> Json:
     headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
-    if version >= _SINCE_CACHE_HEADERS:
+    if version >= SINCE_CACHE_HEADERS:
         headers += ["Cache-Control", "Last-Modified"]
     if 201 in RESPONSES[place.path][place.method]:
         headers.append("Location")
@@ -137,7 +133,7 @@ def _success(
         if shown.get("status") == status and shape.why_not(shown["answer"]) is None:
             answer["content"].get(JSON, {})["example"] = shown["answer"]
         if NDJSON in media:
-            line = forms.component(f"{camel(place.operation)}Line", _LINES[place.path].source)
+            line = forms.component(f"{camel(place.operation)}Line", LINES[place.path].source)
             answer["content"][NDJSON] = {"schema": {"type": "string"}, "x-line": line}
     return answer
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from oslo_policy import policy
 
+from placement.http.content_headers import JSON
 from placement.http.environ import template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
@@ -19,7 +20,6 @@ from placement.schemas.json_schema import Json
 from placement.schemas.requests import BODIES
 
 OPENAPI = "3.1.0"
-JSON = "application/json"
 #: path → what answers it: an object with the fields of `placement.routes.Endpoint`
 Routes = Mapping[str, tuple[Any, ...]]
 TOKEN: Json = {

@@ -2,6 +2,7 @@
 
 What some versions don't have is marked with `x-openstack`: its first version (`min-ver`), and its
 last one (`max-ver`) if newer versions don't have it. Where bodies differ, `anyOf` has their forms.
+A parameter that only some versions demand has their range as `required` in its mark.
 """
 
 import json
@@ -97,8 +98,11 @@ def _parameter(forms: Mapping[Version, Json], around: Iterable[Version]) -> Json
         schema = {"type": "string", "pattern": _PATTERN, "default": f"placement {name(NEWEST)}"}
         return newest | {"schema": schema}
     schemas = {version: form["schema"] for version, form in forms.items()}
-    required = all(form["required"] for form in forms.values()) and len(forms) == len(list(around))
+    needing = [version for version, form in forms.items() if form["required"]]
+    required = len(needing) == len(list(around))
     marks = _mark(forms, min(around), max(around))
+    if needing and not required:
+        marks = {MARK: marks.get(MARK, {}) | {"required": _range(needing)}}
     return newest | {"required": required, "schema": _schema(schemas)} | marks
 
 
@@ -156,13 +160,21 @@ def _mark(
     versions: Iterable[Version], oldest: Version, newest: Version, always: bool = False
 ) -> Json:
     """Return the mark of what exists in these versions only; nothing if it always does."""
+    found = _range(versions, oldest if not always else None, newest)
+    return {MARK: found} if found else {}
+
+
+def _range(
+    versions: Iterable[Version], oldest: Version | None = None, newest: Version = NEWEST
+) -> Json:
+    """Return the first version and the last one, without those that go without saying."""
     first, last = min(versions), max(versions)
     found = {}
-    if always or first > oldest:
+    if oldest is None or first > oldest:
         found["min-ver"] = name(first)
     if last < newest:
         found["max-ver"] = name(last)
-    return {MARK: found} if found else {}
+    return found
 
 
 def _with_common_components(

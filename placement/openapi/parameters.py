@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from placement.microversions import Version, name, pick
 from placement.openapi.examples import example
-from placement.schemas.filters import MEANINGS, REPEATED
+from placement.schemas.filters import MEANINGS, MEANINGS_AT, REPEATED
 from placement.schemas.json_schema import STRING, Json, Schema
 from placement.schemas.requests import PLACES, QUERIES
 
@@ -49,11 +49,16 @@ def of_query(path: str, method: str, version: Version) -> list[Json]:
     schema: Schema = pick(table, version)
     needed = schema.source.get("required", ())
     found = [
-        _parameter(key, rule, version, key in needed)
+        _parameter(key, rule, version, key in needed) | _meaning_at(path, key)
         for key, rule in schema.source["properties"].items()
     ]
     patterns = schema.source.get("patternProperties", {})
     return [*found, *_of_groups(patterns, version)] if patterns else found
+
+
+def _meaning_at(path: str, key: str) -> Json:
+    meaning = MEANINGS_AT.get((path, key))
+    return {} if meaning is None else {"description": meaning}
 
 
 def _parameter(key: str, rule: Json, version: Version, is_needed: bool = False) -> Json:

@@ -6,9 +6,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from placement.http.content_headers import JSON
 from placement.microversions import Version
-
-JSON, YAML = "application/json", "application/yaml"
 
 
 class Texts:

@@ -32,7 +32,7 @@ MEANINGS: dict[str, str] = {
     "member_of": "Uuid of an aggregate. `in:` and uuids with commas: any of them. `!` before it: "
     "none of them (since 1.32).",
     "microversion": "Describe this microversion alone.",
-    "name": "The name. Of traits: `in:` and names with commas, or `startswith:` and a prefix.",
+    "name": "The name.",
     "project_id": "The project.",
     "provider": "Uuid or name of a provider: say why it doesn't fit.",
     "required": "Traits with commas. `!` before a trait forbids it (since 1.22); `in:` before all "
@@ -43,4 +43,9 @@ MEANINGS: dict[str, str] = {
     "user_id": "The user.",
     "uuid": "The uuid.",
     "wait": "Seconds to wait for a change, at most 30.",
+}
+
+#: where a parameter means something else
+MEANINGS_AT: dict[tuple[str, str], str] = {
+    ("/traits", "name"): "`in:` and names with commas, or `startswith:` and a prefix.",
 }

@@ -29,6 +29,7 @@ from placement.schemas import (
     usages,
 )
 from placement.schemas.answer_shapes import NO_BODY, AnswerTable
+from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import EXTENSION_REFUSALS, REFUSALS
 
 Responses = Mapping[int, AnswerTable]
@@ -53,6 +54,9 @@ def _extension(given: Responses, *refused: int) -> Responses:
 
 
 _PROVIDER = "/resource_providers/{uuid}"
+
+#: schemas of one line, where the answer may be one JSON value a line
+LINES: dict[str, Schema] = {"/berth/v1/provider_trees": provider_trees.LINE}
 
 RESPONSES: dict[str, dict[str, Responses]] = {
     "/": {

@@ -68,6 +68,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # all tables as one document; the application hands it the routes
         "openapi": {
             "errors",
+            "http.content_headers",
             "http.environ",
             "http.extensions",
             "microversions",

@@ -57,6 +57,8 @@ def pruned(version, value):
         return value
     if value.get(MARK, {}).get("discriminator") == "microversion":
         (value,) = [form for form in value["anyOf"] if is_of(version, form)]
+    if "in" in value and "required" in value.get(MARK, {}):
+        value = value | {"required": is_of(version, {MARK: value[MARK]["required"]})}
     return {
         word: pruned(version, item)
         for word, item in value.items()
@@ -77,7 +79,7 @@ def facts(version, found):
 def _of_operation(version, operation):
     return {
         "parameters": {
-            (each["in"], each["name"]): each["schema"]
+            (each["in"], each["name"]): (each["schema"], each["required"])
             for each in operation["parameters"]
             if each["name"] != _VERSION_HEADER
         },

@@ -83,6 +83,10 @@ def test_a_file_that_is_no_text_is_named(refused, tmp_path):
     assert f"{path} is not UTF-8 text" in refused("--config-dir", str(tmp_path))
 
 
+def test_a_configuration_file_that_is_a_folder_is_told(refused, tmp_path):
+    assert f"{tmp_path} can't be read: Is a directory" in refused("--config-file", str(tmp_path))
+
+
 def test_a_value_that_only_workers_use(refused):
     line = refused("--port", str(free_port()), OS_BERTH__SEARCH_TIME_LIMIT="soon")
     assert "search_time_limit" in line
