@@ -1,7 +1,9 @@
 """Draw all pictures of the pages from running programs: `PYTHONPATH=. python doc/pictures`."""
 
+import draw_architecture
 import draw_dashboard
 import draw_trees
 
 draw_trees.main()
 draw_dashboard.main()
+draw_architecture.main()

@@ -1,0 +1,41 @@
+"""The picture of the rooms shows what the rooms may import."""
+
+import html
+import pathlib
+import re
+from collections.abc import Mapping
+
+from tests.architecture.test_imports import MAY_IMPORT
+
+PICTURE = pathlib.Path(__file__).parents[2] / "doc" / "pictures" / "rooms.svg"
+#: most rooms import these; the picture leaves them out
+EVERYWHERE = {"errors", "installation", "microversions"}
+
+
+def reached(arrows: Mapping[str, set[str]], room: str) -> set[str]:
+    """Return the rooms to which arrows lead, over others, too."""
+    found: set[str] = set()
+    left = [room]
+    while left:
+        new = arrows.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return found
+
+
+def test_the_picture_leads_where_imports_lead() -> None:
+    """Drawn by `PYTHONPATH=. python doc/pictures`."""
+    rooms = {
+        room: {other.partition(".")[0] for other in others} - EVERYWHERE - {room}
+        for room, others in MAY_IMPORT["placement"].items()
+        if room not in EVERYWHERE
+    }
+    drawn: dict[str, set[str]] = {}
+    for title in re.findall(r"<title>(.*?)</title>", PICTURE.read_text(encoding="utf-8")):
+        here, arrow, there = html.unescape(title).partition("->")
+        if arrow:
+            drawn.setdefault(here, set()).add(there)
+
+    assert {room: reached(drawn, room) for room in rooms} == {
+        room: reached(rooms, room) for room in rooms
+    }
