@@ -1,10 +1,11 @@
 """What counting costs a request: the same requests with metrics and without, in turns.
 
-    python -m benchmarks.metering [--requests N] [--rounds N]
+    python -m benchmarks.metering [--requests N] [--rounds N] [--services N]
 
 Requests go through the whole service without a socket. Of many rounds, the quickest one counts:
-other programs of the machine only add to it. Also timed are the counting alone, and the page of
-metrics of 32 workers.
+other programs of the machine only add to it. There are several services of each kind, and the
+median of each kind counts: two equal services differ by some microseconds, by where their objects
+happen to be in memory. Also timed are the counting alone, and the page of metrics of 32 workers.
 """
 
 import argparse
@@ -28,9 +29,8 @@ PATHS = ("/", "/resource_classes/VCPU", "/allocation_candidates?resources=VCPU:1
 WORKERS = 32
 
 
-def service(folder: Path, counting: Counting | None) -> app.Running:
+def service(folder: Path, name: str, counting: Counting | None) -> app.Running:
     """Start a service with a database of its own."""
-    name = "counted" if counting else "plain"
     return app.start(
         config.load(
             files=[],
@@ -53,14 +53,14 @@ def seconds(client: Client, path: str, requests: int) -> float:
     return (time.perf_counter() - begun) / requests
 
 
-def compare(clients: dict[str, Client], path: str, requests: int, rounds: int) -> dict[str, float]:
-    """Return the shortest time of a request in microseconds, by the name of the client."""
-    found: dict[str, list[float]] = {name: [] for name in clients}
+def compare(clients: list[Client], path: str, requests: int, rounds: int) -> list[float]:
+    """Return the shortest time of a request in microseconds, of each client."""
+    found: list[list[float]] = [[] for _ in clients]
     for number in range(rounds):
-        turns = list(clients.items())
-        for name, client in turns if number % 2 else reversed(turns):
-            found[name].append(seconds(client, path, requests))
-    return {name: min(times) * 1e6 for name, times in found.items()}
+        turns = list(zip(clients, found, strict=True))
+        for client, times in turns if number % 2 else reversed(turns):
+            times.append(seconds(client, path, requests))
+    return [min(times) * 1e6 for times in found]
 
 
 def alone(meter: Meter, times: int = 200_000) -> float:
@@ -80,23 +80,26 @@ def main(argv: list[str] | None = None) -> None:
     options = argparse.ArgumentParser(description="What counting costs a request.")
     options.add_argument("--requests", type=int, default=200)
     options.add_argument("--rounds", type=int, default=21)
+    options.add_argument("--services", type=int, default=5)
     given = options.parse_args(argv)
     layout = app.metrics_layout()
     slots = Slots.anonymous(layout.width)
     counting = Counting.shared(layout, slots)
     with tempfile.TemporaryDirectory() as folder:
-        running = {
-            "without": service(Path(folder), None),
-            "with": service(Path(folder), counting),
-        }
-        clients = {name: Client(one.application) for name, one in running.items()}
+        plain = [service(Path(folder), f"plain{n}", None) for n in range(given.services)]
+        counted = [service(Path(folder), f"counted{n}", counting) for n in range(given.services)]
+        # in turns: one that counts stands beside one that doesn't
+        running = [one for pair in zip(plain, counted, strict=True) for one in pair]
+        clients = [Client(one.application) for one in running]
         for path in PATHS:
             times = compare(clients, path, given.requests, given.rounds)
+            without, counting_too = times[0::2], times[1::2]
+            cost = statistics.median(counting_too) - statistics.median(without)
             print(
-                f"{path:45} {times['without']:8.1f} us without {times['with']:8.1f} us with "
-                f"{times['with'] - times['without']:+6.1f} us"
+                f"{path:45} {statistics.median(without):7.1f} us without "
+                f"({min(without):.1f} to {max(without):.1f}), with {cost:+.1f} us"
             )
-        for one in running.values():
+        for one in running:
             one.close()
     print(f"{'counting alone, with three statements':45} {alone(counting.meter):8.1f} us")
     others = [Meter(layout, slots) for _ in range(WORKERS - 1)]

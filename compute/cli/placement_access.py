@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -27,7 +27,9 @@ from compute.report.failures import (
     has_no_connection,
     why,
 )
-from placement.direct import PlacementDirect, connection_of_service
+
+if TYPE_CHECKING:
+    from placement.direct import PlacementDirect
 
 HTTP, DATABASE = "http", "database"
 #: the uuid of no provider
@@ -144,13 +146,15 @@ def _database_url(conf: cfg.ConfigOpts, of_service: bool) -> sa.URL:
 
 
 def _connection_of_service() -> str | None:
+    from placement.direct import connection_of_service
+
     try:
         return connection_of_service()
     except (cfg.Error, ValueError, OSError) as error:
         raise InvalidInput(error) from error
 
 
-def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> PlacementDirect:
+def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -> "PlacementDirect":
     # A command reports at once a database that a service would wait for.
     overrides: dict[tuple[str | None, str], Any] = {
         ("placement_database", "connection"): url.render_as_string(hide_password=False),
@@ -159,6 +163,9 @@ def _configured(url: sa.URL, config_arguments: Sequence[str], read_only: bool) -
     if read_only:
         overrides["placement_database", "sync_on_startup"] = False
     argv = [argument for argument in config_arguments if argument.startswith("--config-")]
+    # imported here: with --http, the service and all it needs would double the time of the start
+    from placement.direct import PlacementDirect
+
     try:
         return PlacementDirect.configured(
             argv,

@@ -4,11 +4,15 @@ SQLite is always available. The others need a server's programs. Without these, 
 skipped with a reason that names the package to install; they fail if `CI=true`, so that no run in
 CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts the tests to these
 kinds.
+
+Tests marked `spread_over_databases` check what doesn't depend on the database. Each of them runs on
+one kind, and together they run on all kinds; with `--each-database`, each runs on every kind.
 """
 
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,35 @@ COPIES: dict[str, Callable[[Any], Databases]] = {
     "postgresql": PostgreSQLCopies,
     "mariadb": MariaDBCopies,
 }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that runs everything on each kind of database."""
+    parser.addoption(
+        "--each-database",
+        action="store_true",
+        help="run tests on every kind of database that otherwise run on one",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave each test that is spread over the databases to one of them."""
+    if config.getoption("each_database"):
+        return
+    others = [item for item in items if not _is_here(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if _is_here(item)]
+
+
+def _is_here(item: pytest.Item) -> bool:
+    """Return whether the test runs on the kind of database that it has; the name decides it."""
+    chosen = getattr(item, "callspec", None)
+    kind = chosen.params.get("database_kind") if chosen else None
+    if kind is None or item.get_closest_marker("spread_over_databases") is None:
+        return True
+    name = item.nodeid.replace(kind, "", 1)
+    return CHOSEN[zlib.crc32(name.encode()) % len(CHOSEN)] == kind
 
 
 @pytest.fixture(scope="session", params=CHOSEN)

@@ -9,8 +9,10 @@ import contextlib
 import itertools
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
@@ -55,14 +57,29 @@ class Databases(abc.ABC):
 
 
 class SQLiteFiles(Databases):
-    """Files in a folder that the caller removes. They start empty: a schema is created quickly."""
+    """Files in a folder that the caller removes."""
+
+    #: the content of the template, made once in each process
+    _content: ClassVar[bytes] = b""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
-        return f"sqlite:///{self._folder}/{name}.db"
+        file = self._folder / f"{name}.db"
+        if not empty:
+            file.write_bytes(self._template())
+        return f"sqlite:///{file}"
+
+    @classmethod
+    def _template(cls) -> bytes:
+        if not cls._content:
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "template.db"
+                _fill(f"sqlite:///{file}")
+                SQLiteFiles._content = file.read_bytes()
+        return cls._content
 
     def _remove(self, name: str) -> None:
         """Do nothing: the caller removes the folder."""

@@ -1,9 +1,12 @@
 """A database server for one test, which can be killed and started again, or frozen."""
 
+import atexit
 import contextlib
+import functools
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -51,7 +54,8 @@ class Mortal:
 
     def __init__(self, server: DurablePostgreSQL | DurableMariaDB) -> None:
         self.server = server
-        server.make()
+        shutil.rmtree(server.folder)
+        _copy(_template(server.kind), server.folder)
         self.start()
         server.create("berth")
         self.url = server.url("berth")
@@ -92,11 +96,29 @@ class Mortal:
                 os.kill(each, signal.SIGCONT)
 
 
+@functools.cache
+def _template(kind: str) -> Path:
+    """Make the data of a server that was never started, once in each process of the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="berth-", dir=_place()))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    KINDS[kind](folder).make()
+    return folder
+
+
+def _copy(template: Path, folder: Path) -> None:
+    """Copy a folder with its owners."""
+    subprocess.run(["cp", "--archive", "--sparse=always", template, folder], check=True)
+
+
+def _place() -> Path | None:
+    return MEMORY if MEMORY.is_dir() else None
+
+
 @contextlib.contextmanager
 def mortal(kind: str) -> Iterator[Mortal]:
     """Yield a server of the kind; remove it with its folder at the end."""
     refuse_if_missing(kind)
-    folder = Path(tempfile.mkdtemp(prefix="berth-", dir=MEMORY if MEMORY.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="berth-", dir=_place()))
     found = None
     try:
         found = Mortal(KINDS[kind](folder))

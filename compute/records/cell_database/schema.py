@@ -2,16 +2,20 @@
 
 import pathlib
 import threading
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
 from compute.records.cell_database.tables import metadata
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 MIGRATIONS = pathlib.Path(__file__).parent / "migrations"
 VERSION_TABLE = "berth_compute_alembic_version"
+#: the newest revision. It is written down because alembic, which reads the folder of migrations, is
+#: imported for a change of the schema only: most starts need none
+HEAD = "0002"
 
 # alembic keeps the migration it runs in a module's variable.
 _one_at_a_time = threading.Lock()
@@ -22,13 +26,16 @@ def sync(engine: sa.Engine) -> None:
     with _one_at_a_time, engine.begin() as connection:
         # Take the write lock before reading the version: two services may start on one file.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        config = alembic_config(connection)
-        if version(connection) != ScriptDirectory.from_config(config).get_current_head():
-            command.upgrade(config, "head")
+        if version(connection) != HEAD:
+            from alembic import command
+
+            command.upgrade(alembic_config(connection), "head")
 
 
-def alembic_config(connection: sa.Connection) -> Config:
+def alembic_config(connection: sa.Connection) -> "Config":
     """alembic's configuration for our migrations, to run on an open connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection

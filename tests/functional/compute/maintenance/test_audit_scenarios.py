@@ -11,6 +11,8 @@ from compute.records.migration import CONFIRMED, ERROR, REVERTED, Migration
 from tests.functional.compute.maintenance.site import FLAVOR, HOST
 from virt.fake import MediumFakeDriver
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: an entry with a list for a provider
 OTHER_TYPES = '{"consumer": "", "provider": [], "resources": {}, "project_id": "", "user_id": ""}\n'
 

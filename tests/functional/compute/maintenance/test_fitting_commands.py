@@ -7,6 +7,8 @@ import pytest
 from compute.records.instance import Flavor
 from tests.functional.compute.maintenance.http_service import described, serving
 
+pytestmark = pytest.mark.spread_over_databases
+
 LARGE = Flavor(4, 8192, 40, name="m1.large")
 GOLD = Flavor(1, 512, 1, name="gold", extra_specs={"trait:CUSTOM_GOLD": "required"})
 DEVICES = Flavor(1, 512, 1, name="devices", extra_specs={"pci_passthrough:alias": "gpu:1"})

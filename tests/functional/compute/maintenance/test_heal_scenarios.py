@@ -11,6 +11,8 @@ from compute.report.allocations import ConsumerAllocations
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import MediumFakeDriver
 
+pytestmark = pytest.mark.spread_over_databases
+
 FLAVOR = Flavor(vcpus=2, memory_mb=1024, root_gb=10, ephemeral_gb=5, swap=1025)
 WANTED = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 17}
 NOBODY = "00000000-0000-0000-0000-000000000000"

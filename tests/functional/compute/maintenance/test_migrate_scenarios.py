@@ -10,6 +10,8 @@ from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST, INV
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
+pytestmark = pytest.mark.spread_over_databases
+
 NODENAMES = ["node-a", "node-b", "node-c"]
 
 

@@ -20,6 +20,8 @@ from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import DRIVERS, HOST, INVENTORY
 from virt.fake.driver import node_uuid
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: command → exit code when placement can't be used
 CODES = {
     ("migrate_compute_inventory",): 1,

@@ -9,6 +9,8 @@ from compute.records.compute_node import ComputeNode
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import MediumFakeDriver
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 @pytest.fixture
 def root(site):

@@ -8,6 +8,8 @@ import pytest
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 CAP = "placement__max_allocation_candidates"
 WIDE = "workarounds__optimize_for_wide_provider_trees"
 

@@ -10,6 +10,8 @@ import yaml
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 CASES = yaml.load(
     Path(__file__).parents[3].joinpath("candidate-examples.yaml").read_text(encoding="utf-8"),
     getattr(yaml, "CSafeLoader", yaml.SafeLoader),

@@ -15,6 +15,8 @@ from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
 
+pytestmark = pytest.mark.spread_over_databases
+
 PATH = "/berth/v1/changes"
 #: as a server with several threads that doesn't say how many, and as `placement-api` with four
 THREADED = {"environ_overrides": {"wsgi.multithread": True}}

@@ -12,6 +12,8 @@ from placement.errors import DatabaseUnavailable
 from placement.operations import explanations
 from tests.functional.placement.service import statements
 
+pytestmark = pytest.mark.spread_over_databases
+
 EXPLAIN = "/berth/v1/allocation_candidates/explain"
 #: the id that nova sends
 NOVA = "req-11111111-2222-3333-4444-555555555555"

@@ -8,6 +8,8 @@ import pytest
 
 from tests.functional.placement.small_cloud import NEW, ROOT
 
+pytestmark = pytest.mark.spread_over_databases
+
 OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 TREES, TREE = "/berth/v1/provider_trees", f"/berth/v1/provider_trees/{ROOT}"
 CLAIM = {"query": "resources=VCPU:1", "consumers": [{"uuid": NEW} | OWNER]}

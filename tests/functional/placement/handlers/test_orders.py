@@ -5,6 +5,8 @@ import pytest
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 MIXED = ("DISK_GB", "VCPU", "MEMORY_MB")
 BY_ID = ["VCPU", "MEMORY_MB", "DISK_GB"]
 

@@ -13,6 +13,8 @@ from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import CHILD, EMPTY, HOLDER, ROOT, UNKNOWN
 from tests.functional.placement.whole_trees import ALL, NAMES, NDJSON, PATH, lines, providers
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 @pytest.fixture(params=[1, 1000], ids=lambda size: f"pages of {size}")
 def page(request, monkeypatch):

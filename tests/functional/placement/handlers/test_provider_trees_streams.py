@@ -15,6 +15,8 @@ from tests.functional.placement.small_cloud import CHILD, EMPTY, HOLDER, ROOT, h
 from tests.functional.placement.storage.test_outages import LOST
 from tests.functional.placement.whole_trees import ALL, NDJSON, PATH, lines, providers
 
+pytestmark = pytest.mark.spread_over_databases
+
 LINES = {"accept": NDJSON}
 
 

@@ -22,6 +22,8 @@ from tests.functional.placement.small_cloud import (
 )
 from tests.functional.placement.whole_trees import ALL, NDJSON, PATH
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 def tag_of(service, query):
     return service.get(f"{PATH}?{query}").headers["etag"]

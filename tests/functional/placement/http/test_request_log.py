@@ -10,6 +10,8 @@ from oslo_log import formatters
 from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: the whole line, as tools for the reference's logs parse it
 LINE = re.compile(r'^(\S+) "([A-Z]+) (\S*)" status: (\d{3}) len: (\d+|-) microversion: (1\.\d+|-)$')
 CALLER = {"REMOTE_ADDR": "192.0.2.7"}

@@ -19,6 +19,8 @@ from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import free_port, wait_until
 from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 

@@ -15,6 +15,8 @@ from placement.monitoring.page import page as page_of
 from tests.functional.placement.monitoring.pages import NEIGHBOUR, page, samples, value
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 #: the families of the specification, without those of the page of providers
 FAMILIES = {
     *("placement_build_info", "placement_http_requests", "placement_http_requests_in_progress"),

@@ -16,6 +16,8 @@ from tests.functional.placement.service import statements
 from tests.functional.placement.serving.programs import needed
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 PATH = "/metrics/providers"
 PREFIX = provider_query.PREFIX
 

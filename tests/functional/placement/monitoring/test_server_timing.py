@@ -9,6 +9,8 @@ from sqlalchemy import event
 from placement.storage import engine
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
+pytestmark = pytest.mark.spread_over_databases
+
 FORM = re.compile(r'app;dur=(\d+\.\d), db;dur=(\d+\.\d);desc="(\d+) statements?"')
 
 

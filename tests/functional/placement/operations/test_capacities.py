@@ -10,6 +10,8 @@ from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 RACK = ["rack"]
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 

@@ -7,6 +7,8 @@ import pytest
 from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import expect, holding, numbered
 
+pytestmark = pytest.mark.spread_over_databases
+
 EVACUATE = "/berth/v1/capacity/evacuate"
 A, B, C = (numbered("a", number) for number in range(1, 4))
 ONE, TWO, THREE = (numbered("c", number) for number in range(1, 4))

@@ -15,6 +15,8 @@ from tests.functional.placement.small_cloud import (
     stock,
 )
 
+pytestmark = pytest.mark.spread_over_databases
+
 PROVIDER = f"/resource_providers/{ROOT}"
 RESHAPED = {ROOT: stock(5, VCPU=8, DISK_GB=100, CUSTOM_A=4)}
 

@@ -14,6 +14,8 @@ from tests.functional.placement.small_cloud import (
     holding,
 )
 
+pytestmark = pytest.mark.spread_over_databases
+
 REFUSED = {
     "an unknown root": (404, f"No resource provider with uuid {UNKNOWN} found", UNKNOWN, {}),
     "a root that is no uuid": (404, "with uuid x found", "x", {}),

@@ -268,7 +268,7 @@ class TestFile:
         assert len(cell.instances.by_host("host1")) == 1
         cell.close()
 
-    def test_the_schema_of_the_history_is_the_one_in_use(self, tmp_path):
+    def test_the_history_ends_at_the_schema_and_the_revision_in_use(self, tmp_path):
         from alembic.autogenerate import compare_metadata
         from alembic.runtime.migration import MigrationContext as Context
 
@@ -276,7 +276,7 @@ class TestFile:
         with cell._engine.connect() as connection:
             context = Context.configure(connection, opts={"version_table": schema.VERSION_TABLE})
             assert compare_metadata(context, sqlite.tables.metadata) == []
-            assert schema.version(connection) == "0002"
+            assert schema.version(connection) == schema.HEAD
         cell.close()
 
     def test_two_services_may_open_a_new_file_at_once(self, tmp_path):
