@@ -21,7 +21,13 @@ class RequestMeter(Protocol):
         """Count a request that is being answered from now on."""
 
     def answered(
-        self, method: str, route: str | None, status: str, seconds: float, conflict: str | None
+        self,
+        method: str,
+        route: str | None,
+        status: str,
+        seconds: float,
+        statements: int,
+        conflict: str | None,
     ) -> None:
         """Count a request that was answered."""
 
@@ -52,6 +58,7 @@ class Metered:
                 environ.get(ROUTE),
                 status,
                 time.perf_counter() - begun,
+                environ.get(STATEMENTS, 0),
                 environ.get(CONFLICT),
             )
 

@@ -131,9 +131,12 @@ class StatementCount:
             count()
             return start_response(*answer)
 
+        database.answers(True)
         try:
             return self.application(environ, start)
         except Exception:
             # the fault wrapper responds, and the log line of its response needs the count
             count()
             raise
+        finally:
+            database.answers(False)

@@ -3,10 +3,10 @@
 Counting costs about a microsecond for each request, because the place of every number is known.
 """
 
-import bisect
 import logging
 import os
 import threading
+from bisect import bisect_left
 
 from placement.metrics.families import (
     IDLE,
@@ -45,12 +45,14 @@ class Meter:
         self._in_use = layout.at(families.connections, IN_USE)
         self._idle = layout.at(families.connections, IDLE)
         self._search = layout.at(families.search_seconds)
+        self._search_sum = self._search + len(SEARCH_BUCKETS) + 1
         self._returned = layout.at(families.returned)
+        self._returned_sum = self._returned + len(RETURNED_BUCKETS) + 1
         self._refresh = layout.at(families.refresh_seconds)
         self._providers = layout.at(families.snapshot_providers)
         self._bytes = layout.at(families.snapshot_bytes)
         #: places of a request's numbers, by (method, route, status)
-        self._places: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._places: dict[tuple[str, str | None, str], tuple[int, int, int]] = {}
         #: places of numbers, by (family, value)
         self._known: dict[tuple[str, str], int] = {}
         self._cells: Cells
@@ -94,39 +96,50 @@ class Meter:
             self._cells[self._in_progress] += 1
 
     def answered(
-        self, method: str, route: str | None, status: str, seconds: float, conflict: str | None
+        self,
+        method: str,
+        route: str | None,
+        status: str,
+        seconds: float,
+        statements: int,
+        conflict: str | None,
     ) -> None:
         """Count a request that was answered.
 
         :param route: the template of its endpoint's path; None: no endpoint answered
         :param status: three digits
+        :param statements: how many SQL statements it sent
         :param conflict: the code of the error, if the status is 409
         """
-        # what clients choose isn't remembered: it may be long, and always different
-        key = (method if method in _METHODS else OTHER, route or UNMATCHED, status)
-        places = self._places.get(key)
+        places = self._places.get((method, route, status))
         if places is None:
-            places = self._places_of(*key)
-        total, histogram = places
+            places = self._places_of(method, route, status)
+        total, histogram, total_seconds = places
         cells = self._cells
-        bucket = histogram + bisect.bisect_left(REQUEST_BUCKETS, seconds)
+        bucket = histogram + bisect_left(REQUEST_BUCKETS, seconds)
         with self._lock:
             cells[total] += 1
             cells[bucket] += 1
-            cells[histogram + len(REQUEST_BUCKETS) + 1] += seconds
+            cells[total_seconds] += seconds
             cells[self._in_progress] -= 1
+            if statements:
+                cells[self._statements] += statements
         if conflict is not None:
             self._count(self.layout.families.conflicts, conflict)
 
-    def _places_of(self, method: str, route: str, status: str) -> tuple[int, int]:
+    def _places_of(self, method: str, route: str | None, status: str) -> tuple[int, int, int]:
         families = self.layout.families
-        total = self.layout.at(families.requests, method, route, status)
-        places = total, self.layout.at(families.request_seconds, method, route)
-        self._places[method, route, status] = places
+        known = method if method in _METHODS else OTHER
+        total = self.layout.at(families.requests, known, route or UNMATCHED, status)
+        histogram = self.layout.at(families.request_seconds, known, route or UNMATCHED)
+        places = total, histogram, histogram + len(REQUEST_BUCKETS) + 1
+        # what clients choose isn't remembered: it may be long, and always different
+        if known is method:
+            self._places[method, route, status] = places
         return places
 
     def statement(self) -> None:
-        """Count an SQL statement."""
+        """Count an SQL statement that no request sends."""
         with self._lock:
             self._cells[self._statements] += 1
 
@@ -160,16 +173,17 @@ class Meter:
 
     def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Count a search for candidates and what it found; `reason` says why it found nothing."""
-        cells, search, returned = self._cells, self._search, self._returned
-        slow = search + bisect.bisect_left(SEARCH_BUCKETS, seconds)
-        many = returned + bisect.bisect_left(RETURNED_BUCKETS, count)
+        cells = self._cells
+        slow = self._search + bisect_left(SEARCH_BUCKETS, seconds)
+        many = self._returned + bisect_left(RETURNED_BUCKETS, count)
+        empty = None if reason is None else self._place(self.layout.families.empty, reason)
         with self._lock:
             cells[slow] += 1
-            cells[search + len(SEARCH_BUCKETS) + 1] += seconds
+            cells[self._search_sum] += seconds
             cells[many] += 1
-            cells[returned + len(RETURNED_BUCKETS) + 1] += count
-        if reason is not None:
-            self._count(self.layout.families.empty, reason)
+            cells[self._returned_sum] += count
+            if empty is not None:
+                cells[empty] += 1
 
     def loaded(self, cause: str) -> None:
         """Count a snapshot that was loaded as a whole."""
@@ -183,7 +197,7 @@ class Meter:
         if size is not None:
             self._cells[self._bytes] = float(size)
         cells, refresh = self._cells, self._refresh
-        slow = refresh + bisect.bisect_left(SEARCH_BUCKETS, seconds)
+        slow = refresh + bisect_left(SEARCH_BUCKETS, seconds)
         with self._lock:
             cells[slow] += 1
             cells[refresh + len(SEARCH_BUCKETS) + 1] += seconds
@@ -193,10 +207,14 @@ class Meter:
         """Count a comparison of a snapshot with the tables."""
         self._count(self.layout.families.audits, result)
 
-    def _count(self, family: Family, value: str) -> None:
+    def _place(self, family: Family, value: str) -> int:
         key = (family.name, value)
         at = self._known.get(key)
         if at is None:
             at = self._known[key] = self.layout.at(family, value)
+        return at
+
+    def _count(self, family: Family, value: str) -> None:
+        at = self._place(family, value)
         with self._lock:
             self._cells[at] += 1

@@ -46,6 +46,7 @@ from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
 from placement.storage.statement_count import (
+    InUse,
     count_connections,
     count_statements,
     time_statements,
@@ -95,6 +96,7 @@ class Database:
         self._tally = tally
         self._statements = count_statements(self.engine, tally)
         count_connections(self.engine, tally)
+        self._in_use = InUse(tally)
         if timed:
             time_statements(self.engine, self._statements)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
@@ -114,6 +116,13 @@ class Database:
     def statements(self) -> int:
         """The number of statements that the calling thread has sent."""
         return self._statements.count
+
+    def answers(self, whether: bool) -> None:
+        """Say whether the calling thread answers a request from now on.
+
+        The statements of requests are told with their answers, all at once.
+        """
+        self._statements.of_request = whether
 
     @property
     def repetitions(self) -> int:
@@ -178,15 +187,15 @@ class Database:
 
     def _rows(self, select: CompiledSelect, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
-        try:
-            rows = select.rows(connection.cursor(), self.engine.dialect, values)
-        except BaseException:
-            connection.invalidate()
-            raise
-        finally:
-            connection.close()
-        self._statements.count += 1
-        self._tally.statement()
+        with self._in_use:
+            try:
+                rows = select.rows(connection.cursor(), self.engine.dialect, values)
+            except BaseException:
+                connection.invalidate()
+                raise
+            finally:
+                connection.close()
+        self._statements.sent()
         self._answered = self._clock()
         return rows
 
@@ -269,6 +278,7 @@ class Database:
                 with (
                     turn.taken(PATIENCE - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as connection,
+                    self._in_use,
                     connection.begin(),
                 ):
                     mode.begin(connection)

@@ -61,7 +61,8 @@ def _prepare(database: Database, sync: bool, store_standard_names: bool) -> None
     # within the time limits of a request: a change of the schema has none, and would wait for a
     # database that is frozen
     version = schema_upgrade.version(database)
-    if sync:
+    # most starts find the newest schema, and need no connection without time limits
+    if sync and version != schema_upgrade.REVISIONS[-1]:
         done = schema_upgrade.sync(database)
         if done.before != done.after:
             LOG.info("%s", done)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,14 +15,28 @@ class StatementCount(threading.local):
     """The number of statements that the calling thread has sent.
 
     `seconds` is the time that it waited for the database, complete only after `time_statements`.
+
+    :param tell: is told of each statement that no request sends
     """
 
     count = 0
+    #: whether the thread answers a request, whose statements are told with its answer
+    of_request = False
     #: how often a transaction was run again
     repetitions = 0
     seconds = 0.0
     #: when the thread began to wait; None: it doesn't wait
     begun: float | None = None
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        # once in each thread
+        self._tell = tell
+
+    def sent(self) -> None:
+        """Count a statement."""
+        self.count += 1
+        if not self.of_request:
+            self._tell()
 
     def begin(self, *_: Any) -> None:
         """Note that the thread waits from now on."""
@@ -39,12 +54,11 @@ def count_statements(engine: sa.Engine, tally: Tally = UNCOUNTED) -> StatementCo
 
     They are counted where SQLAlchemy hands them to the driver, which costs least.
     """
-    statements, tell = StatementCount(), tally.statement
+    statements = StatementCount(tally.statement)
 
     def count(cursor: Any, statement: str, *_: Any) -> None:
         if not statement.startswith(("BEGIN", "SET TRANSACTION")):
-            statements.count += 1
-            tell()
+            statements.sent()
 
     for moment in ("do_execute", "do_executemany", "do_execute_no_params"):
         event.listen(engine, moment, count)
@@ -64,14 +78,23 @@ def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
 
 
 def count_connections(engine: sa.Engine, tally: Tally) -> None:
-    """Tell how many connections of the engine's pool are in use and idle.
+    """Tell how many connections the engine's pool has.
 
-    A new connection comes to the pool as an idle one, which is then taken.
+    A new connection comes as an idle one. Who takes it tells so (`InUse`): the pool's own events
+    cost more than all else that is counted.
     """
-    for moment, tell in (
-        ("connect", tally.opened),
-        ("checkout", tally.taken),
-        ("checkin", tally.returned),
-        ("close", tally.closed),
-    ):
-        event.listen(engine, moment, tell)
+    event.listen(engine, "connect", tally.opened)
+    event.listen(engine, "close", tally.closed)
+
+
+class InUse:
+    """A block in which a connection of the pool is in use; of all threads."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._taken, self._returned = tally.taken, tally.returned
+
+    def __enter__(self) -> None:
+        self._taken()
+
+    def __exit__(self, *_: object) -> None:
+        self._returned()

@@ -108,6 +108,31 @@ def test_statements_retries_and_connections_are_counted(counted, monkeypatch):
     assert value(page(counted), "placement_db_retries_total", cause="deadlock") == 1
     assert value(after, "placement_db_pool_connections", state="in_use") == 0
     assert value(after, "placement_db_pool_connections", state="idle") >= 1
+    # what a request sends is told with its answer
+    sent = counted.database.statements
+    counted.get("/resource_classes")
+    more = counted.database.statements - sent
+    between = value(page(counted), name) - value(after, name)
+    assert more > 0
+    assert between >= more
+
+
+def test_a_connection_in_use_is_counted_while_it_is(counted):
+    name = "placement_db_pool_connections"
+
+    def shown(_):
+        found = page(counted)
+        return value(found, name, state="in_use"), value(found, name, state="idle")
+
+    counted.get("/resource_classes")
+    idle = shown(None)[1]
+    # the page reads the database, too, with a connection of its own
+    assert counted.database.read(shown)[0] == 1
+    assert shown(None)[0] == 0
+    with pytest.raises(ZeroDivisionError):
+        counted.database.read(lambda _: 1 / 0)
+    assert shown(None) == (0, max(idle, 2))
+
 
 
 def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from placement.storage.statement_count import count_statements
+from placement.storage.statement_count import StatementCount, count_statements
 
 TABLE = sa.Table("numbers", sa.MetaData(), sa.Column("n", sa.Integer))
 
@@ -48,3 +48,15 @@ def test_each_thread_has_its_own_count(engine):
     thread.start()
     thread.join()
     assert (of_other, statements.count) == ([1], 0)
+
+
+def test_statements_of_requests_are_not_told_one_by_one(engine):
+    told = []
+    statements = StatementCount(lambda: told.append(1))
+    statements.sent()
+    statements.of_request = True
+    statements.sent()
+    other = threading.Thread(target=statements.sent)
+    other.start()
+    other.join()
+    assert (statements.count, len(told)) == (2, 2)
