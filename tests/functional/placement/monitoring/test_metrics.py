@@ -134,7 +134,6 @@ def test_a_connection_in_use_is_counted_while_it_is(counted):
     assert shown(None) == (0, max(idle, 2))
 
 
-
 def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):
     fill(counted)
     counted.put(f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}))
