@@ -6,7 +6,8 @@ CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts
 kinds.
 
 Tests marked `spread_over_databases` check what doesn't depend on the database. Each of them runs on
-one kind, and together they run on all kinds; with `--each-database`, each runs on every kind.
+one kind, and together they run on all kinds. With `--thorough` each runs on every kind, and so do
+those marked `thorough`, which otherwise don't run: their neighbours check the same with less.
 """
 
 import os
@@ -41,17 +42,17 @@ COPIES: dict[str, Callable[[Any], Databases]] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that runs everything on each kind of database."""
+    """Add the option that runs everything, on each kind of database."""
     parser.addoption(
-        "--each-database",
+        "--thorough",
         action="store_true",
-        help="run tests on every kind of database that otherwise run on one",
+        help="run each test on every kind of database, and tests that take long",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave each test that is spread over the databases to one of them."""
-    if config.getoption("each_database"):
+    """Leave each test that is spread over the databases to one of them; leave out the longest."""
+    if config.getoption("thorough"):
         return
     others = [item for item in items if not _is_here(item)]
     if others:
@@ -60,7 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_here(item: pytest.Item) -> bool:
-    """Return whether the test runs on the kind of database that it has; the name decides it."""
+    """Return whether the test runs; the name decides on which kind of database."""
+    if item.get_closest_marker("thorough") is not None:
+        return False
     chosen = getattr(item, "callspec", None)
     kind = chosen.params.get("database_kind") if chosen else None
     if kind is None or item.get_closest_marker("spread_over_databases") is None:

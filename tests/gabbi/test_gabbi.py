@@ -18,6 +18,8 @@ from gabbi import handlers, suitemaker
 
 from tests.gabbi import assertions, fixtures, services
 
+pytestmark = pytest.mark.spread_over_databases
+
 FILES = sorted(Path(__file__).with_name("gabbits").glob("*.yaml"))
 REFERENCE = os.environ.get("BERTH_GABBI_REFERENCE")
 #: files that treat `a` and `A` as different. MariaDB's default collation doesn't, so these files

@@ -18,6 +18,8 @@ from tests.concurrency.growing import OURS, THEIRS, Claiming, Restocking, Search
 from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
 from tests.versions.earlier import manage, release_before
 
+pytestmark = pytest.mark.spread_over_databases
+
 STEPS = int(os.environ.get("BERTH_VERSIONS_STEPS", "1"))
 CHANGES = "/berth/v1/changes"
 

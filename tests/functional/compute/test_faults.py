@@ -100,7 +100,13 @@ def steps_of(proxy, action):
 
 
 @pytest.mark.parametrize(
-    "kind", [faults.DROPPED, faults.ANSWER_LOST, faults.GARBAGE, faults.SERVER_ERROR]
+    "kind",
+    [
+        pytest.param(faults.DROPPED, marks=pytest.mark.thorough),
+        faults.ANSWER_LOST,
+        pytest.param(faults.GARBAGE, marks=pytest.mark.thorough),
+        faults.SERVER_ERROR,
+    ],
 )
 def test_a_first_start_that_fails_at_any_step_is_repaired_by_the_next_update(
     proxy, new_host, outsider, kind
@@ -221,7 +227,10 @@ class TestReshape:
         assert sorted(map(sorted, held.values())) == [["MEMORY_MB"], ["VCPU"]]
         assert flat.uuid not in held
 
-    @pytest.mark.parametrize("kind", [faults.ANSWER_LOST, faults.SERVER_ERROR])
+    @pytest.mark.parametrize(
+        "kind",
+        [faults.ANSWER_LOST, pytest.param(faults.SERVER_ERROR, marks=pytest.mark.thorough)],
+    )
     def test_a_failure_before_or_after_it_leaves_nothing_that_a_start_does_not_repair(
         self, proxy, flat, outsider, kind
     ):

@@ -33,6 +33,8 @@ from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 RP = tables.resource_providers
 PLACES = 8
 

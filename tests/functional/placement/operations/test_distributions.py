@@ -16,6 +16,8 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 PICKY = (
     "resources=VCPU:1&resources1=SRIOV_NET_VF:1&required1=CUSTOM_NET_B&"
     "resources2=SRIOV_NET_VF:1&group_policy=none"

@@ -25,6 +25,8 @@ from tests.functional.placement.small_cloud import (
     numbered,
 )
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 def shown(service, uuid):
     response = service.get(f"/resource_providers/{uuid}")

@@ -28,6 +28,8 @@ from tests.functional.placement.candidates.snapshot.writes import (
 )
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 WARNING = "behind the change feed"
 
 

@@ -16,6 +16,8 @@ from tests.functional.placement.candidates.snapshot.comparing import (
     used,
 )
 
+pytestmark = pytest.mark.spread_over_databases
+
 FEED, LANES = tables.provider_changes, tables.change_lanes
 USAGE = {"resource_provider_id": 1, "resource_class_id": 0, "consumer_id": "c", "used": 3}
 

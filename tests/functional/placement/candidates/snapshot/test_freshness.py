@@ -14,6 +14,8 @@ from tests.functional.placement.candidates.snapshot.writes import (
 )
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
 def test_after_this_write_the_snapshot_equals_one_loaded_anew(
