@@ -27,6 +27,7 @@ from placement.monitoring.page import page
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 PATHS = ("/", "/resource_classes/VCPU", "/allocation_candidates?resources=VCPU:1")
 WORKERS = 32
+HOSTS = 10
 
 
 def service(folder: Path, name: str, counting: Counting | None) -> app.Running:
@@ -43,6 +44,17 @@ def service(folder: Path, name: str, counting: Counting | None) -> app.Running:
         ),
         counting=counting,
     )
+
+
+def fill(client: Client) -> None:
+    """Add the hosts that searches find."""
+    body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 64}}}
+    for number in range(HOSTS):
+        made: Any = client.post(
+            "/resource_providers", json={"name": f"host{number}"}, headers=ADMIN
+        ).json
+        path = f"/resource_providers/{made['uuid']}/inventories"
+        assert client.put(path, json=body, headers=ADMIN).status_code == 200
 
 
 def seconds(client: Client, path: str, requests: int) -> float:
@@ -68,7 +80,7 @@ def alone(meter: Meter, times: int = 200_000) -> float:
     begun = time.perf_counter()
     for _ in range(times):
         meter.began()
-        meter.answered("GET", "/traits", "200", 0.003, 3, None)
+        meter.answered("GET", "/traits", "200", 0.003, 3, None, None)
     return (time.perf_counter() - begun) / times * 1e6
 
 
@@ -88,6 +100,8 @@ def main(argv: list[str] | None = None) -> None:
         # in turns: one that counts stands beside one that doesn't
         running = [one for pair in zip(plain, counted, strict=True) for one in pair]
         clients = [Client(one.application) for one in running]
+        for client in clients:
+            fill(client)
         for path in PATHS:
             times = compare(clients, path, given.requests, given.rounds)
             without, counting_too = times[0::2], times[1::2]
@@ -105,7 +119,9 @@ def main(argv: list[str] | None = None) -> None:
             method = ("GET", "PUT", "POST", "DELETE")[number % 4]
             route = layout.families.requests.labels[1][1][number % 25]
             meter.began()
-            meter.answered(method, route, ("200", "204", "404", "409")[number % 3], 0.01, 1, None)
+            meter.answered(
+                method, route, ("200", "204", "404", "409")[number % 3], 0.01, 1, None, None
+            )
     shown: Any = page([Counted(counting.meter, slots, of_process=False)])
     pages = []
     for _ in range(given.rounds):

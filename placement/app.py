@@ -115,6 +115,8 @@ def start(
     policy = policy or Policy(conf)
     tally: Tally = UNCOUNTED if counting is None else counting.meter
     database = open_database(conf, store_standard_names, wait, tally)
+    if counting is not None:
+        counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
     snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others, tally=tally)
     watch = FeedWatch(database)
@@ -131,7 +133,6 @@ def start(
         EmptySearches(),
         offers(),
         OthersInFeed(others),
-        tally,
         pages,
         # from /berth/v1/openapi.json, two folders up: also below a mount point
         Texts(routes(conf.berth.extensions), server="../..").text,

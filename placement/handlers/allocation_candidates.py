@@ -11,7 +11,7 @@ from placement.candidates.request import Generation
 from placement.candidates.search import search
 from placement.handlers.allocation_candidates_query import read_request
 from placement.http.call import NOW, Call
-from placement.http.environ import CANDIDATES
+from placement.http.environ import CANDIDATES, SEARCH
 from placement.metrics.families import OF_GROUP, TOGETHER
 from placement.operations.explanations import why_empty
 
@@ -30,7 +30,7 @@ def list_all(call: Call) -> flask.Response:
     count = len(found)
     reason = None if count else OF_GROUP if found.shape is None else TOGETHER
     call.environ[CANDIDATES] = count
-    call.tally.searched(time.perf_counter() - begun, count, reason)
+    call.environ[SEARCH] = time.perf_counter() - begun, count, reason
     if not count:
         call.empty_searches.tell(
             call.context.request_id,

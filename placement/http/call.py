@@ -22,7 +22,6 @@ from placement.http.json_body import loads
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
-from placement.metrics.tally import UNCOUNTED, Tally
 from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.policies.enforcement import Policy
 from placement.schemas.json_schema import Schema
@@ -88,7 +87,6 @@ class Services:
 
     :param offers: the names of the extensions that the service offers
     :param watch: waits for changes
-    :param tally: is told of searches
     :param pages: the pages of metrics, by path
     :param described: returns the description of the API, of one version or of all of them, in a
         media type
@@ -104,7 +102,6 @@ class Services:
     empty_searches: EmptySearches
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
-    tally: Tally = UNCOUNTED
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
     described: Described = _undescribed
 
@@ -149,7 +146,6 @@ class Call:
         self.empty_searches = services.empty_searches
         self.offers = services.offers
         self.others = services.others
-        self.tally = services.tally
         self.pages = services.pages
         self.described = services.described
         self.form = form

@@ -24,6 +24,8 @@ CONFLICT = "placement.conflict"
 STATEMENTS = "placement.statements"
 #: how often a transaction of it was run again
 RETRIES = "placement.retries"
+#: what it searched for candidates, for the meter: seconds, how many were found, why none was
+SEARCH = "placement.search"
 #: how many candidates its search found
 CANDIDATES = "placement.candidates"
 #: how many seconds it waited for the database

@@ -8,6 +8,7 @@ from placement.http.environ import (
     CONFLICT,
     DATABASE_SECONDS,
     ROUTE,
+    SEARCH,
     STATEMENTS,
     Environ,
     WSGIApplication,
@@ -27,6 +28,7 @@ class RequestMeter(Protocol):
         status: str,
         seconds: float,
         statements: int,
+        search: tuple[float, int, str | None] | None,
         conflict: str | None,
     ) -> None:
         """Count a request that was answered."""
@@ -59,6 +61,7 @@ class Metered:
                 status,
                 time.perf_counter() - begun,
                 environ.get(STATEMENTS, 0),
+                environ.get(SEARCH),
                 environ.get(CONFLICT),
             )
 

@@ -4,9 +4,10 @@ Counting costs about a microsecond for each request, because the place of every 
 """
 
 import logging
-import os
 import threading
+import weakref
 from bisect import bisect_left
+from collections.abc import Callable
 
 from placement.metrics.families import (
     IDLE,
@@ -19,6 +20,7 @@ from placement.metrics.families import (
     UNMATCHED,
     Family,
 )
+from placement.metrics.fork_mark import fork_mark
 from placement.metrics.layout import Layout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
 
@@ -55,6 +57,7 @@ class Meter:
         self._places: dict[tuple[str, str | None, str], tuple[int, int, int]] = {}
         #: places of numbers, by (family, value)
         self._known: dict[tuple[str, str], int] = {}
+        self._connections: Callable[[], tuple[int, int]] | None = None
         self._cells: Cells
         self.begin_in_process()
 
@@ -70,7 +73,7 @@ class Meter:
             LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
-        self._process = os.getpid()
+        self._mark = fork_mark()
 
     @property
     def slot(self) -> Slot | None:
@@ -88,10 +91,12 @@ class Meter:
     def began(self) -> None:
         """Count a request that is being answered from now on."""
         # a server may fork after the application was made, without telling Python
-        if os.getpid() != self._process:
+        if not self._mark[0]:
             with self._beginning:
-                if os.getpid() != self._process:
+                if not self._mark[0]:
                     self.begin_in_process()
+                    # threads don't come along to a new process
+                    look_each_second(self)
         with self._lock:
             self._cells[self._in_progress] += 1
 
@@ -102,6 +107,7 @@ class Meter:
         status: str,
         seconds: float,
         statements: int,
+        search: tuple[float, int, str | None] | None,
         conflict: str | None,
     ) -> None:
         """Count a request that was answered.
@@ -109,6 +115,7 @@ class Meter:
         :param route: the template of its endpoint's path; None: no endpoint answered
         :param status: three digits
         :param statements: how many SQL statements it sent
+        :param search: of a search for candidates: seconds, how many were found, and why none
         :param conflict: the code of the error, if the status is 409
         """
         places = self._places.get((method, route, status))
@@ -124,6 +131,8 @@ class Meter:
             cells[self._in_progress] -= 1
             if statements:
                 cells[self._statements] += statements
+            if search is not None:
+                self._searched(*search)
         if conflict is not None:
             self._count(self.layout.families.conflicts, conflict)
 
@@ -138,6 +147,16 @@ class Meter:
             self._places[method, route, status] = places
         return places
 
+    def _searched(self, seconds: float, count: int, reason: str | None) -> None:
+        """Count a search; the caller holds the lock."""
+        cells = self._cells
+        cells[self._search + bisect_left(SEARCH_BUCKETS, seconds)] += 1
+        cells[self._search_sum] += seconds
+        cells[self._returned + bisect_left(RETURNED_BUCKETS, count)] += 1
+        cells[self._returned_sum] += count
+        if reason is not None:
+            cells[self._place(self.layout.families.empty, reason)] += 1
+
     def statement(self) -> None:
         """Count an SQL statement that no request sends."""
         with self._lock:
@@ -147,43 +166,19 @@ class Meter:
         """Count a transaction that is run again."""
         self._count(self.layout.families.retries, cause)
 
-    def opened(self, *_: object) -> None:
-        """Count a new connection to the database, which is idle."""
-        with self._lock:
-            self._cells[self._idle] += 1
+    def observe(self, connections: Callable[[], tuple[int, int]]) -> None:
+        """Show from now on how many connections to the database are in use, and how many idle.
 
-    def taken(self, *_: object) -> None:
-        """Count an idle connection as one in use."""
-        cells = self._cells
-        with self._lock:
-            cells[self._in_use] += 1
-            cells[self._idle] -= 1
+        They are looked at each second, and for each page of metrics: to count them as they are
+        taken would cost each request some microseconds.
+        """
+        self._connections = connections
+        look_each_second(self)
 
-    def returned(self, *_: object) -> None:
-        """Count a connection in use as an idle one."""
-        cells = self._cells
-        with self._lock:
-            cells[self._in_use] -= 1
-            cells[self._idle] += 1
-
-    def closed(self, *_: object) -> None:
-        """Count an idle connection no longer."""
-        with self._lock:
-            self._cells[self._idle] -= 1
-
-    def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
-        """Count a search for candidates and what it found; `reason` says why it found nothing."""
-        cells = self._cells
-        slow = self._search + bisect_left(SEARCH_BUCKETS, seconds)
-        many = self._returned + bisect_left(RETURNED_BUCKETS, count)
-        empty = None if reason is None else self._place(self.layout.families.empty, reason)
-        with self._lock:
-            cells[slow] += 1
-            cells[self._search_sum] += seconds
-            cells[many] += 1
-            cells[self._returned_sum] += count
-            if empty is not None:
-                cells[empty] += 1
+    def look(self) -> None:
+        """Store how many connections there are now."""
+        if self._connections is not None:
+            self._cells[self._in_use], self._cells[self._idle] = self._connections()
 
     def loaded(self, cause: str) -> None:
         """Count a snapshot that was loaded as a whole."""
@@ -218,3 +213,21 @@ class Meter:
         at = self._place(family, value)
         with self._lock:
             self._cells[at] += 1
+
+
+def look_each_second(meter: Meter) -> None:
+    """Have a meter look at what it can't count, in a thread, as long as the meter exists."""
+    ended = threading.Event()
+    weakref.finalize(meter, ended.set)
+    threading.Thread(
+        target=_look, args=(weakref.ref(meter), ended), name="metrics-look", daemon=True
+    ).start()
+
+
+def _look(reference: Callable[[], Meter | None], ended: threading.Event) -> None:
+    while not ended.wait(1):
+        meter = reference()
+        if meter is None:
+            return
+        meter.look()
+        del meter

@@ -12,21 +12,6 @@ class Tally(Protocol):
     def retried(self, cause: str) -> None:
         """Count a transaction that is run again."""
 
-    def opened(self, *_: object) -> None:
-        """Count a new connection to the database, which is idle."""
-
-    def taken(self, *_: object) -> None:
-        """Count an idle connection as one in use."""
-
-    def returned(self, *_: object) -> None:
-        """Count a connection in use as an idle one."""
-
-    def closed(self, *_: object) -> None:
-        """Count an idle connection no longer."""
-
-    def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
-        """Count a search for candidates and what it found; `reason` says why it found nothing."""
-
     def loaded(self, cause: str) -> None:
         """Count a snapshot that was loaded as a whole."""
 
@@ -47,21 +32,6 @@ class Uncounted:
         """Do nothing."""
 
     def retried(self, cause: str) -> None:
-        """Do nothing."""
-
-    def opened(self, *_: object) -> None:
-        """Do nothing."""
-
-    def taken(self, *_: object) -> None:
-        """Do nothing."""
-
-    def returned(self, *_: object) -> None:
-        """Do nothing."""
-
-    def closed(self, *_: object) -> None:
-        """Do nothing."""
-
-    def searched(self, seconds: float, count: int, reason: str | None = None) -> None:
         """Do nothing."""
 
     def loaded(self, cause: str) -> None:

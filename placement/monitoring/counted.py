@@ -28,6 +28,7 @@ class Counted:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families; series without any event are left out if they have labels."""
+        self._meter.look()
         rows, living = self._numbers()
         for family in self._meter.layout.families:
             yield self._metric(family, rows, living)

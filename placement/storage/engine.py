@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.pool import QueuePool
 
 from placement.errors import (
     LostRace,
@@ -45,12 +46,7 @@ from placement.storage.dialects import (
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
-from placement.storage.statement_count import (
-    InUse,
-    count_connections,
-    count_statements,
-    time_statements,
-)
+from placement.storage.statement_count import count_statements, time_statements
 from placement.storage.turns import Turn, turns
 
 LOG = logging.getLogger(__name__)
@@ -77,7 +73,7 @@ class Database:
     :param clock: monotonic time in seconds
     :param read_only: whether nothing may be written, not even by a fault of this program: the
         database refuses it, and `write` and `transaction` raise RuntimeError
-    :param tally: is told of statements, retries and connections
+    :param tally: is told of statements and retries
     :param timed: whether `seconds` is wanted
     """
 
@@ -95,8 +91,6 @@ class Database:
         self.engine = make_engine(settings, read_only=read_only)
         self._tally = tally
         self._statements = count_statements(self.engine, tally)
-        count_connections(self.engine, tally)
-        self._in_use = InUse(tally)
         if timed:
             time_statements(self.engine, self._statements)
         self._reader, self._writer = modes(self.engine, read_only=read_only)
@@ -116,6 +110,12 @@ class Database:
     def statements(self) -> int:
         """The number of statements that the calling thread has sent."""
         return self._statements.count
+
+    def connections(self) -> tuple[int, int]:
+        """Return how many connections of the pool are in use, and how many are idle."""
+        pool = self.engine.pool
+        # a database in memory has one connection for all
+        return (pool.checkedout(), pool.checkedin()) if isinstance(pool, QueuePool) else (0, 1)
 
     def answers(self, whether: bool) -> None:
         """Say whether the calling thread answers a request from now on.
@@ -187,14 +187,13 @@ class Database:
 
     def _rows(self, select: CompiledSelect, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
-        with self._in_use:
-            try:
-                rows = select.rows(connection.cursor(), self.engine.dialect, values)
-            except BaseException:
-                connection.invalidate()
-                raise
-            finally:
-                connection.close()
+        try:
+            rows = select.rows(connection.cursor(), self.engine.dialect, values)
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
         self._statements.sent()
         self._answered = self._clock()
         return rows
@@ -278,7 +277,6 @@ class Database:
                 with (
                     turn.taken(PATIENCE - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as connection,
-                    self._in_use,
                     connection.begin(),
                 ):
                     mode.begin(connection)

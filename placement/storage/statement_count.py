@@ -75,26 +75,3 @@ def time_statements(engine: sa.Engine, statements: StatementCount) -> None:
     # an error may also come before anything was sent
     for moment in ("connect", "after_cursor_execute", "handle_error"):
         event.listen(engine, moment, statements.end)
-
-
-def count_connections(engine: sa.Engine, tally: Tally) -> None:
-    """Tell how many connections the engine's pool has.
-
-    A new connection comes as an idle one. Who takes it tells so (`InUse`): the pool's own events
-    cost more than all else that is counted.
-    """
-    event.listen(engine, "connect", tally.opened)
-    event.listen(engine, "close", tally.closed)
-
-
-class InUse:
-    """A block in which a connection of the pool is in use; of all threads."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._taken, self._returned = tally.taken, tally.returned
-
-    def __enter__(self) -> None:
-        self._taken()
-
-    def __exit__(self, *_: object) -> None:
-        self._returned()

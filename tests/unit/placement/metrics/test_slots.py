@@ -124,14 +124,14 @@ def test_a_process_without_a_slot_goes_on(layout):
 
     meter = Meter(layout, Full())
     meter.statement()
-    meter.answered("GET", None, "200", 0.1, 0, None)
+    meter.answered("GET", None, "200", 0.1, 0, None, None)
     assert meter.slot is None
 
 
 def test_what_clients_choose_is_not_remembered(layout, slots):
     meter = Meter(layout, slots)
     for number in range(3):
-        meter.answered(f"METHOD{number}", None, "401", 0.1, 0, None)
+        meter.answered(f"METHOD{number}", None, "401", 0.1, 0, None, None)
     assert meter._places == {}
     at = layout.at(layout.families.requests, "other", "unmatched", "401")
     assert meter.slot.numbers[at] == 3
