@@ -4,6 +4,7 @@ Counting costs about a microsecond for each request, because the place of every 
 """
 
 import logging
+import os
 import threading
 import weakref
 from bisect import bisect_left
@@ -20,7 +21,7 @@ from placement.metrics.families import (
     UNMATCHED,
     Family,
 )
-from placement.metrics.fork_mark import fork_mark
+from placement.metrics.fork_mark import Mark, fork_mark
 from placement.metrics.layout import Layout
 from placement.metrics.slots import Cells, NoSlot, Slot, Slots
 
@@ -58,6 +59,8 @@ class Meter:
         #: places of numbers, by (family, value)
         self._known: dict[tuple[str, str], int] = {}
         self._connections: Callable[[], tuple[int, int]] | None = None
+        #: false until the first request of the process
+        self._mark: Mark = (0,)
         self._cells: Cells
         self.begin_in_process()
 
@@ -73,7 +76,7 @@ class Meter:
             LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
-        self._mark = fork_mark()
+        self._process = os.getpid()
 
     @property
     def slot(self) -> Slot | None:
@@ -90,15 +93,24 @@ class Meter:
 
     def began(self) -> None:
         """Count a request that is being answered from now on."""
-        # a server may fork after the application was made, without telling Python
         if not self._mark[0]:
-            with self._beginning:
-                if not self._mark[0]:
-                    self.begin_in_process()
-                    # threads don't come along to a new process
-                    look_each_second(self)
+            self._begin_answering()
         with self._lock:
             self._cells[self._in_progress] += 1
+
+    def _begin_answering(self) -> None:
+        """Get ready at the first request of a process.
+
+        A server may fork after the application was made, without telling Python. Until then there
+        is no thread: a child would inherit the locks that the thread holds, and not the thread.
+        """
+        with self._beginning:
+            if self._mark[0]:
+                return
+            if os.getpid() != self._process:
+                self.begin_in_process()
+            look_each_second(self)
+            self._mark = fork_mark()
 
     def answered(
         self,
@@ -173,7 +185,6 @@ class Meter:
         taken would cost each request some microseconds.
         """
         self._connections = connections
-        look_each_second(self)
 
     def look(self) -> None:
         """Store how many connections there are now."""

@@ -181,3 +181,32 @@ def test_another_layout_has_another_name(layout):
     other = Layout(families(["/traits", "/usages"], ["code"], ["deadlock"], ["first_use"]))
     assert layout.digest != other.digest
     assert metrics_layout().digest == metrics_layout().digest
+
+
+def looking():
+    return sum(thread.name == "metrics-look" for thread in threading.enumerate())
+
+
+def test_the_pool_is_looked_at_from_the_first_request_of_a_process_on(layout, slots):
+    meter = Meter(layout, slots)
+    before = looking()
+    meter.observe(lambda: (2, 3))
+    assert looking() == before
+    meter.began()
+    meter.began()
+    assert looking() == before + 1
+    child = os.fork()
+    if not child:
+        meter.began()
+        meter.look()
+        family = layout.families.connections
+        numbers = meter.slot.numbers[[layout.at(family, IN_USE), layout.at(family, IDLE)]]
+        # threads of the parent aren't in the child
+        os._exit(not (looking() == 1 and list(numbers) == [2, 3] and meter.slot.number == 1))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    del meter
+    for _ in range(100):
+        if looking() == before:
+            break
+        time.sleep(0.05)
+    assert looking() == before
