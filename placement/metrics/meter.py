@@ -144,7 +144,13 @@ class Meter:
             if statements:
                 cells[self._statements] += statements
             if search is not None:
-                self._searched(*search)
+                took, count, reason = search
+                cells[self._search + bisect_left(SEARCH_BUCKETS, took)] += 1
+                cells[self._search_sum] += took
+                cells[self._returned + bisect_left(RETURNED_BUCKETS, count)] += 1
+                cells[self._returned_sum] += count
+                if reason is not None:
+                    cells[self._place(self.layout.families.empty, reason)] += 1
         if conflict is not None:
             self._count(self.layout.families.conflicts, conflict)
 
@@ -158,16 +164,6 @@ class Meter:
         if known is method:
             self._places[method, route, status] = places
         return places
-
-    def _searched(self, seconds: float, count: int, reason: str | None) -> None:
-        """Count a search; the caller holds the lock."""
-        cells = self._cells
-        cells[self._search + bisect_left(SEARCH_BUCKETS, seconds)] += 1
-        cells[self._search_sum] += seconds
-        cells[self._returned + bisect_left(RETURNED_BUCKETS, count)] += 1
-        cells[self._returned_sum] += count
-        if reason is not None:
-            cells[self._place(self.layout.families.empty, reason)] += 1
 
     def statement(self) -> None:
         """Count an SQL statement that no request sends."""
