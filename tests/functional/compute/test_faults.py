@@ -105,7 +105,7 @@ def steps_of(proxy, action):
         pytest.param(faults.DROPPED, marks=pytest.mark.thorough),
         faults.ANSWER_LOST,
         pytest.param(faults.GARBAGE, marks=pytest.mark.thorough),
-        faults.SERVER_ERROR,
+        pytest.param(faults.SERVER_ERROR, marks=pytest.mark.thorough),
     ],
 )
 def test_a_first_start_that_fails_at_any_step_is_repaired_by_the_next_update(

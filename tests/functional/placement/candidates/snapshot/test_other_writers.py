@@ -13,6 +13,8 @@ from tests.functional.placement.candidates.snapshot.comparing import assert_fres
 from tests.functional.placement.candidates.snapshot.writes import WRITES, claim_more_and_less
 from tests.functional.placement.topology import Cloud
 
+pytestmark = pytest.mark.spread_over_databases
+
 RP = tables.resource_providers
 
 
