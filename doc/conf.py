@@ -52,8 +52,12 @@ class FileLinks(SphinxTransform):
         """Replace each link of the page."""
         for reference in list(self.document.findall(nodes.reference)):
             target = urlsplit(reference.get("refuri", ""))
-            if target.path and not target.scheme:
+            if target.scheme:
+                continue
+            if target.path:
                 reference.replace_self(self._resolved(reference, target.path, target.fragment))
+            elif target.fragment:
+                self._to_section(reference, self.env.docname, target.fragment)
 
     def _resolved(self, reference: nodes.reference, path: str, section: str) -> nodes.Element:
         folder = INCLUDED.get(self.env.docname, (DOC / self.env.docname).parent)
@@ -72,7 +76,11 @@ class FileLinks(SphinxTransform):
             return addnodes.pending_xref(
                 "", text, refdomain="std", reftarget=page, refdoc=self.env.docname, **wanted
             )
-        reference["refuri"] = f"{page[1:]}#{section}"
+        return self._to_section(reference, page[1:], section)
+
+    def _to_section(self, reference: nodes.reference, page: str, section: str) -> nodes.Element:
+        """Leave the link for :func:`relative`, which knows the sections of all pages."""
+        reference["refuri"] = f"{page}#{section}"
         reference["berth_section"] = True
         return reference
 
@@ -87,7 +95,9 @@ def relative(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             LOG.warning("no page %s", page, location=reference)
             continue
         elements = app.env.get_doctree(page).findall(nodes.Element)
-        ids = {each for element in elements for each in element["ids"]}
+        # the name of a link with a text is an id, too, but of nothing that a built page shows; it
+        # takes the id of a section with the same title
+        ids = {each for one in elements if "refuri" not in one for each in one["ids"]}
         if section not in ids:
             LOG.warning("no section %s in %s", section, page, location=reference)
         reference["refuri"] = app.builder.get_relative_uri(docname, page) + f"#{section}"

@@ -4,6 +4,7 @@ import html
 import importlib.util
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -12,10 +13,12 @@ import pytest
 from tests import readme_commands
 from tests.functional.placement.serving.programs import needed, wait_until
 from tests.page_code import DOC, files_of, text_of
-from tests.page_examples import run_all, unlike
+from tests.page_examples import fits, run_all, unlike, values
 
 POOL = "without_openstack.rst"
 LARGE = "resources=CUSTOM_GPU:1&required=CUSTOM_LARGE_MEMORY"
+#: the job that the page shows
+JOB = "8d0e5f3a-6b1c-4f7e-9a52-0c4b7d2e6f18"
 
 
 @pytest.fixture
@@ -54,22 +57,29 @@ def test_the_service_of_the_tutorial_starts_as_here():
     assert commands in text_of("tutorial.rst")
 
 
+def run_blocks(service, *names):
+    """Run blocks of the page about the pool; return what they print."""
+    blocks = files_of(POOL, "bash")
+    return readme_commands.run("\n".join(blocks[name] for name in names), service)
+
+
 @pytest.fixture
 def with_gpu(service, tmp_path):
     """Return a function that starts the page's script with the page's pool."""
-    assert unlike(POOL, run_all(POOL, service)) is None
+    printed = run_blocks(service, "names", "the pool")
+    assert values(printed) == values(files_of(POOL, "json")["the pool"])
     program = tmp_path / "with_gpu.py"
     program.write_text(files_of(POOL)["with_gpu.py"])
 
     def start(command, query):
-        environ = os.environ | {"POOL": service, "GPU": query}
+        environ = os.environ | {"POOL": service, "GPU": query, "USER": "ada"}
         given = [sys.executable, str(program), *command]
         return subprocess.Popen(given, env=environ, stdout=-1, stderr=-1, text=True)
 
     return start
 
 
-def test_two_jobs_compete_for_the_last_gpu_and_one_is_told_why(with_gpu, tmp_path):
+def test_two_jobs_compete_for_the_last_gpu_and_one_is_told_why(with_gpu, service, tmp_path):
     begun, end = tmp_path / "begun", tmp_path / "end"
     waits = f"touch {begun}; while [ ! -e {end} ]; do sleep 0.05; done; echo on $MACHINE"
     first = with_gpu(["sh", "-c", waits], LARGE)
@@ -77,16 +87,38 @@ def test_two_jobs_compete_for_the_last_gpu_and_one_is_told_why(with_gpu, tmp_pat
 
     second = with_gpu(["true"], LARGE)
     _, told = second.communicate()
+    (found,) = values(run_blocks(service, "names", "who"))
     end.touch()
     said, _ = first.communicate()
 
     page = text_of(POOL)
     assert (first.returncode, said) == (0, "on blue\n")
     assert (second.returncode, told) == (1, re.search("^    (No GPU: .*\n)", page, re.M)[1])
+    (job,) = found["consumers"]
+    assert fits(values(files_of(POOL, "json")["who"].replace(JOB, job)), [found])
     # the first job gave its GPU back
     third = with_gpu(["true"], LARGE)
     third.communicate()
     assert third.returncode == 0
+
+
+def test_the_gpu_of_a_killed_job_is_given_back_by_hand(with_gpu, service, tmp_path):
+    begun = tmp_path / "begun"
+    # the command kills the script that runs it
+    killed = with_gpu(["sh", "-c", f"touch {begun}; kill -9 $PPID"], LARGE)
+    killed.communicate()
+    assert (begun.exists(), killed.returncode) == (True, -signal.SIGKILL)
+    (found,) = values(run_blocks(service, "names", "who"))
+    (job,) = found["consumers"]
+
+    commands = files_of(POOL, "bash")
+    back = commands["give back"].replace(JOB, job)
+    said = readme_commands.run(commands["names"] + back, service)
+
+    assert said.strip() == ""
+    next_one = with_gpu(["true"], LARGE)
+    next_one.communicate()
+    assert next_one.returncode == 0
 
 
 def test_a_command_that_fails_gives_the_gpu_back_too(with_gpu):
