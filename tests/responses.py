@@ -7,13 +7,14 @@
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from webob import acceptparse
 
 from placement.http.extensions import DESCRIPTIONS, is_below_prefix
-from placement.microversions import HISTORY, SINCE_CACHE_HEADERS, Version, name, pick
+from placement.microversions import HISTORY, NEWEST, OLDEST, Version, name, pick
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
 from placement.schemas.json_schema import Schema
 from placement.schemas.refusals import (
@@ -50,6 +51,7 @@ class Exchange:
 
     :param path: decoded as PEP 3333 says, without the mount point
     :param cors: whether the service is known to answer OPTIONS itself
+    :param extensions: whether the service has the extensions
     """
 
     method: str
@@ -59,6 +61,7 @@ class Exchange:
     headers: Mapping[str, str]
     body: bytes
     cors: bool = False
+    extensions: bool = True
 
     @property
     def version(self) -> Version | None:
@@ -101,7 +104,7 @@ def complaints(exchange: Exchange) -> list[str]:
         return []
     if exchange.path in _PROBES and "openstack-api-version" not in exchange.headers:
         return []
-    found = [*_of_request_id(exchange)]
+    found = [*_of_request_id(exchange), *_of_header_names(exchange)]
     if exchange.version is None:
         found += _of_unversioned(exchange)
     else:
@@ -118,6 +121,28 @@ def _of_request_id(exchange: Exchange) -> list[str]:
     return [] if REQUEST_ID.fullmatch(request_id) else [f"request id {request_id!r}"]
 
 
+#: headers that any answer may have, with those that a server adds
+_EVERYWHERE = {
+    *("content-type", "content-length", "x-openstack-request-id"),
+    *("openstack-api-version", "vary", "date", "server", "connection"),
+}
+_OF_SUCCESSES = {"cache-control", "last-modified", "location", "etag"}
+_OF_REFUSALS = {401: {"www-authenticate"}, 405: {"allow"}, 503: {"retry-after"}}
+
+
+def _of_header_names(exchange: Exchange) -> list[str]:
+    status = exchange.status
+    allowed = _OF_SUCCESSES if status < 400 else _OF_REFUSALS.get(status, set())
+    crosses = exchange.cors or "origin" in exchange.asked
+    if exchange.method == "OPTIONS" and crosses:
+        allowed = allowed | {"allow"}
+    return [
+        f"the header {header}"
+        for header in exchange.headers.keys() - _EVERYWHERE - allowed
+        if not (crosses and header.startswith("access-control-"))
+    ]
+
+
 def _of_unversioned(exchange: Exchange) -> list[str]:
     """Return what is wrong with a response to a request whose microversion is unknown."""
     status = exchange.status
@@ -127,7 +152,7 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
     if status == 401 and "www-authenticate" in exchange.headers:
         return _of_json(exchange, UNAUTHORIZED_BY_KEYSTONE) or complaints_by_document(exchange)
     unnegotiated = UNNEGOTIATED
-    is_without = is_below_prefix(exchange.path) and _has_no_extensions(exchange, UNNEGOTIATED)
+    is_without = is_below_prefix(exchange.path) and not exchange.extensions
     if is_below_prefix(exchange.path) and not is_without:
         unnegotiated = EXTENSION_UNNEGOTIATED
     schema = {401: UNAUTHORIZED, 503: UNAVAILABLE, **unnegotiated}.get(status)
@@ -140,20 +165,16 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
     return found or (complaints_by_document(exchange) if is_described else [])
 
 
-def _has_no_extensions(exchange: Exchange, refused: Mapping[int, Schema]) -> bool:
-    """Return whether a path below /berth/v1 was refused as by a service without extensions."""
-    schema = refused.get(exchange.status)
-    return schema is not None and not _of_refusal(exchange, schema)
-
-
 def _of_versioned(exchange: Exchange) -> list[str]:
     text = exchange.headers["openstack-api-version"]
     if text not in VERSIONS:
         return [f"openstack-api-version {text!r}"]
-    if is_below_prefix(exchange.path) and _has_no_extensions(
-        exchange, {404: pick(REFUSALS[404], exchange.version)}
-    ):
-        return []
+    if exchange.version not in _asked_for(exchange):
+        return [f"openstack-api-version {text!r}, which wasn't asked for"]
+    if is_below_prefix(exchange.path) and not exchange.extensions:
+        if exchange.status != 404:
+            return ["this path is unknown without extensions"]
+        return _of_refusal(exchange, pick(REFUSALS[404], exchange.version))
     table = _table(exchange)
     if table is None or min(table) > exchange.version:
         return ["this status is never given here"]
@@ -161,11 +182,25 @@ def _of_versioned(exchange: Exchange) -> list[str]:
     if schema is NOT_GIVEN:
         return ["this status is no longer given here"]
     if exchange.status >= 400:
-        found = _of_refusal(exchange, schema) + _of_allow(exchange)
+        # which refusals have `Vary` isn't in the tables (rest-api.md 1.9)
+        found = _of_vary(exchange) if "vary" in exchange.headers else []
+        found += _of_refusal(exchange, schema) + _of_allow(exchange)
     else:
         found = _of_absence(exchange) if schema is NO_BODY else _of_json(exchange, schema)
         found += _of_success_headers(exchange)
     return found or complaints_by_document(exchange)
+
+
+def _asked_for(exchange: Exchange) -> Collection[Version]:
+    """Return the microversions that may answer the request: mostly one."""
+    asked = exchange.asked.get("openstack-api-version")
+    if asked is None:
+        return [NEWEST if exchange.extensions and is_below_prefix(exchange.path) else OLDEST]
+    plain = re.fullmatch(r"placement (?:1\.(\d+)|latest)", asked)
+    if plain is None:
+        # a request for several services, or with more spaces
+        return HISTORY
+    return [NEWEST if plain[1] is None else (1, int(plain[1]))]
 
 
 def _table(exchange: Exchange) -> Any:
@@ -190,6 +225,9 @@ def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
         return [f"content type {kind!r}, not {form!r}"]
     if exchange.method == "HEAD":
         return [f"the body {exchange.body!r}"] if exchange.body else []
+    wrong = _of_length(exchange)
+    if wrong:
+        return wrong
     title = f"{exchange.status} {TITLES[exchange.status]}"
     if form == JSON:
         return _of_json(exchange, schema)
@@ -201,18 +239,26 @@ def _of_refusal(exchange: Exchange, schema: Schema) -> list[str]:
 def _of_json(exchange: Exchange, schema: Schema) -> list[str]:
     kind = exchange.headers.get("content-type")
     if exchange.route in YAML_ROUTES and exchange.status == 200:
-        return [] if kind == YAML else [f"content type {kind!r}, not {YAML!r}"]
+        wrong = [] if kind == YAML else [f"content type {kind!r}, not {YAML!r}"]
+        return wrong or _of_length(exchange)
     in_lines = kind == NDJSON and exchange.status == 200 and exchange.route in LINES
     if kind != JSON and not in_lines:
         return [f"content type {kind!r}, not {JSON!r}"]
-    length = exchange.headers.get("content-length")
-    if length != str(len(exchange.body)):
-        return [f"content length {length!r} of {len(exchange.body)} bytes"]
+    wrong = _of_length(exchange)
+    if wrong:
+        return wrong
     if not in_lines:
         return _of_text(exchange.body, schema)
     *lines, rest = exchange.body.split(b"\n")
     found = [complaint for line in lines for complaint in _of_text(line, LINES[exchange.route])]
     return [*found, f"{rest!r} after the last line"] if rest else found
+
+
+def _of_length(exchange: Exchange) -> list[str]:
+    length = exchange.headers.get("content-length")
+    if length == str(len(exchange.body)):
+        return []
+    return [f"content length {length!r} of {len(exchange.body)} bytes"]
 
 
 def _of_text(text: bytes, schema: Schema) -> list[str]:
@@ -243,18 +289,25 @@ def _of_absence(exchange: Exchange) -> list[str]:
 
 
 def _of_success_headers(exchange: Exchange) -> list[str]:
-    headers = exchange.headers
-    found = []
-    if "openstack-api-version" not in headers.get("vary", ""):
-        found.append("no vary")
-    if exchange.status == 201 and "location" not in headers:
-        found.append("no location")
-    cached = "cache-control" in headers
-    if cached and exchange.version < SINCE_CACHE_HEADERS:
-        found.append("cache-control before 1.15")
-    if "last-modified" in headers and not cached:
-        found.append("last-modified without cache-control")
+    """Return what is wrong with the headers of a success, beyond what the document says of them."""
+    found = _of_vary(exchange)
+    location = exchange.headers.get("location")
+    if location is not None and not _leads_to_what_was_made(exchange, location):
+        found.append(f"location {location!r}")
     return found
+
+
+def _of_vary(exchange: Exchange) -> list[str]:
+    vary = exchange.headers.get("vary", "")
+    if "openstack-api-version" in vary or (vary == "Origin" and exchange.status >= 400):
+        return []
+    return [f"vary {vary!r}"]
+
+
+def _leads_to_what_was_made(exchange: Exchange, location: str) -> bool:
+    """Return whether a URL is that of the request, or of one thing below it for a POST."""
+    url, path = unquote(location), exchange.path.removesuffix("\n")
+    return (url.rpartition("/")[0] if exchange.method == "POST" else url).endswith(path)
 
 
 def _of_allow(exchange: Exchange) -> list[str]:

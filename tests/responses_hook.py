@@ -19,11 +19,18 @@ class Judged:
     """A WSGI application that raises an exception for an invalid response.
 
     :param cors: whether it answers cross-origin requests
+    :param extensions: whether it has the extensions
     """
 
-    def __init__(self, application: Callable[..., Iterable[bytes]], cors: bool = False) -> None:
+    def __init__(
+        self,
+        application: Callable[..., Iterable[bytes]],
+        cors: bool = False,
+        extensions: bool = True,
+    ) -> None:
         self.application = application
         self.cors = cors
+        self.extensions = extensions
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -33,6 +40,7 @@ class Judged:
             "path": environ.get("PATH_INFO", ""),
             "asked": _headers_of(environ),
             "cors": self.cors,
+            "extensions": self.extensions,
         }
         started: list[Any] = []
 
@@ -81,7 +89,8 @@ def every_answer_judged() -> Iterator[None]:
     plain = placement.app.wrapped
 
     def wrapped(application: Any, conf: Any, *around: Any) -> Judged:
-        return Judged(plain(application, conf, *around), bool(conf.cors.allowed_origin))
+        answers_others = bool(conf.cors.allowed_origin)
+        return Judged(plain(application, conf, *around), answers_others, conf.berth.extensions)
 
     placement.app.wrapped = wrapped
     try:

@@ -1,13 +1,13 @@
 """The answers of an endpoint: bodies by media type, headers, and errors with their codes."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from placement.errors import PlacementError, kinds_of
 from placement.http.content_headers import JSON, NDJSON
 from placement.http.extensions import is_below_prefix
-from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
+from placement.microversions import Version, pick
 from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel
 from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
@@ -24,10 +24,18 @@ from placement.schemas.refusals import (
     UNNEGOTIATED,
 )
 from placement.schemas.responses import LINES, RESPONSES
+from placement.schemas.success_headers import success_headers
 
 _TEXT: Json = {"schema": {"type": "string"}}
 #: what the titles of successes are
 _SUCCESSES = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
+
+#: RFC 9110, 5.6.7
+_DATE = "^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$"
+#: where references to headers point to
+HEADERS_AT = "#/components/headers/"
+#: begins the name of the component of a header that an answer may lack
+_OPTIONAL = "Optional-"
 
 HEADERS: dict[str, Json] = {
     "OpenStack-API-Version": {
@@ -37,11 +45,10 @@ HEADERS: dict[str, Json] = {
     "x-openstack-request-id": {
         "description": "Names the request in the log.",
         "schema": {"type": "string", "pattern": "^req-[0-9a-f-]{36}$"},
-        "required": True,
     },
     "Vary": {
-        "description": "The answer depends on the microversion.",
-        "schema": {"type": "string"},
+        "description": "The headers of the request on which the answer depends.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z-]+(, ?[A-Za-z-]+)*$"},
     },
     "Cache-Control": {
         "description": "An answer that was kept must be asked for again.",
@@ -49,19 +56,19 @@ HEADERS: dict[str, Json] = {
     },
     "Last-Modified": {
         "description": "When the newest part of the answer changed.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": _DATE},
     },
     "Location": {
         "description": "The URL of what was created.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": "^https?://[^/]+/"},
     },
     "ETag": {
         "description": "Names this answer, for If-None-Match.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": '^"[!#-~]+"$'},
     },
     "Allow": {
         "description": "The methods that the path has.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": "^[A-Z]+(, [A-Z]+)*$"},
     },
     "Retry-After": {
         "description": "Seconds after which to ask again.",
@@ -117,13 +124,7 @@ def _success(
     forms: Forms,
     media: Sequence[str],
 ) -> Json:
-    headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
-    if version >= SINCE_CACHE_HEADERS:
-        headers += ["Cache-Control", "Last-Modified"]
-    if 201 in RESPONSES[place.path][place.method]:
-        headers.append("Location")
-    if status == 304 or NDJSON in media:
-        headers.append("ETag")
+    headers = success_headers(place.path, place.method, status, version)
     answer: Json = {"description": _SUCCESSES[status], "headers": _headers(headers)}
     if shape is not NO_BODY:
         schema = forms.component(f"{camel(place.operation)}Response", shape.source)
@@ -149,8 +150,8 @@ def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) ->
         shapes.append(unnegotiated[status])
     if status == 503:
         shapes.append(UNAVAILABLE)
-    headers = ["OpenStack-API-Version", "x-openstack-request-id", "Vary"]
-    headers += {405: ["Allow"], 503: ["Retry-After"]}.get(status, [])
+    headers = {"OpenStack-API-Version": False, "x-openstack-request-id": True, "Vary": False}
+    headers |= {405: {"Allow": False}, 503: {"Retry-After": False}}.get(status, {})
 
     def answer() -> Json:
         return {
@@ -188,7 +189,7 @@ def _unauthorized(forms: Forms) -> Json:
     schema = forms.component("Unauthorized", _any([UNAUTHORIZED, UNAUTHORIZED_BY_KEYSTONE]))
     return {
         "description": "The request has no valid token.",
-        "headers": _headers(["x-openstack-request-id", "WWW-Authenticate"]),
+        "headers": _headers({"x-openstack-request-id": True, "WWW-Authenticate": False}),
         "content": _content(schema),
     }
 
@@ -215,5 +216,15 @@ def _content(schema: Json) -> Json:
     return {JSON: {"schema": schema}, "text/html": _TEXT, "text/plain": _TEXT}
 
 
-def _headers(names: Sequence[str]) -> Json:
-    return {each: {"$ref": f"#/components/headers/{each}"} for each in names}
+def _headers(names: Mapping[str, bool]) -> Json:
+    """Return references to headers, from whether each is always there."""
+    return {
+        each: {"$ref": HEADERS_AT + (each if always else f"{_OPTIONAL}{each}")}
+        for each, always in names.items()
+    }
+
+
+def header_rule(component: str) -> Json:
+    """Return the rule of a component that an answer refers to."""
+    name = component.removeprefix(_OPTIONAL)
+    return HEADERS[name] | {"required": name == component}

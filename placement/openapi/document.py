@@ -9,7 +9,7 @@ from placement.http.content_headers import JSON
 from placement.http.environ import template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.microversions import HISTORY, Version, name, pick
-from placement.openapi.answers import HEADERS, Place, answers
+from placement.openapi.answers import HEADERS_AT, Place, answers, header_rule
 from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel, shared
 from placement.openapi.history import joined
@@ -98,7 +98,7 @@ def _operation(
         "parameters": [
             *of_path(path, method),
             *of_query(path, method, version),
-            version_parameter(version),
+            version_parameter(version, path),
         ],
     }
     if rule is not None:
@@ -150,11 +150,13 @@ def _tags(paths: Json) -> list[str]:
 
 
 def _used_headers(paths: Json, shared_answers: Json) -> Json:
-    used = set()
-    for answer in shared_answers.values():
-        used |= set(answer["headers"])
+    answers = list(shared_answers.values())
     for methods in paths.values():
         for operation in methods.values():
-            for answer in operation["responses"].values():
-                used |= set(answer.get("headers", ()))
-    return {header: rule for header, rule in HEADERS.items() if header in used}
+            answers += operation["responses"].values()
+    used = {
+        reference["$ref"].removeprefix(HEADERS_AT)
+        for answer in answers
+        for reference in answer.get("headers", {}).values()
+    }
+    return {each: header_rule(each) for each in sorted(used)}

@@ -79,7 +79,8 @@ class Forms:
             return _as_map(read)
         if "prefixItems" in read:
             # many readers of OpenAPI know no `prefixItems`; the number of items says the rest
-            read["items"] = {"anyOf": read.pop("prefixItems")}
+            choices = read.pop("prefixItems")
+            read["items"] = choices[0] if len(choices) == 1 else {"anyOf": choices}
         return read
 
 

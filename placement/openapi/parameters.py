@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from placement.microversions import Version, name, pick
+from placement.http.extensions import is_below_prefix
+from placement.microversions import NEWEST, OLDEST, Version, name, pick
 from placement.openapi.examples import example
 from placement.schemas.filters import MEANINGS, MEANINGS_AT, REPEATED
 from placement.schemas.json_schema import STRING, Json, Schema
@@ -105,15 +106,19 @@ def _of_groups(patterns: Json, version: Version) -> Iterator[Json]:
     }
 
 
-def version_parameter(version: Version) -> Json:
-    """Return the header that asks for the version."""
+def version_parameter(version: Version, path: str) -> Json:
+    """Return the header that asks for the version.
+
+    Its default is the document's own version, which generated clients then send.
+    """
+    without = NEWEST if is_below_prefix(path) else OLDEST
     wanted = f"placement {name(version)}"
     of_header = wanted.replace(".", r"\.")
     return {
         "name": "OpenStack-API-Version",
         "in": "header",
         "required": False,
-        "description": "The microversion.",
+        "description": f"The microversion. Without it, {name(without)} counts.",
         # a pattern, because generators of clients want headers to be plain texts
         "schema": {"type": "string", "pattern": f"^{of_header}$", "default": wanted},
     }

@@ -2,11 +2,19 @@
 
 from placement.schemas.answer_shapes import (
     PROVIDER_UUID,
+    RESOURCE_CLASS,
     AnswerTable,
     exactly,
     keyed,
 )
-from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
+from placement.schemas.json_schema import (
+    RESOURCE_CLASS_KEY,
+    STRING,
+    UUID,
+    Json,
+    Schema,
+    closed_object,
+)
 
 #: how many requests, and how many roots, a body may name. These aren't part of the schema, whose
 #: message would repeat all of them
@@ -39,7 +47,7 @@ QUERY = {
 }
 
 _COUNT: Json = {"type": "integer", "minimum": 0}
-_BY_CLASS: Json = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}
+_BY_CLASS = keyed(RESOURCE_CLASS_KEY, {"type": "integer", "minimum": 1})
 _FITS: Json = {
     "fits": _COUNT,
     "exact": {"type": "boolean"},
@@ -54,7 +62,7 @@ _OF_TREE: Json = closed_object(
         "name": STRING,
         "fits": _COUNT,
         "upper": _COUNT,
-        "limited_by": {"type": ["string", "null"]},
+        "limited_by": RESOURCE_CLASS | {"type": ["string", "null"]},
     },
     ["uuid", "name", "fits", "limited_by"],
 )
@@ -68,4 +76,5 @@ _ROOM: Json = closed_object(
     [*_NEEDED, "stranded"],
 )
 SHOWN: AnswerTable = {(1, 10): Schema(_ROOM)}
-QUERIED: AnswerTable = {(1, 10): Schema(exactly({"requests": keyed("^(?s:.)*$", _ROOM, 1)}))}
+_ROOMS: Json = {"type": "object", "minProperties": 1, "additionalProperties": _ROOM}
+QUERIED: AnswerTable = {(1, 10): Schema(exactly({"requests": _ROOMS}))}

@@ -1,6 +1,7 @@
 """The document is valid OpenAPI, says what the tables say, and says nothing twice."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -184,6 +185,75 @@ def test_the_location_of_a_new_provider_is_described_with_each_status():
 
     assert "Location" in headers((1, 19), "201")
     assert "Location" in headers((1, 20), "200")
+
+
+def test_only_what_makes_something_says_where_it_is():
+    def headers(version, status):
+        put = of_version(version)["paths"]["/resource_classes/{name}"]["put"]["responses"]
+        return put[status]["headers"]
+
+    assert "Location" not in headers((1, 6), "200")
+    assert "Location" in headers((1, 7), "204")
+
+
+def test_headers_of_caches_are_described_where_they_are():
+    def headers(path, method):
+        answers = of_version(NEWEST)["paths"][path][method]["responses"]
+        (success,) = (answers[status] for status in answers if status.startswith("2"))
+        components = of_version(NEWEST)["components"]["headers"]
+        used = {h: r["$ref"].rpartition("/")[2] for h, r in success["headers"].items()}
+        return {header: components[name]["required"] for header, name in used.items()}
+
+    always = {"OpenStack-API-Version": True, "x-openstack-request-id": True, "Vary": True}
+    assert headers("/reshaper", "post") == always
+    assert headers("/traits", "get") == always | {"Cache-Control": True, "Last-Modified": True}
+    stock = "/resource_providers/{uuid}/inventories"
+    assert headers(stock, "get") == always | {"Cache-Control": True, "Last-Modified": False}
+
+
+def patterns(value):
+    """Yield the regular expressions of all schemas in a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from patterns(item)
+    if isinstance(value, dict):
+        if isinstance(value.get("pattern"), str):
+            yield value["pattern"]
+        if "patternProperties" in value:
+            yield from value["patternProperties"]
+        for item in value.values():
+            yield from patterns(item)
+
+
+def test_patterns_are_those_of_every_language(whole):
+    """JSON Schema has those of ECMAScript: no groups of Python, no ends of a text by letter."""
+    found = {*patterns(whole), *patterns(of_version(NEWEST))}
+    assert found
+    foreign = re.compile(r"\(\?(?![:=!])|\\[AZz]|\[:")
+    assert [each for each in found if foreign.search(each)] == []
+
+
+def test_alternatives_are_several(whole):
+    def alternatives(value):
+        if isinstance(value, list):
+            for item in value:
+                yield from alternatives(item)
+        if isinstance(value, dict):
+            if isinstance(value.get("anyOf"), list):
+                yield value["anyOf"]
+            for item in value.values():
+                yield from alternatives(item)
+
+    assert [each for each in alternatives(whole) if len(each) < 2] == []
+
+
+def test_the_header_of_the_version_says_what_counts_without_it(whole):
+    def said(path):
+        parameters = whole["paths"][path]["get"]["parameters"]
+        return {each["name"]: each["description"] for each in parameters}["OpenStack-API-Version"]
+
+    assert said("/traits") == "The microversion. Without it, 1.0 counts."
+    assert said("/berth/v1/capacity") == "The microversion. Without it, 1.39 counts."
 
 
 def test_links_lead_from_a_provider_to_what_it_has():

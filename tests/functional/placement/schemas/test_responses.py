@@ -24,6 +24,8 @@ GABBITS = sorted(
 )
 REQUEST_ID = "req-8d6b1e52-6a4c-4c67-9a53-2f3e7f0b1c9d"
 UUID = "4e8e5957-649f-477b-9e5b-f1f75b21c03c"
+CLASS_URL = "http://x/placement/resource_classes/CUSTOM_A"
+CACHED = {"cache_control": "no-cache", "last_modified": "Mon, 23 Nov 2026 15:29:49 GMT"}
 HEADERS = {
     "x-openstack-request-id": REQUEST_ID,
     "openstack-api-version": "placement 1.39",
@@ -173,16 +175,19 @@ def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}",
     length = {"content-length": str(len(text))} if text or status != 204 else {}
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     all_headers = {k: v for k, v in {**HEADERS, **kind, **length, **given}.items() if v is not None}
-    return Exchange(method, path, {"accept": "application/json"}, status, all_headers, text)
+    asked = {"accept": "application/json"}
+    if "openstack-api-version" in all_headers:
+        asked["openstack-api-version"] = all_headers["openstack-api-version"]
+    return Exchange(method, path, asked, status, all_headers, text)
 
 
 @pytest.mark.parametrize(
     "right",
     [
-        answered(PROVIDER),
+        answered(PROVIDER, **CACHED),
         answered({"errors": [REFUSAL]}, 404, vary=None),
         answered(None, 204, "DELETE"),
-        answered(None, 201, "POST", "/resource_classes", location="http://x/"),
+        answered(None, 201, "POST", "/resource_classes", location=CLASS_URL),
         answered(None, 200, "OPTIONS", openstack_api_version=None),
     ],
     ids=lambda right: f"{right.method} {right.status}",
@@ -197,12 +202,12 @@ def without(body, key):
 
 
 WRONG = {
-    "a missing key": answered(without(PROVIDER, "root_provider_uuid")),
+    "a missing key": answered(without(PROVIDER, "root_provider_uuid"), **CACHED),
     "a key of later versions": answered(PROVIDER, openstack_api_version="placement 1.13"),
-    "an unknown key": answered(PROVIDER | {"more": 1}),
-    "a wrong type": answered(PROVIDER | {"generation": "0"}),
-    "a link too few": answered(PROVIDER | {"links": PROVIDER["links"][:-1]}),
-    "links in another order": answered(PROVIDER | {"links": PROVIDER["links"][::-1]}),
+    "an unknown key": answered(PROVIDER | {"more": 1}, **CACHED),
+    "a wrong type": answered(PROVIDER | {"generation": "0"}, **CACHED),
+    "a link too few": answered(PROVIDER | {"links": PROVIDER["links"][:-1]}, **CACHED),
+    "links in another order": answered(PROVIDER | {"links": PROVIDER["links"][::-1]}, **CACHED),
     "a refusal without its code": answered({"errors": [without(REFUSAL, "code")]}, 404),
     "a code too early": answered(
         {"errors": [REFUSAL]}, 404, openstack_api_version="placement 1.22"
@@ -218,26 +223,57 @@ WRONG = {
     ),
     "an unexpected failure": answered({"errors": [REFUSAL | {"status": 500}]}, 500),
     "a failure without a version": answered(None, 500, openstack_api_version=None),
-    "an unknown path answered": answered(PROVIDER, path="/resource_provider"),
+    "an unknown path answered": answered(PROVIDER, **CACHED, path="/resource_provider"),
     "an unknown method answered": answered(None, 204, "PATCH"),
     "no allowed methods": answered({"errors": [REFUSAL | {"status": 405}]}, 405, "PATCH"),
     "a body where none is": answered(PROVIDER, 204, "DELETE"),
     "a content type of nothing": answered(None, 204, "DELETE", content_type="application/json"),
     "no length of nothing": answered(
-        None, 201, "POST", "/resource_classes", location="x", content_length=None
+        None, 201, "POST", "/resource_classes", location=CLASS_URL, content_length=None
     ),
     "no location of what was created": answered(None, 201, "POST", "/resource_classes"),
-    "a charset": answered(PROVIDER, content_type="application/json; charset=UTF-8"),
-    "a wrong length": answered(PROVIDER, content_length="3"),
-    "no vary": answered(PROVIDER, vary=None),
-    "no request id": answered(PROVIDER, x_openstack_request_id=None),
-    "an ill-formed version": answered(PROVIDER, openstack_api_version="1.39"),
+    "a charset": answered(PROVIDER, **CACHED, content_type="application/json; charset=UTF-8"),
+    "a wrong length": answered(PROVIDER, **CACHED, content_length="3"),
+    "no vary": answered(PROVIDER, **CACHED, vary=None),
+    "vary of something else": answered({"errors": [REFUSAL]}, 404, vary="accept"),
+    "no request id": answered(PROVIDER, **CACHED, x_openstack_request_id=None),
+    "an ill-formed version": answered(PROVIDER, **CACHED, openstack_api_version="1.39"),
     "cache headers too early": answered(
         without(without(PROVIDER, "root_provider_uuid"), "parent_provider_uuid"),
         openstack_api_version="placement 1.13",
         cache_control="no-cache",
     ),
-    "a time without cache-control": answered(PROVIDER, last_modified="now"),
+    "no cache headers": answered(PROVIDER),
+    "a time without cache-control": answered(PROVIDER, **CACHED | {"cache_control": None}),
+    "no time": answered(PROVIDER, **CACHED | {"last_modified": None}),
+    "a time in another form": answered(PROVIDER, **CACHED | {"last_modified": "now"}),
+    "cache headers of a write": answered(None, 204, "DELETE", **CACHED),
+    "a location of something else": answered(
+        None, 201, "POST", "/resource_classes", location="http://x/traits/CUSTOM_A"
+    ),
+    "a location without a server": answered(
+        None, 201, "POST", "/resource_classes", location="/resource_classes/CUSTOM_A"
+    ),
+    "no location of a provider": answered(PROVIDER, 200, "POST", "/resource_providers", **CACHED),
+    "a location of what was there": answered(PROVIDER, **CACHED, location="http://x/"),
+    "a header of no answer": answered(PROVIDER, **CACHED, set_cookie="a=b"),
+    "a header of successes": answered({"errors": [REFUSAL]}, 404, path="/x", etag='"a"'),
+    "another version than the one asked for": dataclasses.replace(
+        answered(PROVIDER, **CACHED), asked={"openstack-api-version": "placement 1.38"}
+    ),
+    "the newest version for who asked for none": dataclasses.replace(
+        answered(PROVIDER, **CACHED), asked={}
+    ),
+    "a refusal in HTML of another length": dataclasses.replace(
+        answered(None, 404, content_type="text/html; charset=UTF-8", content_length="3", vary=None),
+        asked={"accept": "text/html", "openstack-api-version": "placement 1.39"},
+        body=b"<h1>404 Not Found</h1>",
+    ),
+    "a refusal of an extension without its code": answered(
+        {"errors": [without(REFUSAL, "code")]},
+        *(404, "GET", "/berth/v1/capacity"),
+        openstack_api_version="placement 1.22",
+    ),
     "HTML for who wants JSON": answered(
         {"errors": [REFUSAL]}, 404, content_type="text/html; charset=UTF-8"
     ),
@@ -256,7 +292,7 @@ def test_an_invalid_response_is_reported(name):
 
 
 def test_a_body_that_is_no_json_is_reported():
-    broken = dataclasses.replace(answered(PROVIDER), body=b"{" * 7)
+    broken = dataclasses.replace(answered(PROVIDER, **CACHED), body=b"{" * 7)
     headers = {**broken.headers, "content-length": "7"}
     (complaint,) = complaints(dataclasses.replace(broken, headers=headers))
     assert "the body is not JSON" in complaint
@@ -264,10 +300,11 @@ def test_a_body_that_is_no_json_is_reported():
 
 def test_a_repeated_key_is_reported():
     body = b'{"aggregates": [], "aggregates": []}'
-    twice = answered(None, path=f"/resource_providers/{UUID}/aggregates")
+    version = "placement 1.1"
+    path = f"/resource_providers/{UUID}/aggregates"
+    twice = answered(None, path=path, openstack_api_version=version)
     headers = {
         **twice.headers,
-        "openstack-api-version": "placement 1.1",
         "content-type": "application/json",
         "content-length": str(len(body)),
     }

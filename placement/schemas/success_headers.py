@@ -1,0 +1,70 @@
+"""Headers that successes have, by path, method and status (rest-api.md 1.9 and 1.10)."""
+
+from placement.microversions import SINCE_CACHE_HEADERS, Version
+from placement.schemas.responses import LINES
+
+_PROVIDER = "/resource_providers/{uuid}"
+
+#: (path, method, status) of answers that say where what was made is found
+LOCATED = frozenset(
+    {
+        ("/resource_classes", "POST", 201),
+        ("/resource_classes/{name}", "PUT", 201),
+        ("/resource_classes/{name}", "PUT", 204),
+        ("/resource_providers", "POST", 200),
+        ("/resource_providers", "POST", 201),
+        (f"{_PROVIDER}/inventories", "POST", 201),
+        ("/traits/{name}", "PUT", 201),
+        ("/traits/{name}", "PUT", 204),
+    }
+)
+#: (path, method) of writes and of questions in a body whose answers nobody could keep
+_UNCACHED = frozenset(
+    {
+        ("/allocations", "POST"),
+        ("/allocations/{consumer_uuid}", "PUT"),
+        ("/berth/v1/capacity", "POST"),
+        ("/berth/v1/capacity/evacuate", "POST"),
+        ("/berth/v1/claims", "POST"),
+        ("/reshaper", "POST"),
+        ("/resource_classes", "POST"),
+        ("/resource_classes/{name}", "PUT"),
+    }
+)
+#: (path, method) of answers that never say when the newest part changed
+_UNDATED = frozenset({("/berth/v1/allocations/query", "POST"), ("/berth/v1/provider_trees", "GET")})
+#: those of answers that say it only if there is such a part
+_SOMETIMES_DATED = frozenset(
+    {
+        (_PROVIDER, "PUT"),
+        (f"{_PROVIDER}/inventories", "GET"),
+        (f"{_PROVIDER}/inventories", "PUT"),
+    }
+)
+
+
+def success_headers(path: str, method: str, status: int, version: Version) -> dict[str, bool]:
+    """Return the headers of a success, and whether each is always there.
+
+    :param path: as in :data:`~placement.schemas.responses.RESPONSES`
+    :param status: below 400
+    """
+    found = {"OpenStack-API-Version": True, "x-openstack-request-id": True, "Vary": True}
+    place = (path, method)
+    if version >= SINCE_CACHE_HEADERS and _is_cached(place, status):
+        found["Cache-Control"] = True
+        if place not in _UNDATED:
+            found["Last-Modified"] = place not in _SOMETIMES_DATED
+    if (path, method, status) in LOCATED:
+        found["Location"] = True
+    if path in LINES:
+        # who says that any answer will do is told no tag
+        found["ETag"] = status != 304
+    return found
+
+
+def _is_cached(place: tuple[str, str], status: int) -> bool:
+    made_provider = ("/resource_providers", "POST")
+    if place == made_provider:
+        return status == 200
+    return place[1] != "DELETE" and place not in _UNCACHED
