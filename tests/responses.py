@@ -125,6 +125,8 @@ def _of_request_id(exchange: Exchange) -> list[str]:
 _EVERYWHERE = {
     *("content-type", "content-length", "x-openstack-request-id"),
     *("openstack-api-version", "vary", "date", "server", "connection"),
+    # if the operator wants it (doc/monitoring.rst)
+    "server-timing",
 }
 _OF_SUCCESSES = {"cache-control", "last-modified", "location", "etag"}
 _OF_REFUSALS = {401: {"www-authenticate"}, 405: {"allow"}, 503: {"retry-after"}}

@@ -58,8 +58,8 @@ def success_headers(path: str, method: str, status: int, version: Version) -> di
     if (path, method, status) in LOCATED:
         found["Location"] = True
     if path in LINES:
-        # who says that any answer will do is told no tag
-        found["ETag"] = status != 304
+        # there is none while OpenStack Placement writes to the same database, too
+        found["ETag"] = False
     return found
 
 

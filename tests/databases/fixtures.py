@@ -66,7 +66,8 @@ def _is_here(item: pytest.Item) -> bool:
         return False
     chosen = getattr(item, "callspec", None)
     kind = chosen.params.get("database_kind") if chosen else None
-    if kind is None or item.get_closest_marker("spread_over_databases") is None:
+    # without a kind to choose from pytest skips the test, and its parameter is no text
+    if not isinstance(kind, str) or item.get_closest_marker("spread_over_databases") is None:
         return True
     name = item.nodeid.replace(kind, "", 1)
     return CHOSEN[zlib.crc32(name.encode()) % len(CHOSEN)] == kind
