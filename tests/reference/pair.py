@@ -125,8 +125,12 @@ class Pair:
         self._moments.end(begun)
         lines = self._differences(request, before, theirs, mine)
         self.answer = theirs
-        for side, answer in (("reference", theirs), ("ours", mine)):
-            lines += [f"{side}, answer: {wrong}" for wrong in _complaints(request, answer)]
+        for name, side, answer in (
+            ("reference", self.reference, theirs),
+            ("ours", self.ours, mine),
+        ):
+            sent = request.filled_in(side)
+            lines += [f"{name}, answer: {wrong}" for wrong in _complaints(sent, answer)]
         self._heal(request, theirs, before)
         return lines + self.picture.differences(self.ours.picture)
 
