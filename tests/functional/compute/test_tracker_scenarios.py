@@ -269,4 +269,4 @@ def test_r35_an_operators_child_and_its_traits_outlive_updates_and_a_reshape(
     assert outsider.totals(own) == {"CUSTOM_OWN": 3}
     assert outsider.traits(own) == {"CUSTOM_OPERATORS"}
     assert outsider.allocations(consumer)[own] == {"CUSTOM_OWN": 1}
-    assert host.whole_writes() == 1
+    assert host.moves() == 1
