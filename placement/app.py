@@ -42,6 +42,7 @@ from placement.monitoring.providers import ProviderPage
 from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.joint_claims import JointClaims
+from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
 from placement.routes import offers, routes
 from placement.storage import readiness
@@ -84,7 +85,8 @@ def create_app(
 
 def metrics_layout() -> Layout:
     """Return the layout of what the workers of a service count; it is the same in all of them."""
-    paths = map(template_of, [*routes(extensions=True, with_metrics=True), HEALTHCHECK, HEALTH])
+    counted = [*routes(extensions=True, with_metrics=True), HEALTHCHECK, HEALTH, page_serving.PAGE]
+    paths = map(template_of, counted)
     causes = sorted({*CAUSES, RACE})
     loads = [cause.replace(" ", "_") for cause in LOAD_CAUSES]
     return Layout(families(paths, codes_of(Conflict), causes, loads))
@@ -172,13 +174,15 @@ def with_probes(
     health: Health,
     pages: Mapping[str, WSGIApplication],
 ) -> WSGIApplication:
-    """Answer the requests of load balancers, probes and neighbours before the application does.
+    """Answer what needs no token before the application does: probes, neighbours, the page.
 
     Raises cfg.Error if the options of `[healthcheck]` or the addresses of neighbours can't be used.
     """
     probes = {HEALTHCHECK: healthcheck(application, conf)}
     if conf.berth.extensions:
         probes[HEALTH] = health_answers(lambda: _report(health))
+        if conf.berth.ui:
+            probes |= page_serving.page(conf)
     neighbours = networks(conf.berth.metrics_allowed_source_ranges)
     if conf.berth.metrics == ADDRESSES:
         probes |= {path: Neighbours(shown, neighbours) for path, shown in pages.items()}

@@ -12,7 +12,11 @@ from tests import responses_hook
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
-pytest_plugins = ["tests.databases.fixtures", "tests.functional.placement.processes"]
+pytest_plugins = [
+    "tests.browsing",
+    "tests.databases.fixtures",
+    "tests.functional.placement.processes",
+]
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -95,6 +95,8 @@ class Exchange:
 
 #: what operators' programs ask, before authentication and without microversions
 _PROBES = ("/healthcheck", "/berth/v1/health")
+#: files for browsers (tests/functional/placement/page)
+_PAGE = re.compile(r"/berth/v1/ui(/.*)?")
 _FOR_PROMETHEUS = ("/metrics", "/metrics/providers")
 
 
@@ -102,7 +104,8 @@ def complaints(exchange: Exchange) -> list[str]:
     """Return what is wrong with the response, a line each; an empty list if nothing is."""
     if exchange.path in _FOR_PROMETHEUS:
         return []
-    if exchange.path in _PROBES and "openstack-api-version" not in exchange.headers:
+    is_ours = exchange.path in _PROBES or _PAGE.fullmatch(exchange.path)
+    if is_ours and "x-openstack-request-id" not in exchange.headers:
         return []
     found = [*_of_request_id(exchange), *_of_header_names(exchange)]
     if exchange.version is None:

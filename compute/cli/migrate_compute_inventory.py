@@ -10,7 +10,7 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from compute import config, exceptions
-from compute.cli import migration_report, placement_access
+from compute.cli import drawn_file, migration_report, placement_access
 from compute.cli.command_line import (
     INTERRUPTED,
     OK,
@@ -65,7 +65,12 @@ def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequen
     Run it on each compute host while its service is down. Where no reshape is needed it does
     nothing.
     """
-    asked = _parser().parse_args(arguments)
+    options = _parser()
+    asked = options.parse_args(arguments)
+    if asked.html is not None:
+        if not asked.dry_run:
+            options.error("argument --html: needs --dry-run")
+        drawn_file.check(asked.html)
     conf = load_configuration(config_arguments, _overrides(asked))
     try:
         return _run(asked, conf, config_arguments)
@@ -100,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         help="also store inventories, traits and aggregates that differ without a reshape",
     )
     options.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    drawn_file.add_option(options, "what --dry-run finds")
     options.add_argument("--verbose", action="store_true", help="each consumer's moves, and more")
     placement_access.add_options(options)
     return options
@@ -192,7 +198,10 @@ def _show(
     shown = migration_report.Json if asked.json else migration_report.Text
     summary = Summary(len(nodes))
     opening = {"host": conf.host, "dry_run": asked.dry_run}
-    with shown(opening, len(nodes), asked.verbose, known) as output:
+    with shown(opening, len(nodes), asked.verbose, known) as told:
+        output: migration_report.Output = told
+        if asked.html is not None:
+            output = migration_report.Drawn(told, asked.html, opening, known)
         for report in reports:
             summary.add(report)
             output.node(report)

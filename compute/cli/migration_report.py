@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from compute.cli import drawn_file
 from compute.cli.json_stream import JSONStream
 from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.tree_drawing import as_json, draw, marks_between, show
@@ -118,29 +119,60 @@ class Json(contextlib.ExitStack):
 
     def node(self, report: NodeReport) -> None:
         """See Output."""
-        self._stream.add(
-            {
-                "node": report.node,
-                "uuid": report.uuid,
-                "result": report.result,
-                "created": [_named(provider) for provider in report.created],
-                "removed": [_named(provider) for provider in report.removed],
-                "moves": {
-                    consumer: [_move(move) for move in moves]
-                    for consumer, moves in report.moves.items()
-                },
-                "before": [as_json(provider) for provider in report.before],
-                "after": [as_json(provider) for provider in report.after],
-                "misfits": report.misfits,
-                "steps": report.steps,
-                "reshaper": report.payload,
-                "error": None if report.error is None else why(report.error),
-            }
-        )
+        self._stream.add(node_as_json(report) | {"steps": report.steps, "reshaper": report.payload})
 
     def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
         """See Output."""
         self._stream.closing = {"summary": dict(counts), "exit_code": exit_code}
+
+
+class Drawn:
+    """An output, and beside it a file that draws all nodes."""
+
+    def __init__(
+        self, output: Output, path: str, opening: Mapping[str, Any], known: RecordedConsumers
+    ) -> None:
+        self._output = output
+        self._path = path
+        self._host = opening["host"]
+        self._known = known
+        self._nodes: list[dict[str, Any]] = []
+
+    def node(self, report: NodeReport) -> None:
+        """See Output."""
+        self._output.node(report)
+        self._nodes.append(node_as_json(report))
+
+    def summary(self, counts: Mapping[str, int], exit_code: int) -> None:
+        """See Output."""
+        self._output.summary(counts, exit_code)
+        consumers = {consumer for node in self._nodes for consumer in node["moves"]}
+        data = {
+            "nodes": self._nodes,
+            "consumers": {
+                consumer: self._known.described(consumer) for consumer in sorted(consumers)
+            },
+        }
+        title = f"Reshape of {self._host}"
+        drawn_file.write(self._path, title, "migrate_compute_inventory --dry-run", data)
+
+
+def node_as_json(report: NodeReport) -> dict[str, Any]:
+    """Return what people look at of a node: its trees, what moves, and what doesn't fit."""
+    return {
+        "node": report.node,
+        "uuid": report.uuid,
+        "result": report.result,
+        "created": [_named(provider) for provider in report.created],
+        "removed": [_named(provider) for provider in report.removed],
+        "moves": {
+            consumer: [_move(move) for move in moves] for consumer, moves in report.moves.items()
+        },
+        "before": [as_json(provider) for provider in report.before],
+        "after": [as_json(provider) for provider in report.after],
+        "misfits": report.misfits,
+        "error": None if report.error is None else why(report.error),
+    }
 
 
 def described(move: Move, names: Mapping[str, str]) -> str:

@@ -16,6 +16,8 @@ import requests
 
 #: seconds until the service must answer, and until one run of the agent must end
 PATIENCE = 60.0
+#: how a rehearsal ends that found a reshape to do
+_RESHAPE_NEEDED = 4
 #: a line of the service's log
 _TREE_WRITTEN = re.compile(r'"PUT /berth/v1/provider_trees/[^" ]+" status: 200 ')
 
@@ -114,8 +116,22 @@ def run_agent(config_file: pathlib.Path) -> str:
     )
 
 
-def _run(module: str, *arguments: str, called: str) -> str:
-    """Run a program of ours and return its output. Raises DemoFailed, which names it `called`."""
+def draw_reshape(config_file: pathlib.Path, drawing: pathlib.Path) -> None:
+    """Rehearse the reshape of the agent's next start, and draw it. Raises DemoFailed."""
+    _run(
+        "compute.cli.nova_manage",
+        *("--config-file", str(config_file), "placement", "migrate_compute_inventory"),
+        *("--http", "--dry-run", "--html", str(drawing)),
+        called="nova-manage",
+        expected=_RESHAPE_NEEDED,
+    )
+
+
+def _run(module: str, *arguments: str, called: str, expected: int = 0) -> str:
+    """Run a program of ours and return its output.
+
+    Raises DemoFailed, which names it `called`, if its exit code isn't the expected one.
+    """
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         env=environment(),
@@ -125,6 +141,6 @@ def _run(module: str, *arguments: str, called: str) -> str:
         timeout=PATIENCE,
         check=False,
     )
-    if done.returncode:
+    if done.returncode != expected:
         raise DemoFailed(f"{called} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout

@@ -2,8 +2,10 @@
 
 import argparse
 import contextlib
+import os
 import pathlib
 import tempfile
+import threading
 import uuid
 from collections.abc import Sequence
 
@@ -13,6 +15,7 @@ from compute.demo.programs import (
     DemoFailed,
     Machine,
     Service,
+    draw_reshape,
     machine,
     placement_service,
     run_agent,
@@ -45,6 +48,13 @@ class Host:
 
     def start(self, numa: bool) -> None:
         """Start the agent once, with NUMA modelling on or off."""
+        run_agent(self._configured(numa))
+
+    def rehearse(self, drawing: pathlib.Path) -> None:
+        """Draw what the next start of the agent moves with NUMA modelling on."""
+        draw_reshape(self._configured(numa=True), drawing)
+
+    def _configured(self, numa: bool) -> pathlib.Path:
         lines = [
             "[DEFAULT]",
             f"host = {self.name}",
@@ -61,10 +71,10 @@ class Host:
         ]
         config_file = self._folder / "berth-compute.conf"
         config_file.write_text("\n".join(lines) + "\n")
-        run_agent(config_file)
+        return config_file
 
 
-def tell(console: Console, service: Service, host: Host) -> None:
+def tell(console: Console, service: Service, host: Host, drawing: pathlib.Path) -> None:
     """Show the story of one host: flat, two instances, NUMA on, restart. Raises DemoFailed."""
     api = PlacementAPI(service.url)
     console.rule(f"[bold]{host.name}")
@@ -82,6 +92,9 @@ def tell(console: Console, service: Service, host: Host) -> None:
         "raises ReshapeNeeded.\nOne request creates children and moves inventory and allocations "
         "to them.\n"
     )
+    host.rehearse(drawing)
+    if Picture.take(api, root) != before:
+        raise DemoFailed("the rehearsal of the reshape changed something")
     writes = service.tree_writes()
     host.start(numa=True)
     after = Picture.take(api, root)
@@ -148,6 +161,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the demonstration. Return 0, or 1 when something is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m compute.demo", description=__doc__)
     parser.add_argument("--keep", metavar="DIR", help="work in this directory and keep it")
+    parser.add_argument(
+        "--stay", action="store_true", help="leave the service running until Ctrl+C, to look at"
+    )
     arguments = parser.parse_args(argv)
     console = Console(highlight=False, soft_wrap=True)
     try:
@@ -159,21 +175,38 @@ def main(argv: Sequence[str] | None = None) -> int:
                 folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
             service = stack.enter_context(placement_service(folder))
             console.print(f"placement-api serves {service.url} from {folder}/placement.db")
-            _tell_all(console, service, folder)
+            drawing = _tell_all(console, service, folder)
+            console.print("[bold green]All is as it should be.[/]")
+            if arguments.stay:
+                _stay(console, service)
     except DemoFailed as failure:
         console.print(f"[red]The demonstration failed:[/] {failure}")
         return 1
-    console.print("[bold green]All is as it should be.[/]")
+    console.print(f"The reshape, drawn for a browser: {drawing}")
     return 0
 
 
-def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> None:
+def _stay(console: Console, service: Service) -> None:
+    """Leave the service running until it is interrupted."""
+    console.print(f"The page of this cloud: {service.url}/berth/v1/ui/ (Ctrl+C ends it)")
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
+def _tell_all(console: Console, service: Service, folder: pathlib.Path) -> pathlib.Path:
+    """Tell the story of one machine or two; return the file that draws the last reshape."""
+    # not in the folder, which may end with the demonstration
+    handle, name = tempfile.mkstemp(prefix="berth-reshape-", suffix=".html")
+    os.close(handle)
+    drawing = pathlib.Path(name)
     own = Host("this-machine", folder, service.url, machine())
-    tell(console, service, own)
+    tell(console, service, own, drawing)
     if len(own.machine.memory_mb) > 1:
-        return
+        return drawing
     console.print(
         "This machine has one NUMA node. The same again on a sample of another machine's sysfs: "
         "two sockets.\n"
     )
-    tell(console, service, Host("two-sockets", folder, service.url, machine("two-socket")))
+    sockets = Host("two-sockets", folder, service.url, machine("two-socket"))
+    tell(console, service, sockets, drawing)
+    return drawing

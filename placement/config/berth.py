@@ -65,6 +65,14 @@ OPTIONS = [
         help="Whether to offer what Berth has beyond OpenStack Placement, below /berth/v1. If "
         "not, the answer to any request there is 404, as OpenStack Placement's is.",
     ),
+    cfg.BoolOpt(
+        "ui",
+        default=True,
+        help="Whether to serve the page at /berth/v1/ui/. Its files need no token; what it shows "
+        "it asks of the API with the reader's. A log-in with user and password goes from the "
+        "browser to the keystone that [keystone_authtoken]www_authenticate_uri names, or else "
+        "auth_url. Without `extensions` there is no page.",
+    ),
     cfg.StrOpt(
         "metrics",
         default="addresses",

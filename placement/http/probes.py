@@ -1,4 +1,4 @@
-"""Requests that need no token and leave no line in the log: those of load balancers and probes.
+"""Requests that need no token and leave no line in the log: of load balancers, probes, browsers.
 
 They are answered before authentication, because nobody gives a load balancer a token.
 """

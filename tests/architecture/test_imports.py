@@ -75,6 +75,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "policies",
             "schemas",
         },
+        # files for a browser, which asks the API itself
+        "page": {"http.entity_tags", "http.environ", "http.extensions"},
         # of one process, as its memory and its database have it
         "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
         "app": {
@@ -89,6 +91,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "monitoring",
             "openapi",
             "operations",
+            "page",
             "policies",
             "routes",
             "storage",
@@ -170,6 +173,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "placement.direct",
             # answers of extensions as text
             "placement.reports",
+            # drawings for files that a browser shows
+            "placement.page.drawing_file",
             # a thread that serves pages of metrics on a port of this machine
             "placement.monitoring.port",
             "metrics",

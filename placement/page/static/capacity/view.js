@@ -1,0 +1,202 @@
+/** How many more of these fit? In all, by aggregate and by host, also with some hosts gone. */
+
+import { Asking } from "../asking.js";
+import { drawn, element } from "../dom.js";
+import { toAggregate, toTree } from "../links.js";
+import { addressOf } from "../place.js";
+import { field, input, queryForm } from "../query_form.js";
+import { askMore } from "../session.js";
+import { amount, byClass, count, number } from "../words.js";
+
+const WITHOUT = "without";
+const MOST = 100;
+
+export function capacityView(place, live) {
+  live.begin();
+  const answer = element("div", { class: "answer" });
+  const asking = new Asking(answer);
+  const without = input({ placeholder: "Names or uuids, with commas" });
+  const form = queryForm({
+    go: "Count",
+    more: field("As if these hosts were gone", without),
+    use: (query) => {
+      const whole = new URLSearchParams(query);
+      if (without.value.trim()) whole.set(WITHOUT, without.value.trim());
+      const next = addressOf("capacity", [], whole);
+      if (next === location.hash) look(whole);
+      else location.hash = next;
+    },
+  });
+  const node = element(
+    "div",
+    { class: "capacity" },
+    element("h1", {}, "How many more fit?"),
+    element("div", { class: "columns" }, element("div", { class: "side" }, form.node), answer),
+  );
+
+  function go({ query }) {
+    const own = new URLSearchParams(query);
+    own.delete(WITHOUT);
+    without.value = query.get(WITHOUT) ?? "";
+    form.set(own.toString());
+    look(query);
+    return true;
+  }
+
+  function look(query) {
+    const own = new URLSearchParams(query);
+    own.delete(WITHOUT);
+    if (!own.toString()) {
+      asking.say("Say what one server needs. The answer is how many of them could be started, one after the other.");
+      return;
+    }
+    const names = (query.get(WITHOUT) ?? "").split(",").map((name) => name.trim()).filter(Boolean);
+    asking.show(async (signal) => {
+      const body = {
+        requests: { asked: { query: own.toString() } },
+        by: ["aggregate", "root"],
+        limit: MOST,
+      };
+      if (names.length) body.without = await rootsOf(names, live, signal);
+      const { requests } = await askMore("capacity", { signal, body });
+      return requests.asked;
+    }, counted);
+  }
+
+  go(place);
+  return { title: "Capacity", node, go, close: () => asking.close() };
+}
+
+/** Return the root uuids of hosts that are named by name or uuid. */
+async function rootsOf(names, live, signal) {
+  if (!live.complete) await first(live, signal);
+  const byName = new Map(live.cloud.list().map(({ uuid, name }) => [name, uuid]));
+  return names.map((name) => {
+    const root = byName.get(name) ?? live.cloud.roots.get(name);
+    if (!root) throw new Error(`There is no host ${name}.`);
+    return root;
+  });
+}
+
+function first(live, signal) {
+  return new Promise((resolve) => {
+    live.addEventListener("change", resolve, { once: true, signal });
+    signal.addEventListener("abort", resolve, { once: true });
+  });
+}
+
+function counted(found) {
+  const { fits, upper, exact, trees } = found;
+  const figure = exact ? number(fits) : `${number(fits)} to ${number(upper)}`;
+  return [
+    element(
+      "section",
+      { class: "panel" },
+      element("p", { class: fits ? "figure" : "figure bad" }, figure),
+      element(
+        "p",
+        {},
+        fits
+          ? `more fit, on ${count(trees, "tree")}, if nothing else happens.`
+          : "Not even one fits. ",
+        !fits && element("a", { href: addressOf("why", [], questionHere()) }, "Why?"),
+      ),
+      !exact && element("p", { class: "quiet" }, "At least the first number can be started. The exact one is hard to find."),
+    ),
+    limits(found.limited_by, trees),
+    stranded(found.stranded),
+    table("By aggregate", "Aggregate", Object.entries(found.by_aggregate ?? {}).map(([uuid, part]) => [toAggregate(uuid), part])),
+    table("By tree", "Tree", (found.by_root ?? []).map((part) => [toTree(part.uuid, part.name), part])),
+  ];
+}
+
+function questionHere() {
+  const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
+  query.delete(WITHOUT);
+  return query;
+}
+
+function limits(found, trees) {
+  const names = Object.keys(found).sort((one, other) => found[other] - found[one]);
+  if (!names.length) return null;
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "What runs out first"),
+    element(
+      "ul",
+      { class: "funnel" },
+      names.map((name) =>
+        element(
+          "li",
+          {},
+          element("span", { class: "what" }, name),
+          drawn(
+            "svg",
+            { class: "passed", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+            drawn("rect", { class: "room", width: 100, height: 8 }),
+            drawn("rect", { class: "used", width: (100 * found[name]) / Math.max(trees, 1), height: 8 }),
+          ),
+          element("span", { class: "amounts" }, `on ${count(found[name], "tree")}`),
+        ),
+      ),
+    ),
+  );
+}
+
+function stranded(found) {
+  const names = Object.keys(found).filter((name) => found[name] > 0).sort(byClass);
+  if (!names.length) return null;
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "What stays free"),
+    element("p", { class: "quiet" }, "After that nothing more fits, and this is left over."),
+    element("p", {}, names.map((name) => `${amount(found[name], name)} ${name}`).join(", ")),
+  );
+}
+
+function table(title, head, rows) {
+  if (!rows.length) return null;
+  // an aggregate says of each class on how many trees it runs out, a tree names one
+  const limited = ({ limited_by: by }) => (by === null || typeof by === "string" ? by : Object.keys(by).join(", "));
+  const shows = rows.some(([, part]) => part.limited_by);
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, title),
+    element(
+      "div",
+      { class: "wide", tabindex: 0, role: "group", "aria-label": title },
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            element("th", { scope: "col" }, head),
+            shows && element("th", { scope: "col" }, "Runs out of"),
+            element("th", { scope: "col", class: "number" }, "Fits"),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          rows.map(([name, part]) =>
+            element(
+              "tr",
+              {},
+              element("td", {}, name),
+              shows && element("td", {}, limited(part)),
+              element("td", { class: "number" }, part.exact === false ? `${number(part.fits)} to ${number(part.upper)}` : number(part.fits)),
+            ),
+          ),
+        ),
+      ),
+    ),
+    rows.length === MOST && element("p", { class: "quiet" }, `The first ${number(MOST)} are shown.`),
+  );
+}

@@ -1,0 +1,91 @@
+/** What a reshape moves, in rows and lines: no elements here, only numbers and names. */
+
+import { family, stockOf } from "./provider.js";
+
+export const ROW = 22;
+export const HEAD = 26;
+export const GAP = 14;
+const STEP = 16;
+
+/**
+ * Return where each provider and each inventory of trees is drawn.
+ * @returns {{height: number, boxes: Array, places: Map}} boxes are `{provider, x, y, height, rows:
+ *   [{name, used, room, y}]}`; places: `uuid class` → `{x, y}` of the left end of its middle
+ */
+export function laidOut(providers) {
+  const { roots, children } = family(providers);
+  const boxes = [];
+  const places = new Map();
+  let y = 0;
+  const place = (provider, depth) => {
+    const rows = stockOf(provider);
+    const box = { provider, x: depth * STEP, y, height: HEAD + rows.length * ROW + 6, rows: [] };
+    places.set(provider.uuid, { x: box.x, y: y + HEAD / 2 });
+    rows.forEach((row, number) => {
+      const top = y + HEAD + number * ROW;
+      box.rows.push({ ...row, y: top });
+      places.set(`${provider.uuid} ${row.name}`, { x: box.x, y: top + ROW / 2 });
+    });
+    boxes.push(box);
+    y += box.height + GAP;
+    for (const child of children.get(provider.uuid) ?? []) place(child, depth + 1);
+  };
+  for (const root of roots) place(root, 0);
+  return { height: Math.max(y - GAP, 0), boxes, places };
+}
+
+/**
+ * Return the moves of all consumers together, those of most consumers first.
+ * @param {Object<string, Array>} moves consumer → moves, as `--dry-run --json` writes them
+ * @returns {Array<{from, to, resource_class, renamed_to, amount, consumers}>}
+ */
+export function joined(moves) {
+  const found = new Map();
+  for (const some of Object.values(moves)) {
+    for (const move of some) {
+      const key = JSON.stringify([move.from, move.to, move.resource_class, move.renamed_to]);
+      if (!found.has(key)) found.set(key, { ...move, amount: 0, consumers: 0 });
+      const sum = found.get(key);
+      sum.amount += move.amount;
+      sum.consumers += 1;
+    }
+  }
+  return [...found.values()].sort((one, other) => other.consumers - one.consumers);
+}
+
+/** Return of each class what is used, and how much may be, before and after. */
+export function sumsByClass(node) {
+  const classes = new Map();
+  for (const [when, providers] of [
+    ["before", node.before],
+    ["after", node.after],
+  ]) {
+    for (const provider of providers) {
+      for (const { name, used, room } of stockOf(provider)) {
+        if (!classes.has(name)) {
+          classes.set(name, { before: 0, after: 0, room: { before: 0, after: 0 } });
+        }
+        const entry = classes.get(name);
+        entry[when] += used;
+        entry.room[when] += room;
+      }
+    }
+  }
+  return [...classes].map(([name, entry]) => ({ name, ...entry }));
+}
+
+/**
+ * Return of each consumer what it holds of what moves, before and after.
+ * @returns {Array<{name, before, after, keeps: boolean}>} `before` and `after` are class → amount
+ */
+export function sumsByConsumer(moves) {
+  return Object.entries(moves).map(([name, own]) => {
+    const before = {};
+    const after = {};
+    for (const { from, to, resource_class: was, renamed_to: now, amount } of own) {
+      if (from) before[was] = (before[was] ?? 0) + amount;
+      if (to) after[now ?? was] = (after[now ?? was] ?? 0) + amount;
+    }
+    return { name, before, after, keeps: own.every(({ from, to }) => from && to) };
+  });
+}

@@ -1,0 +1,64 @@
+/** Elements that lead to another place, and texts that a click copies. */
+
+import { element } from "./dom.js";
+import { addressOf } from "./place.js";
+import { shortened } from "./words.js";
+
+const COPIED = 1500;
+
+/** Return a button that shows a text and copies it. */
+export function copyable(text, label = "uuid") {
+  const shown = element("code", {}, text);
+  const button = element(
+    "button",
+    { type: "button", class: "copy", title: `Copy this ${label}`, click: () => copy(text, shown, button) },
+    shown,
+  );
+  return button;
+}
+
+async function copy(text, shown, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // only pages over https or on this machine may use the clipboard: the text is marked instead
+    getSelection().selectAllChildren(shown);
+    return;
+  }
+  button.classList.add("copied");
+  button.setAttribute("aria-label", `${text} copied`);
+  setTimeout(() => {
+    button.classList.remove("copied");
+    button.removeAttribute("aria-label");
+  }, COPIED);
+}
+
+/** Return a link to a tree, with its name. */
+export function toTree(uuid, name, most = 60) {
+  return element(
+    "a",
+    { href: addressOf("trees", [uuid]), dir: "auto", title: name.length > most && name },
+    shortened(name, most),
+  );
+}
+
+/** Return a link to a consumer, with its uuid. */
+export function toConsumer(uuid) {
+  return element("a", { href: addressOf("consumer", [uuid]) }, element("code", {}, uuid));
+}
+
+/** Return a link to the hosts of an aggregate, with its uuid. */
+export function toAggregate(uuid) {
+  const query = new URLSearchParams({ aggregate: uuid });
+  return element("a", { href: addressOf("cloud", [], query) }, element("code", {}, uuid));
+}
+
+/** Return a message of what went wrong, with what to do about it. */
+export function failure(error, then) {
+  return element("p", { class: "notice bad", role: "alert" }, error.message, then && [" ", then]);
+}
+
+/** Return what a view says while, and where, there is nothing to show. */
+export function notice(...texts) {
+  return element("p", { class: "notice" }, ...texts);
+}

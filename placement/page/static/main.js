@@ -1,0 +1,129 @@
+/** The page: who is asking, which view is shown, and how fresh it is. */
+
+import { capacityView } from "./capacity/view.js";
+import { cloudView } from "./cloud/view.js";
+import { consumerView } from "./consumer/view.js";
+import { element, show } from "./dom.js";
+import { failure, notice } from "./links.js";
+import { logInForm } from "./log_in.js";
+import { Live } from "./model/live.js";
+import { placeOf } from "./place.js";
+import { reshapeView } from "./reshape/view.js";
+import { hasToken, onRefusedToken, settings, useToken } from "./session.js";
+import { treesView } from "./trees/view.js";
+import { whyView } from "./why/view.js";
+import { number } from "./words.js";
+
+/** Each takes a place and the cloud, and returns `{title, node, go?, changed?, close?}`. */
+const VIEWS = {
+  cloud: cloudView,
+  trees: treesView,
+  consumer: consumerView,
+  why: whyView,
+  capacity: capacityView,
+  reshape: reshapeView,
+};
+/** what a view without questions to the service needs no token for */
+const OPEN = new Set(["reshape"]);
+const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+const main = document.getElementById("main");
+const freshness = document.getElementById("freshness");
+const leave = document.getElementById("leave");
+const live = new Live();
+let shown = null;
+let known = null;
+
+function route() {
+  const place = placeOf(location.hash);
+  const view = VIEWS[place.view];
+  for (const link of document.querySelectorAll("nav a")) {
+    const here = link.getAttribute("href") === `#/${place.view}`;
+    if (here) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (!view) {
+    replace(null, element("h1", {}, "There is no such view"), notice("Choose one above."));
+    return;
+  }
+  if (!hasToken() && !OPEN.has(place.view)) {
+    askForToken();
+    return;
+  }
+  if (shown?.view === place.view && shown.made.go?.(place)) {
+    document.title = `${shown.made.title} · Placement`;
+    return;
+  }
+  const made = view(place, live);
+  replace({ view: place.view, made }, made.node);
+  document.title = `${made.title} · Placement`;
+}
+
+function replace(next, ...nodes) {
+  shown?.made.close?.();
+  const moved = shown !== null;
+  shown = next;
+  show(main, ...nodes);
+  // who listens to the page hears where they are; who has just come begins at its top
+  if (moved && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  if (moved) scrollTo(0, 0);
+}
+
+function askForToken(said) {
+  replace(
+    null,
+    logInForm(known, said, (token) => {
+      useToken(token);
+      leave.hidden = false;
+      route();
+    }),
+  );
+}
+
+function loggedOut(said) {
+  useToken(null);
+  live.end();
+  leave.hidden = true;
+  shown?.made.close?.();
+  shown = null;
+  if (OPEN.has(placeOf(location.hash).view)) route();
+  else askForToken(said);
+}
+
+function tellFreshness() {
+  const { state, read, asOf, error } = live;
+  const time = asOf?.toLocaleTimeString("en-GB");
+  const texts = {
+    idle: "",
+    reading: `Reading: ${number(read)} trees`,
+    live: `Live, ${time}`,
+    late: `${error?.message ?? ""} ${asOf ? `This is how it was at ${time}. ` : ""}Trying again.`,
+  };
+  if (freshness.textContent !== texts[state]) show(freshness, texts[state]);
+  freshness.className = state;
+}
+
+live.addEventListener("status", () => {
+  tellFreshness();
+  shown?.made.status?.();
+});
+live.addEventListener("change", () => shown?.made.changed?.());
+onRefusedToken(() => loggedOut("The service doesn't accept this token. It may have expired."));
+leave.addEventListener("click", () => loggedOut());
+addEventListener("hashchange", route);
+
+async function begin() {
+  try {
+    known = await settings();
+  } catch (error) {
+    const again = element("button", { type: "button", class: "plain", click: begin }, "Try again");
+    replace(null, failure(error, again));
+    return;
+  }
+  // without any check of tokens there is nobody to ask on this machine
+  if (known.auth === "noauth2" && LOCAL.has(location.hostname)) useToken("admin");
+  leave.hidden = true;
+  route();
+}
+
+begin();

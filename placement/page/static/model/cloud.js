@@ -1,0 +1,158 @@
+/** What the page knows of all trees: sums for each, and no more, so that 10,000 hosts fit. */
+
+/** Return how much of an inventory may be used in all. */
+export function capacityOf(inventory) {
+  const { total, reserved = 0, allocation_ratio: ratio = 1 } = inventory;
+  return Math.floor((total - reserved) * ratio);
+}
+
+/** Sums of one resource class. */
+export function noAmounts() {
+  return { total: 0, reserved: 0, capacity: 0, used: 0, providers: 0, over: 0 };
+}
+
+function add(sums, other) {
+  for (const key of Object.keys(sums)) sums[key] += other[key];
+}
+
+/**
+ * Return what the page keeps of a tree, as `GET /berth/v1/provider_trees` shows it.
+ * @returns {{uuid, name, uuids: string[], names: string[], classes: Map, own: string[],
+ *   aggregates: string[], over: number}} `own`: aggregates of the root; `aggregates`: of any
+ *   provider; `over`: how many inventories have more used than there is
+ */
+export function summary(tree) {
+  const classes = new Map();
+  const aggregates = new Set();
+  let over = 0;
+  for (const provider of tree.providers) {
+    for (const uuid of provider.aggregates ?? []) aggregates.add(uuid);
+    const inventories = provider.inventories ?? {};
+    const used = provider.usages ?? {};
+    for (const name of new Set([...Object.keys(inventories), ...Object.keys(used)])) {
+      const inventory = inventories[name];
+      const usage = used[name] ?? 0;
+      if (!inventory && !usage) continue;
+      const capacity = inventory ? capacityOf(inventory) : 0;
+      const more = Number(usage > capacity);
+      if (!classes.has(name)) classes.set(name, noAmounts());
+      add(classes.get(name), {
+        total: inventory?.total ?? 0,
+        reserved: inventory?.reserved ?? 0,
+        capacity,
+        used: usage,
+        providers: 1,
+        over: more,
+      });
+      over += more;
+    }
+  }
+  const root = tree.providers.find(({ uuid }) => uuid === tree.root) ?? tree.providers[0];
+  return {
+    uuid: tree.root,
+    name: root.name,
+    uuids: tree.providers.map(({ uuid }) => uuid),
+    names: tree.providers.map(({ name }) => name),
+    classes,
+    own: root.aggregates ?? [],
+    aggregates: [...aggregates],
+    over,
+  };
+}
+
+/** All trees. */
+export class Cloud {
+  constructor() {
+    /** root uuid → its summary */
+    this.hosts = new Map();
+    /** provider uuid → root uuid */
+    this.roots = new Map();
+    this.sorted = null;
+  }
+
+  get providers() {
+    return this.roots.size;
+  }
+
+  /** Take a tree as it is now. */
+  take(tree) {
+    this.drop(tree.root);
+    const host = summary(tree);
+    this.hosts.set(tree.root, host);
+    this.sorted = null;
+    for (const uuid of host.uuids) {
+      const other = this.roots.get(uuid);
+      // it moved here from another tree, which is read again, too
+      if (other && other !== tree.root) this.drop(other);
+      this.roots.set(uuid, tree.root);
+    }
+  }
+
+  /** Forget a tree. */
+  drop(root) {
+    const host = this.hosts.get(root);
+    if (!host) return;
+    for (const uuid of host.uuids) this.roots.delete(uuid);
+    this.hosts.delete(root);
+    this.sorted = null;
+  }
+
+  /** Return all hosts by name. */
+  list() {
+    if (this.sorted?.length !== this.hosts.size) {
+      const order = new Intl.Collator("en", { numeric: true }).compare;
+      this.sorted = [...this.hosts.values()].sort((one, other) => order(one.name, other.name));
+    }
+    return this.sorted;
+  }
+
+  /** Return the hosts of which a provider has this uuid, or a name with this text. */
+  found(text) {
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return this.list();
+    const uuid = this.roots.get(wanted);
+    if (uuid) return [this.hosts.get(uuid)];
+    return this.list().filter(({ names }) =>
+      names.some((name) => name.toLowerCase().includes(wanted)),
+    );
+  }
+
+  /** Return the hosts with this aggregate; all without one. */
+  within(aggregate) {
+    return aggregate ? this.list().filter(({ own }) => own.includes(aggregate)) : this.list();
+  }
+
+  /** Return the hosts that a sharing provider with these aggregates serves. */
+  servedBy(aggregates, root) {
+    return this.list().filter(
+      (host) => host.uuid !== root && host.aggregates.some((uuid) => aggregates.includes(uuid)),
+    );
+  }
+
+  /** Return aggregate uuid → `{hosts, ...sums}` of a class; most hosts first. */
+  byAggregate(resourceClass) {
+    const found = new Map();
+    for (const host of this.hosts.values()) {
+      for (const uuid of host.own) {
+        if (!found.has(uuid)) found.set(uuid, { hosts: 0, ...noAmounts() });
+        const entry = found.get(uuid);
+        entry.hosts += 1;
+        const sums = host.classes.get(resourceClass);
+        for (const key of sums ? Object.keys(sums) : []) entry[key] += sums[key];
+      }
+    }
+    return [...found].sort(([, one], [, other]) => other.hosts - one.hosts);
+  }
+}
+
+/** Return class → sums over the hosts. */
+export function sumsOf(hosts) {
+  const sums = new Map();
+  for (const { classes } of hosts) {
+    for (const [name, amounts] of classes) {
+      if (!sums.has(name)) sums.set(name, noAmounts());
+      add(sums.get(name), amounts);
+    }
+  }
+  return sums;
+}

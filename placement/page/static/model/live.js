@@ -1,0 +1,143 @@
+/** The cloud as it is now: read once, then kept up to date by what changed. */
+
+import { askMore, readLines } from "../session.js";
+import { Cloud } from "./cloud.js";
+
+const FIELDS = "inventories,usages,aggregates";
+/** milliseconds between two questions for changes, and the longest wait after failures */
+const PAUSE = 3000;
+const LONGEST = 30000;
+/** uuids in one request: each is 37 characters of its line */
+const MOST_UUIDS = 100;
+/** after so many changed trees in one page of changes all are read again */
+const MOST_CHANGES = 500;
+
+/**
+ * Tells by events: `change` when trees changed, `status` when it knows how fresh the cloud is.
+ */
+export class Live extends EventTarget {
+  constructor() {
+    super();
+    this.cloud = new Cloud();
+    /** `idle`, `reading`, `live` or `late` */
+    this.state = "idle";
+    /** how many trees were read so far, while it reads */
+    this.read = 0;
+    /** when the cloud was as it is known */
+    this.asOf = null;
+    this.error = null;
+    this.complete = false;
+    this.stop = null;
+  }
+
+  /** Read the cloud and keep it up to date until `end`. */
+  begin() {
+    if (this.stop) return;
+    this.stop = new AbortController();
+    this.follow(this.stop.signal).catch(() => {});
+  }
+
+  /** Ask no more, and forget what was read. */
+  end() {
+    this.stop?.abort();
+    this.stop = null;
+    this.cloud = new Cloud();
+    this.complete = false;
+    this.tell("idle");
+  }
+
+  async follow(signal) {
+    let position = null;
+    let pause = PAUSE;
+    while (!signal.aborted) {
+      try {
+        position = position === null ? await this.readAll(signal) : await this.readNews(position, signal);
+        pause = PAUSE;
+      } catch (error) {
+        if (signal.aborted || error.status === 401) return;
+        if (error.status === 410) position = null;
+        this.error = error;
+        this.tell("late");
+        pause = Math.min(2 * pause, LONGEST);
+      }
+      await rested(pause, signal);
+    }
+  }
+
+  async readAll(signal) {
+    const cloud = new Cloud();
+    let position = null;
+    let told = 0;
+    this.read = 0;
+    if (!this.complete) this.tell("reading");
+    await readLines(
+      `provider_trees?fields=${FIELDS}`,
+      (line) => {
+        if (line.root === undefined) {
+          position = line.position ?? position;
+          return;
+        }
+        cloud.take(line);
+        this.read += 1;
+        if (this.complete || performance.now() - told < 250) return;
+        told = performance.now();
+        this.tell("reading");
+      },
+      { signal },
+    );
+    if (position === null) throw new Error("The answer ended early.");
+    this.cloud = cloud;
+    this.complete = true;
+    this.fresh(true);
+    return position;
+  }
+
+  async readNews(position, signal) {
+    const news = await askMore(`changes?after=${encodeURIComponent(position)}`, { signal });
+    const roots = new Set();
+    const unknown = [];
+    for (const uuid of news.providers) {
+      const root = this.cloud.roots.get(uuid);
+      if (root) roots.add(root);
+      else unknown.push(uuid);
+    }
+    const wanted = [...roots, ...unknown];
+    if (wanted.length > MOST_CHANGES) return this.readAll(signal);
+    for (let begin = 0; begin < wanted.length; begin += MOST_UUIDS) {
+      const some = wanted.slice(begin, begin + MOST_UUIDS);
+      const { trees } = await askMore(`provider_trees?fields=${FIELDS}&uuid=in:${some.join(",")}`, {
+        signal,
+      });
+      for (const root of some) this.cloud.drop(root);
+      for (const tree of trees) this.cloud.take(tree);
+    }
+    this.fresh(wanted.length > 0);
+    return news.position;
+  }
+
+  fresh(changed) {
+    this.asOf = new Date();
+    this.error = null;
+    this.tell("live");
+    if (changed) this.dispatchEvent(new Event("change"));
+  }
+
+  tell(state) {
+    this.state = state;
+    this.dispatchEvent(new Event("status"));
+  }
+}
+
+/** Wait; longer while nobody looks at the page. */
+async function rested(milliseconds, signal) {
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+  while (document.hidden && !signal.aborted) {
+    await new Promise((resolve) => {
+      document.addEventListener("visibilitychange", resolve, { once: true });
+      signal.addEventListener("abort", resolve, { once: true });
+    });
+  }
+}

@@ -1,0 +1,159 @@
+/** Requests to the service. The token is in this module's memory only, and ends with the page. */
+
+const API = new URL("../../../", document.baseURI);
+const EXTENSIONS = new URL("../", document.baseURI);
+const VERSION = "placement 1.39";
+const JSON_TYPE = "application/json";
+const LINES_TYPE = "application/x-ndjson";
+
+let token = null;
+let refusedToken = () => {};
+
+/** A request that the service refused, or that didn't reach it (status 0). */
+export class Refused extends Error {
+  constructor(status, text, code = "") {
+    super(text);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** whether the same request may succeed in a while */
+  get passes() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** Return how callers are known here: `{auth, keystone}`. */
+export async function settings() {
+  const answer = await reached(new URL("session.json", document.baseURI), { cache: "no-store" });
+  if (!answer.ok) throw new Refused(answer.status, `session.json: ${answer.status}`);
+  return answer.json();
+}
+
+/** Use a token from now on; null forgets it. */
+export function useToken(value) {
+  token = value;
+}
+
+export function hasToken() {
+  return token !== null;
+}
+
+/** Call `listener` when the service refuses the token that a request had. */
+export function onRefusedToken(listener) {
+  refusedToken = listener;
+}
+
+/** Ask the standard API; the path has no slash at its begin. */
+export const ask = (path, more) => json(new URL(path, API), more);
+
+/** Ask what Berth offers, below /berth/v1/. */
+export const askMore = (path, more) => json(new URL(path, EXTENSIONS), more);
+
+/** Call `take` with each line of an answer below /berth/v1/, as a value. */
+export async function readLines(path, take, { signal } = {}) {
+  const answer = await asked(new URL(path, EXTENSIONS), { signal, accept: LINES_TYPE });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch((error) => {
+      throw signal?.aborted ? error : unreachable();
+    });
+    if (done) break;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) if (line) take(JSON.parse(line));
+  }
+}
+
+async function json(url, { signal, body } = {}) {
+  const answer = await asked(url, { signal, body, accept: JSON_TYPE });
+  return answer.json();
+}
+
+async function asked(url, { signal, body, accept }) {
+  const sent = token;
+  const headers = { "X-Auth-Token": sent, "OpenStack-API-Version": VERSION, Accept: accept };
+  if (body !== undefined) headers["Content-Type"] = JSON_TYPE;
+  const answer = await reached(url, {
+    method: body === undefined ? "GET" : "POST",
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    cache: "no-store",
+    signal,
+  });
+  if (answer.ok) return answer;
+  if (answer.status === 401) {
+    if (sent === token) refusedToken();
+    throw new Refused(401, "The service doesn't accept this token. It may have expired.");
+  }
+  throw await refusal(answer);
+}
+
+async function reached(url, request) {
+  try {
+    return await fetch(url, request);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw unreachable();
+  }
+}
+
+function unreachable() {
+  return new Refused(0, "The service can't be reached.");
+}
+
+async function refusal(answer) {
+  const standard = `${answer.status} ${answer.statusText}`;
+  try {
+    const [error] = (await answer.json()).errors;
+    return new Refused(answer.status, error.detail || error.title || standard, error.code);
+  } catch {
+    return new Refused(answer.status, `The service answers ${standard}.`);
+  }
+}
+
+/**
+ * Return a token of keystone for a user and a password. Nothing of them is kept.
+ * @param {string} keystone its address
+ */
+export async function logIn(keystone, { user, userDomain, password, project, projectDomain }) {
+  const body = {
+    auth: {
+      identity: {
+        methods: ["password"],
+        password: { user: { name: user, domain: { name: userDomain }, password } },
+      },
+      scope: project
+        ? { project: { name: project, domain: { name: projectDomain } } }
+        : { system: { all: true } },
+    },
+  };
+  let answer;
+  try {
+    answer = await fetch(`${keystone.replace(/\/+(v3\/*)?$/, "")}/v3/auth/tokens`, {
+      method: "POST",
+      headers: { "Content-Type": JSON_TYPE },
+      body: JSON.stringify(body),
+      cache: "no-store",
+      credentials: "omit",
+    });
+  } catch {
+    throw new Refused(
+      0,
+      `Keystone at ${keystone} can't be asked from this page: it is out of reach, or its option ` +
+        "[cors]allowed_origin doesn't name this page's origin. Paste a token instead.",
+    );
+  }
+  if (answer.status === 401) throw new Refused(401, "Keystone refuses this user and password.");
+  const found = answer.headers.get("X-Subject-Token");
+  if (answer.ok && found) return found;
+  if (answer.ok) {
+    throw new Refused(
+      answer.status,
+      "Keystone doesn't let this page read the token: its option [cors]expose_headers must name " +
+        "X-Subject-Token. Paste a token instead.",
+    );
+  }
+  throw new Refused(answer.status, `Keystone answers ${answer.status} ${answer.statusText}.`);
+}

@@ -1,0 +1,109 @@
+/** A list of many rows, of which only those in sight are elements. */
+
+import { element, show } from "./dom.js";
+
+/** rows above and below those in sight */
+const BEYOND = 8;
+
+export class VirtualList {
+  /**
+   * @param {object} options
+   * @param {string} options.label what the list is, for readers of screens
+   * @param {number} options.height pixels of each row
+   * @param {function(unknown): Array<Node|string>} options.cells draws what stands in a row
+   * @param {string} [options.kind] a class of the list, for its columns
+   * @param {Array<string>} [options.heads] what stands above the columns
+   */
+  constructor({ label, height, cells, kind = "", heads = [] }) {
+    this.height = height;
+    this.cells = cells;
+    this.items = [];
+    this.first = 0;
+    this.body = element("div", { class: "rows", role: "rowgroup" });
+    this.scroller = element(
+      "div",
+      { class: "scroller", tabindex: 0, role: "presentation", scroll: () => this.draw(), keydown: (event) => this.move(event) },
+      this.body,
+    );
+    this.node = element(
+      "div",
+      { class: `list ${kind}`, role: "table", "aria-label": label },
+      heads.length > 0 &&
+        element(
+          "div",
+          { class: "heads", role: "rowgroup" },
+          element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: "columnheader" }, head))),
+        ),
+      this.scroller,
+    );
+    this.headed = Number(heads.length > 0);
+    this.sight = new ResizeObserver(() => this.draw());
+    this.sight.observe(this.scroller);
+  }
+
+  /** Show these items; what is in sight stays where it is. */
+  set(items) {
+    this.items = items;
+    this.node.setAttribute("aria-rowcount", items.length + this.headed);
+    this.body.style.height = `${items.length * this.height}px`;
+    this.draw();
+  }
+
+  /** Scroll so that an item is in sight. */
+  reveal(index) {
+    const top = index * this.height;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop || top + this.height > scrollTop + clientHeight) {
+      this.scroller.scrollTop = top - clientHeight / 2;
+      this.draw();
+    }
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.scroller;
+    const first = Math.max(Math.floor(scrollTop / this.height) - BEYOND, 0);
+    const last = Math.min(
+      Math.ceil((scrollTop + clientHeight) / this.height) + BEYOND,
+      this.items.length,
+    );
+    const focused = this.focused();
+    this.first = first;
+    show(
+      this.body,
+      this.items.slice(first, last).map((item, place) => this.row(item, first + place)),
+    );
+    if (focused >= first && focused < last) this.link(focused)?.focus({ preventScroll: true });
+  }
+
+  row(item, index) {
+    const row = element(
+      "div",
+      { class: "row", role: "row", "aria-rowindex": index + 1 + this.headed, "data-index": index },
+      this.cells(item).map((cell) => element("span", { role: "cell" }, cell)),
+    );
+    row.style.top = `${index * this.height}px`;
+    row.style.height = `${this.height}px`;
+    return row;
+  }
+
+  /** Return the number of the row that has the focus; -1 if none has. */
+  focused() {
+    const row = this.body.contains(document.activeElement) && document.activeElement.closest(".row");
+    return row ? Number(row.dataset.index) : -1;
+  }
+
+  link(index) {
+    return this.body.children[index - this.first]?.querySelector("a, button");
+  }
+
+  /** Go to the next or previous row with the arrows. */
+  move(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const from = this.focused();
+    if (!step || from < 0) return;
+    event.preventDefault();
+    const to = Math.min(Math.max(from + step, 0), this.items.length - 1);
+    this.reveal(to);
+    this.link(to)?.focus({ preventScroll: true });
+  }
+}

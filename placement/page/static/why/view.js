@@ -1,0 +1,209 @@
+/** Why doesn't this fit? The steps of the search, the nearest trees, and what would help. */
+
+import { Asking } from "../asking.js";
+import { drawn, element } from "../dom.js";
+import { toTree } from "../links.js";
+import { relaxed } from "../model/query.js";
+import { addressOf } from "../place.js";
+import { field, input, queryForm } from "../query_form.js";
+import { askMore } from "../session.js";
+import { amount, count, exactly, number } from "../words.js";
+
+/** parameters of the explanation that the query for candidates doesn't have */
+const OWN = ["provider", "consumer"];
+
+export function whyView(place) {
+  const answer = element("div", { class: "answer" });
+  const asking = new Asking(answer);
+  const provider = input({ placeholder: "Name or uuid" });
+  const consumer = input({ placeholder: "Uuid" });
+  const form = queryForm({
+    go: "Explain",
+    more: [
+      field("Why not this provider?", provider),
+      field("As if this consumer held nothing", consumer),
+    ],
+    use: (query) => {
+      const more = Object.entries({ provider: provider.value.trim(), consumer: consumer.value.trim() });
+      const whole = new URLSearchParams(query);
+      for (const [name, value] of more) if (value) whole.set(name, value);
+      const next = addressOf("why", [], whole);
+      if (next === location.hash) look(whole);
+      else location.hash = next;
+    },
+  });
+  const node = element(
+    "div",
+    { class: "why" },
+    element("h1", {}, "Why does it fit, or not?"),
+    element("div", { class: "columns" }, element("div", { class: "side" }, form.node), answer),
+  );
+
+  function go({ query }) {
+    const own = new URLSearchParams(query);
+    for (const name of OWN) own.delete(name);
+    provider.value = query.get("provider") ?? "";
+    consumer.value = query.get("consumer") ?? "";
+    form.set(own.toString());
+    look(query);
+    return true;
+  }
+
+  function look(query) {
+    if (!query.toString()) {
+      asking.say("Say what a server needs. The resources of a flavor are in ", element("code", {}, "openstack flavor show"), ".");
+      return;
+    }
+    asking.show(
+      (signal) => askMore(`allocation_candidates/explain?${query}`, { signal }),
+      (found) => explained(found, query),
+    );
+  }
+
+  go(place);
+  return { title: "Why", node, go, close: () => asking.close() };
+}
+
+function explained(found, query) {
+  const { trees } = found;
+  const verdicts = {
+    some: `It fits into ${count(trees.left, "tree")} of ${number(trees.total)}`,
+    none: `It fits into none of ${count(trees.total, "tree")}`,
+    unknown: "The search was not finished",
+  };
+  return [
+    element(
+      "section",
+      { class: "panel" },
+      element("h2", { class: found.verdict === "some" ? "good" : "bad" }, verdicts[found.verdict]),
+      element("p", {}, found.message),
+      typeof found.candidates === "number" && found.candidates > 0 &&
+        element("p", { class: "quiet" }, `${count(found.candidates, "candidate")} in all.`),
+    ),
+    found.provider && asked(found.provider),
+    found.relaxations.length > 0 && relaxations(found.relaxations, query),
+    found.steps.length > 0 && funnel(found.steps, trees.total),
+    found.nearest.length > 0 && nearest(found.nearest),
+  ];
+}
+
+function relaxations(changes, query) {
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "What would help"),
+    element(
+      "ul",
+      { class: "plainly" },
+      changes.map(({ change, text, trees }) =>
+        element(
+          "li",
+          {},
+          element("a", { href: addressOf("why", [], relaxed(query.toString(), change)) }, text),
+          element("span", { class: "quiet" }, ` then ${count(trees, "tree")} ${trees === 1 ? "fits" : "fit"}`),
+        ),
+      ),
+    ),
+  );
+}
+
+function funnel(steps, total) {
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "Step by step"),
+    element(
+      "ol",
+      { class: "funnel" },
+      steps.map((step) => {
+        const { before, after } = step.trees;
+        return element(
+          "li",
+          { class: after === before ? "" : after ? "some" : "none" },
+          element("span", { class: "what", dir: "auto" }, stepText(step)),
+          passed(before, after, total),
+          element("span", { class: "amounts" }, after === before ? `${number(after)} left` : `${number(before)} → ${number(after)} left`),
+        );
+      }),
+    ),
+  );
+}
+
+function stepText({ group, step, name, asked }) {
+  const what = {
+    resources: asked === undefined ? name : `${amount(asked, name)} ${name}`,
+    required: name,
+    forbidden: `not ${name}`,
+  };
+  const text = what[step] ?? [step.replaceAll("_", " "), name].filter(Boolean).join(" ");
+  return group ? `${text} (group ${group})` : text;
+}
+
+function passed(before, after, total) {
+  const part = (value) => (100 * value) / Math.max(total, 1);
+  return drawn(
+    "svg",
+    { class: "passed", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    drawn("rect", { class: "room", width: 100, height: 8 }),
+    drawn("rect", { class: "lost", width: part(before), height: 8 }),
+    drawn("rect", { class: "used", width: part(after), height: 8 }),
+  );
+}
+
+function asked(provider) {
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "Why not ", toTree(provider.uuid, provider.name)),
+    provider.missing.length ? misses(provider.missing) : element("p", {}, "Nothing is missing there."),
+  );
+}
+
+function nearest(found) {
+  return element(
+    "section",
+    { class: "panel" },
+    element("h2", {}, "Nearest to it"),
+    element(
+      "ul",
+      { class: "nearest" },
+      found.map(({ uuid, name, missing }) => element("li", {}, element("h3", {}, toTree(uuid, name)), misses(missing))),
+    ),
+  );
+}
+
+function misses(missing) {
+  return element("ul", { class: "plainly" }, missing.map((miss) => element("li", { dir: "auto" }, missText(miss))));
+}
+
+const MISSES = {
+  no_inventory: "has none of this class",
+  trait: "is not there",
+  forbidden_trait: "is there",
+  aggregate: "it isn't in any of these aggregates",
+  forbidden_aggregate: "it is in one of these aggregates",
+  in_tree: "it isn't in this tree",
+  root_required: "the root doesn't have it, or must not",
+  no_sharing: "no provider that shares this class serves the tree",
+  same_subtree: "the groups fit, but not below one provider",
+  isolate: "the groups fit, but not on different providers",
+  together: "each group fits, but not all at once",
+  unknown_name: "nobody has this name",
+};
+
+function missText(miss) {
+  const { group, reason, name, asked: wanted } = miss;
+  const where = group ? ` (group ${group})` : "";
+  if (wanted === undefined || miss.total === undefined) {
+    const wants = wanted === undefined ? "" : `${amount(wanted, name)} `;
+    return `${wants}${name}${where}: ${MISSES[reason] ?? reason}`;
+  }
+  const limits = {
+    capacity: `${exactly(Math.max(miss.free, 0), name)} free of ${amount(miss.total, name)}`,
+    min_unit: `at least ${exactly(miss.min_unit, name)} at once`,
+    max_unit: `at most ${exactly(miss.max_unit, name)} at once`,
+    step_size: `only in steps of ${exactly(miss.step_size, name)}`,
+  };
+  const used = `${amount(miss.used, name)} used, ${amount(miss.reserved, name)} reserved, ratio ${miss.allocation_ratio}`;
+  return `${exactly(wanted, name)} ${name}${where}: ${limits[reason] ?? MISSES[reason] ?? reason} (${used})`;
+}

@@ -1,0 +1,113 @@
+"""A real browser for the page: Debian's chromium, driven by playwright."""
+
+import contextlib
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.extras import needed_library
+from tests.functional.placement.serving.programs import needed
+
+#: root may run chromium only without its sandbox; the rest keeps it from asking anybody
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+#: milliseconds to wait for what a page shows
+PATIENCE = 30_000
+
+
+def expect(shown):
+    """Return playwright's assertions about what a page shows; they wait a while."""
+    # imported here: without the library tests are skipped, and modules can still be imported
+    from playwright.sync_api import expect
+
+    return expect(shown)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return a browser for all tests of this process."""
+    needed_library("playwright", "browser")
+    program = needed("chromium", "chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Return a function that opens a window at an address, watched until the test ends.
+
+    The test fails if the page logs an error, breaks, or sends a request to another origin.
+    """
+    with contextlib.ExitStack() as opened:
+        watched = []
+
+        def open_at(url, hosts=(), refused=(), **options):
+            """Open a window; `refused` are statuses, or errors, that the page may meet."""
+            context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
+            opened.callback(context.close)
+            context.set_default_timeout(PATIENCE)
+            page = context.new_page()
+            watched.append(Watched(page, {_origin(url), *hosts}, refused))
+            page.goto(url)
+            return page
+
+        yield open_at
+        for each in watched:
+            each.check()
+
+
+class Watched:
+    """What a page did that it must not do."""
+
+    def __init__(self, page, origins, refused):
+        self._wrong = []
+        self._origins = origins
+        self._refused = [str(reason) for reason in refused]
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self._wrong.append(f"error: {error}"))
+        page.on("request", self._request)
+
+    def _console(self, message):
+        is_expected = message.text.startswith("Failed to load resource") and any(
+            reason in message.text for reason in self._refused
+        )
+        if message.type in ("error", "warning") and not is_expected:
+            self._wrong.append(f"{message.type}: {message.text}")
+
+    def _request(self, request):
+        if request.url.startswith(("data:", "blob:", "file:")):
+            return
+        if _origin(request.url) not in self._origins:
+            self._wrong.append(f"a request to {request.url}")
+
+    def check(self):
+        assert self._wrong == []
+
+
+def _origin(url):
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory):
+    """Return a function that keeps a picture of a page: `shot(page, name)`.
+
+    The files go to the folder BERTH_SCREENSHOTS, or else to pytest's.
+    """
+    given = os.environ.get("BERTH_SCREENSHOTS")
+    folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def shot(page, name, **options):
+        page.screenshot(path=folder / f"{name}.png", **options)
+
+    return shot
