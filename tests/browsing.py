@@ -49,13 +49,17 @@ def open_page(chromium):
     with contextlib.ExitStack() as opened:
         watched = []
 
-        def open_at(url, hosts=(), refused=(), **options):
-            """Open a window; `refused` are statuses, or errors, that the page may meet."""
+        def open_at(url, hosts=(), refused=(), cors=False, **options):
+            """Open a window.
+
+            `refused` are statuses, or errors, that the page may meet; `cors`: also refusals of
+            another origin.
+            """
             context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
             opened.callback(context.close)
             context.set_default_timeout(PATIENCE)
             page = context.new_page()
-            watched.append(Watched(page, {_origin(url), *hosts}, refused))
+            watched.append(Watched(page, {_origin(url), *hosts}, refused, cors))
             page.goto(url)
             return page
 
@@ -67,8 +71,9 @@ def open_page(chromium):
 class Watched:
     """What a page did that it must not do."""
 
-    def __init__(self, page, origins, refused):
+    def __init__(self, page, origins, refused, cors):
         self._wrong = []
+        self._cors = cors
         self._origins = origins
         self._refused = [str(reason) for reason in refused]
         page.on("console", self._console)
@@ -79,6 +84,7 @@ class Watched:
         is_expected = message.text.startswith("Failed to load resource") and any(
             reason in message.text for reason in self._refused
         )
+        is_expected = is_expected or (self._cors and "blocked by CORS policy" in message.text)
         if message.type in ("error", "warning") and not is_expected:
             self._wrong.append(f"{message.type}: {message.text}")
 

@@ -19,10 +19,10 @@ export class VirtualList {
     this.cells = cells;
     this.items = [];
     this.first = 0;
-    this.body = element("div", { class: "rows", role: "rowgroup" });
+    this.body = element("div", { class: "rows", role: "presentation" });
     this.scroller = element(
       "div",
-      { class: "scroller", tabindex: 0, role: "presentation", scroll: () => this.draw(), keydown: (event) => this.move(event) },
+      { class: "scroller", tabindex: 0, role: "rowgroup", scroll: () => this.draw(), keydown: (event) => this.move(event) },
       this.body,
     );
     this.node = element(
@@ -32,7 +32,7 @@ export class VirtualList {
         element(
           "div",
           { class: "heads", role: "rowgroup" },
-          element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: "columnheader" }, head))),
+          element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: head ? "columnheader" : "cell" }, head))),
         ),
       this.scroller,
     );

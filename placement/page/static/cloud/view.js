@@ -20,7 +20,7 @@ export function cloudView(place, live) {
     label: "Trees, the fullest first",
     height: 34,
     kind: "hosts",
-    heads: ["Tree", "Used", "", "Free"],
+    heads: ["Tree", "", "Used", "Free"],
     cells: ({ uuid, name, sums }) => [
       toTree(uuid, name),
       bar(sums.used, sums.capacity),
@@ -32,7 +32,7 @@ export function cloudView(place, live) {
     label: "Aggregates",
     height: 34,
     kind: "aggregates",
-    heads: ["Aggregate", "Trees", "Used", "", "Free"],
+    heads: ["Aggregate", "Trees", "", "Used", "Free"],
     cells: ([uuid, sums]) => [
       toAggregate(uuid),
       number(sums.hosts),
@@ -172,7 +172,7 @@ function classTable(names, sums, chosen, choose) {
         element(
           "tr",
           {},
-          heads.map((head, column) => element(head ? "th" : "td", { scope: head && "col", class: column > 1 && "number" }, head)),
+          heads.map((head, column) => element(head ? "th" : "td", { scope: head ? "col" : null, class: column > 1 && "number" }, head)),
         ),
       ),
       element(

@@ -163,14 +163,14 @@ function classTable(classes) {
   const sorted = [...classes].sort((one, other) => byClass(one.name, other.name));
   return table(
     "Sums by class",
-    ["Class", "Capacity before", "after", "Used before", "after", ""],
+    ["Class", "Capacity before", "after", "Used before", "after", "Same?"],
     sorted.map(({ name, before, after, room }) => [
       name,
       amount(room.before, name),
       amount(room.after, name),
       amount(before, name),
       amount(after, name),
-      before === after && room.before === room.after ? "same" : "differs",
+      before === after && room.before === room.after ? "yes" : "no",
     ]),
     5,
   );

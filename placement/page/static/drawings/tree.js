@@ -78,7 +78,7 @@ function card(provider, links) {
     element(
       "header",
       {},
-      element("h3", { dir: "auto" }, provider.name),
+      element("h2", { dir: "auto" }, provider.name),
       element(
         "p",
         { class: "facts" },
@@ -138,7 +138,7 @@ function traits(names) {
   return element(
     "div",
     { class: "said" },
-    element("h4", {}, "Traits"),
+    element("h3", {}, "Traits"),
     element(
       "div",
       {},
@@ -159,7 +159,7 @@ function said(what, values) {
   return element(
     "div",
     { class: "said" },
-    element("h4", {}, what),
+    element("h3", {}, what),
     element("ul", { class: "values" }, values.map((value) => element("li", {}, value))),
   );
 }
@@ -179,7 +179,7 @@ function holders(provider, links) {
   return element(
     "div",
     { class: "said" },
-    element("h4", {}, `Held by ${count(held.length, "consumer")}`),
+    element("h3", {}, `Held by ${count(held.length, "consumer")}`),
     list,
   );
 }

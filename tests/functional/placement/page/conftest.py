@@ -30,7 +30,7 @@ def small_cloud(tmp_path_factory):
 
     It has its `url`, the URL of its page as `ui`, and `put(path, body)`.
     """
-    yield from _serving(tmp_path_factory, lambda api: clouds.fill(api))
+    yield from serving(tmp_path_factory, lambda api: clouds.fill(api))
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +43,17 @@ def new_service(tmp_path_factory):
 @pytest.fixture
 def changing_cloud(tmp_path_factory):
     """Yield such a service for one test, which may change it."""
-    yield from _serving(tmp_path_factory, lambda api: clouds.fill(api))
+    yield from serving(tmp_path_factory, lambda api: clouds.fill(api))
 
 
 @pytest.fixture
 def empty_cloud(tmp_path_factory):
     """Yield a service without any provider."""
-    yield from _serving(tmp_path_factory, lambda api: None)
+    yield from serving(tmp_path_factory, lambda api: None)
 
 
-def _serving(factory, fill):
+def serving(factory, fill):
+    """Serve a cloud while a fixture is in use; `fill` is given what puts it there."""
     with SQLiteFiles(factory.mktemp("cloud")).lent() as new_database:
         service = Service(new_database())
         api = Api(service)

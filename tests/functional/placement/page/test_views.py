@@ -90,7 +90,7 @@ def test_trees_are_found_by_any_provider_of_theirs(open_page, small_cloud, text)
 def test_a_shared_address_opens_the_same_tree(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/trees/{numbered(NUMA, 5)}")
     chosen = page.locator("article[aria-current]")
-    expect(chosen.get_by_role("heading", level=3)).to_have_text("compute2_numa1")
+    expect(chosen.get_by_role("heading", level=2)).to_have_text("compute2_numa1")
 
 
 def test_an_unknown_tree_is_said_to_be_unknown(open_page, small_cloud):
