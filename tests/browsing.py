@@ -49,7 +49,7 @@ def open_page(chromium):
     with contextlib.ExitStack() as opened:
         watched = []
 
-        def open_at(url, hosts=(), refused=(), cors=False, **options):
+        def open_at(url, hosts=(), refused=(), cors=False, timeout=PATIENCE, **options):
             """Open a window.
 
             `refused` are statuses, or errors, that the page may meet; `cors`: also refusals of
@@ -57,7 +57,7 @@ def open_page(chromium):
             """
             context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
             opened.callback(context.close)
-            context.set_default_timeout(PATIENCE)
+            context.set_default_timeout(timeout)
             page = context.new_page()
             watched.append(Watched(page, {_origin(url), *hosts}, refused, cors))
             page.goto(url)

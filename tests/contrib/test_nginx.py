@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.browsing import expect
 from tests.contrib.certificate import made_certificate
 from tests.contrib.files import adapted
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed
@@ -126,3 +127,11 @@ def test_without_the_option_the_proxy_s_headers_are_ignored(start):
     headers = ADMIN | {"x-forwarded-host": "outside.example", "x-forwarded-prefix": "/p"}
     answer = server.request("PUT", "/resource_classes/CUSTOM_A", headers=headers)
     assert answer.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
+
+
+def test_the_page_works_below_the_prefix(proxied, open_page):
+    page = open_page(f"{proxied.url}/berth/v1/ui", ignore_https_errors=True)
+    assert page.url == f"{proxied.url}/berth/v1/ui/"
+    expect(page.get_by_role("heading", name="An empty cloud")).to_be_visible()
+    page.get_by_role("link", name="Why").click()
+    expect(page.get_by_role("heading", name="Why does it fit, or not?")).to_be_visible()

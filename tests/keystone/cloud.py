@@ -80,9 +80,9 @@ def _without_ids(text: str) -> Any:
 Start = Callable[..., Server]
 
 
-def start_ours(start: Start, folder: Path, **chosen: str) -> Placement:
+def start_ours(start: Start, folder: Path, port: int | None = None, **chosen: str) -> Placement:
     """Start `placement-api`, with options of [keystone_authtoken]."""
-    port = free_port()
+    port = port or free_port()
     command = [needed("placement-api", "berth"), "--port", str(port), "--workers", "1"]
     return _started(start, command, port, folder / "ours.db", chosen)
 

@@ -49,13 +49,14 @@ class Site:
     programs: Path
     folder: Path
 
-    def configuration(self, name: str = "keystone", expiration: int = HOUR) -> Path:
+    def configuration(self, name: str = "keystone", expiration: int = HOUR, more: str = "") -> Path:
         """Write a configuration file; return its path.
 
         :param expiration: how many seconds tokens are valid
+        :param more: further options
         """
         path = self.folder / f"{name}.conf"
-        path.write_text(CONFIGURATION.format(folder=self.folder, expiration=expiration))
+        path.write_text(CONFIGURATION.format(folder=self.folder, expiration=expiration) + more)
         return path
 
     def manage(self, *arguments: str) -> None:
@@ -93,20 +94,22 @@ class Keystone:
     """A keystone served by gunicorn on the loopback interface.
 
     :param expiration: how many seconds the tokens are valid that this server issues
+    :param more: further options of its configuration
     """
 
-    def __init__(self, site: Site, name: str, expiration: int = HOUR) -> None:
+    def __init__(self, site: Site, name: str, expiration: int = HOUR, more: str = "") -> None:
         self.site = site
         self.port = free_port()
         self.root = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.root}/v3"
         self._name = name
         self._expiration = expiration
+        self._more = more
         self._server: Server | None = None
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        conf = self.site.configuration(self._name, self._expiration)
+        conf = self.site.configuration(self._name, self._expiration, self._more)
         plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
         plain.pop("PYTHONPATH", None)
         environ = plain | {"OS_KEYSTONE_CONFIG_FILES": str(conf)}

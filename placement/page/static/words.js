@@ -9,12 +9,13 @@ const BYTES = new Map([
   ["PERSISTENT_MEMORY_MB", MIB],
 ]);
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const SHORT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, useGrouping: false });
+const GROUPED = [0, 1, 2].map(
+  (digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }),
+);
 
-/** Return a whole number with a narrow space between thousands. */
-export function number(value) {
-  return GROUPED.format(value).replaceAll(",", "\u202f");
+/** Return a number with a narrow space between thousands; it is whole if nothing else is said. */
+export function number(value, decimals = 0) {
+  return GROUPED[decimals].format(value).replaceAll(",", "\u202f");
 }
 
 /** Return a size if the class counts bytes (`4 GiB`), else the number. */
@@ -37,7 +38,8 @@ export function bytes(value) {
     left /= 1024;
     unit += 1;
   }
-  return `${SHORT.format(left)}\u00a0${UNITS[unit]}`;
+  const decimals = Math.abs(left) >= 100 ? 0 : Math.abs(left) >= 10 ? 1 : 2;
+  return `${number(Number(left.toFixed(decimals)), decimals)}\u00a0${UNITS[unit]}`;
 }
 
 /** Return a part of a whole as percent. It is 0 % only of nothing, 100 % only of all. */

@@ -109,6 +109,7 @@ export function cloudView(place, live) {
     hosts.set([...having].sort((one, other) => share(other.sums) - share(one.sums)));
     const found = aggregate ? [] : cloud.byAggregate(resourceClass);
     aggregatesPanel.hidden = !found.length;
+    rest.classList.toggle("alone", !found.length);
     aggregates.set(found);
   }
 
@@ -138,7 +139,7 @@ function headline(cloud, within, sums, aggregate) {
     .filter(([, { capacity }]) => capacity > 0)
     .sort(([, one], [, other]) => share(other) - share(one))[0];
   return [
-    element("h1", {}, aggregate ? count(within.length, "tree") + " of an aggregate" : "Cloud"),
+    element("h1", {}, aggregate ? `${count(within.length, "tree")} of an aggregate` : "Cloud"),
     element(
       "p",
       { class: "quiet" },

@@ -50,9 +50,8 @@ function verdict(node, consumers) {
     return element("ul", { class: "verdict bad" }, wrong.map((text) => element("li", {}, text)));
   }
   const moved = consumers.length;
-  const text = moved
-    ? `Everything fits. ${count(moved, "consumer")} ${moved === 1 ? "moves" : "move"}, and each keeps what it holds.`
-    : `${node.result}.`;
+  const keeps = moved === 1 ? "moves and keeps what it holds" : "move, and each keeps what it holds";
+  const text = moved ? `Everything fits. ${count(moved, "consumer")} ${keeps}.` : `${node.result}.`;
   return element("p", { class: "verdict good" }, text);
 }
 

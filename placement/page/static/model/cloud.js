@@ -24,29 +24,14 @@ function add(sums, other) {
 export function summary(tree) {
   const classes = new Map();
   const aggregates = new Set();
-  let over = 0;
   for (const provider of tree.providers) {
     for (const uuid of provider.aggregates ?? []) aggregates.add(uuid);
-    const inventories = provider.inventories ?? {};
-    const used = provider.usages ?? {};
-    for (const name of new Set([...Object.keys(inventories), ...Object.keys(used)])) {
-      const inventory = inventories[name];
-      const usage = used[name] ?? 0;
-      if (!inventory && !usage) continue;
-      const capacity = inventory ? capacityOf(inventory) : 0;
-      const more = Number(usage > capacity);
+    for (const [name, amounts] of amountsOf(provider)) {
       if (!classes.has(name)) classes.set(name, noAmounts());
-      add(classes.get(name), {
-        total: inventory?.total ?? 0,
-        reserved: inventory?.reserved ?? 0,
-        capacity,
-        used: usage,
-        providers: 1,
-        over: more,
-      });
-      over += more;
+      add(classes.get(name), amounts);
     }
   }
+  const over = [...classes.values()].reduce((sum, amounts) => sum + amounts.over, 0);
   const root = tree.providers.find(({ uuid }) => uuid === tree.root) ?? tree.providers[0];
   return {
     uuid: tree.root,
@@ -58,6 +43,20 @@ export function summary(tree) {
     aggregates: [...aggregates],
     over,
   };
+}
+
+/** Return `[class, amounts]` of what a provider has, and of what is used without an inventory. */
+function amountsOf({ inventories = {}, usages = {} }) {
+  const names = new Set([...Object.keys(inventories), ...Object.keys(usages)]);
+  return [...names]
+    .filter((name) => inventories[name] || usages[name])
+    .map((name) => {
+      const inventory = { total: 0, reserved: 0, ...inventories[name] };
+      const capacity = capacityOf(inventory);
+      const used = usages[name] ?? 0;
+      const { total, reserved } = inventory;
+      return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity) }];
+    });
 }
 
 /** All trees. */

@@ -51,10 +51,10 @@ async function text(file) {
 }
 
 /** Return what a file says; raise an Error that says what is wrong with it. */
-export function rehearsal(text) {
+export function rehearsal(written) {
   let found;
   try {
-    found = JSON.parse(text);
+    found = JSON.parse(written);
   } catch {
     throw new Error(`This file isn't JSON. ${COMMAND} writes one.`);
   }

@@ -80,7 +80,7 @@ function explained(found, query) {
       typeof found.candidates === "number" && found.candidates > 0 &&
         element("p", { class: "quiet" }, `${count(found.candidates, "candidate")} in all.`),
     ),
-    found.provider && asked(found.provider),
+    found.provider && whyNot(found.provider),
     found.relaxations.length > 0 && relaxations(found.relaxations, query),
     found.steps.length > 0 && funnel(found.steps, trees.total),
     found.nearest.length > 0 && nearest(found.nearest),
@@ -129,9 +129,9 @@ function funnel(steps, total) {
   );
 }
 
-function stepText({ group, step, name, asked }) {
+function stepText({ group, step, name, asked: wanted }) {
   const what = {
-    resources: asked === undefined ? name : `${amount(asked, name)} ${name}`,
+    resources: wanted === undefined ? name : `${amount(wanted, name)} ${name}`,
     required: name,
     forbidden: `not ${name}`,
   };
@@ -150,7 +150,7 @@ function passed(before, after, total) {
   );
 }
 
-function asked(provider) {
+function whyNot(provider) {
   return element(
     "section",
     { class: "panel" },

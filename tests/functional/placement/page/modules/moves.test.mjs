@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { family, stockOf } from "../../../../../placement/page/static/drawings/provider.js";
+import { joined, laidOut, sumsByClass, sumsByConsumer } from "../../../../../placement/page/static/drawings/moves.js";
+
+function provider(uuid, parent, inventories, used = {}) {
+  return { uuid, name: uuid, parent_provider_uuid: parent, inventories, used, allocations: {} };
+}
+
+const BEFORE = [provider("r", null, { VCPU: { total: 8 }, DISK_GB: { total: 9 } }, { VCPU: 3 })];
+const AFTER = [
+  provider("r", null, { DISK_GB: { total: 9 } }),
+  provider("n", "r", { PCPU: { total: 8 } }, { PCPU: 3 }),
+];
+const MOVES = {
+  one: [{ from: "r", to: "n", resource_class: "VCPU", renamed_to: "PCPU", amount: 1 }],
+  two: [{ from: "r", to: "n", resource_class: "VCPU", renamed_to: "PCPU", amount: 2 }],
+};
+
+test("moves between the same providers are one line", () => {
+  assert.deepEqual(joined(MOVES), [
+    { from: "r", to: "n", resource_class: "VCPU", renamed_to: "PCPU", amount: 3, consumers: 2 },
+  ]);
+});
+
+test("each inventory has a place, children are indented", () => {
+  const { boxes, places, height } = laidOut(AFTER);
+  assert.deepEqual(boxes.map(({ x }) => x), [0, 16]);
+  assert.ok(places.get("n PCPU").y > places.get("r DISK_GB").y);
+  assert.ok(height >= boxes[1].y + boxes[1].height);
+});
+
+test("sums say what differs", () => {
+  const sums = Object.fromEntries(sumsByClass({ before: BEFORE, after: AFTER }).map((one) => [one.name, one]));
+  assert.deepEqual([sums.VCPU.before, sums.VCPU.after], [3, 0]);
+  assert.deepEqual(sums.DISK_GB.room, { before: 9, after: 9 });
+});
+
+test("who loses something is found", () => {
+  const lost = { three: [{ from: "r", to: null, resource_class: "VCPU", renamed_to: null, amount: 1 }] };
+  const found = sumsByConsumer({ ...MOVES, ...lost });
+  assert.deepEqual(found.map(({ keeps }) => keeps), [true, true, false]);
+  assert.deepEqual(found[0].after, { PCPU: 1 });
+});
+
+test("a provider whose parent isn't given is a root", () => {
+  const { roots, children } = family([provider("b", "elsewhere", {}), provider("c10", "b", {}), provider("c9", "b", {})]);
+  assert.deepEqual(roots.map(({ uuid }) => uuid), ["b"]);
+  assert.deepEqual(children.get("b").map(({ uuid }) => uuid), ["c9", "c10"]);
+});
+
+test("what is used without an inventory has a row", () => {
+  assert.deepEqual(stockOf(provider("a", null, {}, { VGPU: 2, VCPU: 0 })).map(({ name, room }) => [name, room]), [["VGPU", 0]]);
+});

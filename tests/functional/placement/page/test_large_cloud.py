@@ -1,0 +1,75 @@
+"""The page on 10,000 hosts of seven providers each: elements and memory are bounded.
+
+How long it takes is measured by benchmarks/page.py.
+"""
+
+import types
+
+import pytest
+
+from benchmarks.clouds import Builder
+from tests.browsing import expect
+from tests.functional.placement.page.conftest import UI
+from tests.functional.placement.served import served
+from tests.functional.placement.service import Service
+
+HOSTS = 10_000
+#: a page with a few elements for each host would have tens of thousands
+ELEMENTS = 1_500
+#: bytes: the answer that says it all has 28 MB
+MEMORY = 80_000_000
+
+
+@pytest.fixture(scope="module")
+def large_cloud(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    Builder(folder / "placement.db").nested(7 * HOSTS)
+    service = Service(f"sqlite:///{folder}/placement.db")
+    with served(service.app) as url:
+        yield types.SimpleNamespace(ui=url + UI, service=service)
+    service.running.close()
+
+
+def elements(page):
+    return page.evaluate("document.querySelectorAll('*').length")
+
+
+def test_it_is_read_once_and_drawn_as_needed(open_page, large_cloud, screenshots):
+    page = open_page(large_cloud.ui, timeout=120_000)
+    expect(page.get_by_text("10\N{NARROW NO-BREAK SPACE}000 trees of", exact=False)).to_be_visible(
+        timeout=120_000
+    )
+    assert elements(page) < ELEMENTS
+    assert page.evaluate("performance.memory.usedJSHeapSize") < MEMORY
+    screenshots(page, "cloud-10000", full_page=True)
+    scroller = (
+        page.get_by_role("table", name="Trees, the fullest first").get_by_role("rowgroup").last
+    )
+    for place in (0.5, 1):
+        scroller.evaluate(f"one => one.scrollTop = {place} * one.scrollHeight")
+        page.wait_for_timeout(50)
+        assert elements(page) < ELEMENTS
+    rows = page.get_by_role("table", name="Trees, the fullest first").get_by_role("row")
+    expect(rows.last).to_have_attribute("aria-rowindex", str(HOSTS + 1))
+
+
+def test_a_tree_among_them_is_found(open_page, large_cloud, screenshots):
+    page = open_page(f"{large_cloud.ui}#/trees", timeout=120_000)
+    expect(page.get_by_text("10\N{NARROW NO-BREAK SPACE}000 trees")).to_be_visible(timeout=120_000)
+    page.get_by_role("searchbox").fill("provider-69994")
+    expect(page.get_by_text("1 of 10\N{NARROW NO-BREAK SPACE}000 trees")).to_be_visible()
+    page.get_by_role("table", name="Trees").get_by_role("link").click()
+    expect(page.locator("article")).to_have_count(7)
+    assert elements(page) < ELEMENTS
+
+
+def test_why_and_capacity_answer(open_page, large_cloud):
+    page = open_page(f"{large_cloud.ui}#/why?resources=VGPU:5", timeout=120_000)
+    expect(page.get_by_role("heading", name="It fits into none of 10")).to_be_visible()
+    page.get_by_role("link", name="VGPU 5 → 4").click()
+    expect(page.get_by_role("heading", name="It fits into")).to_contain_text("trees of 10")
+    page.goto(f"{large_cloud.ui}#/capacity?resources=VGPU:4")
+    expect(page.locator(".figure")).to_be_visible()
+    # the hundred trees with the most room are shown
+    expect(page.get_by_role("group", name="By tree").get_by_role("row")).to_have_count(101)
+    assert elements(page) < ELEMENTS

@@ -1,0 +1,60 @@
+"""The page with a real keystone: a browser logs in with a user and a password."""
+
+import pytest
+
+from tests.browsing import expect
+from tests.functional.placement.serving.programs import free_port
+from tests.keystone.cloud import options, start_ours
+from tests.keystone.identity import PASSWORD
+from tests.keystone.server import Keystone
+
+ALLOWED = "[cors]\nallowed_origin = http://127.0.0.1:{port}\n"
+
+
+@pytest.fixture
+def page_port():
+    """Return the port that the page will be at."""
+    return free_port()
+
+
+@pytest.fixture
+def allowing(keystone, page_port):
+    """Yield a server of the same keystone whose configuration allows the page to ask it."""
+    server = Keystone(keystone.site, "allowing", more=ALLOWED.format(port=page_port))
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_user_logs_in(start_for_module, open_page, people, allowing, page_port, tmp_path):
+    chosen = options(people.identity.url, www_authenticate_uri=allowing.url, token_cache_time="-1")
+    start_ours(start_for_module, tmp_path, page_port, **chosen)
+    url = f"http://127.0.0.1:{page_port}"
+    page = open_page(f"{url}/berth/v1/ui/", hosts=[allowing.root], refused=[401])
+    page.get_by_label("User", exact=True).fill("the-admin")
+    page.get_by_label("Project, or nothing").fill("demo")
+    page.get_by_label("Password").fill("wr0ng")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_have_text("Keystone refuses this user and password.")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="An empty cloud")).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    # the whole system in place of a project
+    page.get_by_label("User", exact=True).fill("the-admin")
+    page.get_by_label("Project, or nothing").fill("")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="An empty cloud")).to_be_visible()
+
+
+def test_a_reader_is_told_what_it_may_not(
+    start_for_module, open_page, people, allowing, page_port, tmp_path
+):
+    chosen = options(people.identity.url, www_authenticate_uri=allowing.url, token_cache_time="-1")
+    start_ours(start_for_module, tmp_path, page_port, **chosen)
+    url = f"http://127.0.0.1:{page_port}"
+    page = open_page(f"{url}/berth/v1/ui/#/why?resources=VCPU:1", refused=[403])
+    page.get_by_label("Token").fill(people.token("member"))
+    page.get_by_role("button", name="Use this token").click()
+    expect(page.get_by_role("alert")).to_contain_text("Policy does not allow")
