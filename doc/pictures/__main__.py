@@ -2,8 +2,10 @@
 
 import draw_architecture
 import draw_dashboard
+import draw_page
 import draw_trees
 
 draw_trees.main()
 draw_dashboard.main()
 draw_architecture.main()
+draw_page.main()

@@ -56,6 +56,15 @@ RUN_BY = {
     "test_placement_api.py",
     ("deployment.rst", "gunicorn"): "tests/functional/placement/serving/test_wsgi_servers.py",
     ("driver_libvirt.rst", "apt-get install libvirt-dev"): "tests/install_libvirt.py",
+    (
+        "page.rst",
+        "nova-manage placement migrate_compute_inventory --dry-run --json",
+    ): "tests/functional/compute/maintenance/test_drawn_files.py",
+    (
+        "page.rst",
+        "nova-manage placement tree --node compute1 --html",
+    ): "tests/functional/compute/maintenance/test_drawn_files.py",
+    ("page.rst", "python3 -m tox -e demo -- --stay"): "tests/functional/compute/test_demo.py",
     ("monitoring.rst", "nova-manage placement audit --every"): "tests/functional/compute/"
     "maintenance/test_audit_metrics.py",
 }

@@ -7,6 +7,8 @@ from compute.records.instance import Instance
 from tests.browsing import expect
 from tests.functional.compute.maintenance.drivers import MDEVS, FlatVGPUHost
 from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, HOST
+from tests.functional.placement.served import served
+from tests.functional.placement.service import Service
 
 #: names that would end the data of the file, or run, if they were more than text
 HOSTILE = "</script><script>document.title='broken'</script><!--"
@@ -57,6 +59,18 @@ def test_json_and_a_file_together(vgpu_site, tmp_path):
     ended = site.run("migrate_compute_inventory", "--dry-run", "--json", "--html", str(file))
     (node,) = ended.json["nodes"]
     assert node["uuid"] in file.read_text()
+
+
+def test_the_page_draws_what_json_says(vgpu_site, open_page, tmp_path):
+    site, _ = vgpu_site
+    file = tmp_path / "reshape.json"
+    file.write_text(site.run("migrate_compute_inventory", "--dry-run", "--json").out)
+    service = Service(f"sqlite:///{tmp_path}/of-the-page.db")
+    with served(service.app) as url:
+        page = open_page(f"{url}/berth/v1/ui/#/reshape")
+        page.get_by_label("File of a rehearsal").set_input_files(file)
+        expect(page.get_by_text("1 consumer moves and keeps what it holds.")).to_be_visible()
+    service.running.close()
 
 
 def test_hostile_names_are_texts_in_files(sqlite_site, open_page, tmp_path):

@@ -63,7 +63,7 @@ def test_who_holds_the_gpus_is_two_clicks_away(open_page, small_cloud, screensho
     gpu = provider(page, "compute3_pci_0000_80_00_0")
     expect(gpu).to_contain_text("Held by 3 consumers")
     expect(gpu).to_contain_text("3 of 4 used")
-    screenshots(page, "trees", full_page=True)
+    screenshots(page, "trees")
 
 
 def test_the_map_leads_to_its_trees(open_page, small_cloud):
