@@ -21,7 +21,7 @@ from placement.http.dispatch import Placement
 from placement.http.environ import WSGIApplication, template_of
 from placement.http.extensions import OPEN_PATHS
 from placement.http.fault import FaultWrapper
-from placement.http.metering import Metered, ServerTiming
+from placement.http.metering import Metered, RequestMeter, ServerTiming
 from placement.http.probes import HEALTH, HEALTHCHECK, Probes, healthcheck
 from placement.http.probes import health as health_answers
 from placement.http.profiling import profiled
@@ -144,15 +144,15 @@ def start(
     application: WSGIApplication = Placement(paths, services)
     application = StatementCount(application, database)
     health = Health(database, snapshot)
+    meter = None if counting is None else counting.meter
 
     def outermost(application: WSGIApplication) -> WSGIApplication:
         if conf.berth.server_timing:
             application = ServerTiming(application)
-        application = with_probes(application, conf, health, pages)
-        application = application if counting is None else Metered(application, counting.meter)
-        return traced(application, conf)
+        return traced(with_probes(application, conf, health, pages, meter), conf)
 
-    return Running(wrapped(application, conf, outermost), database, snapshot, watch, pages)
+    wrapping = wrapped(application, conf, outermost, meter)
+    return Running(wrapping, database, snapshot, watch, pages)
 
 
 def pages_of(
@@ -173,6 +173,7 @@ def with_probes(
     conf: cfg.ConfigOpts,
     health: Health,
     pages: Mapping[str, WSGIApplication],
+    meter: RequestMeter | None,
 ) -> WSGIApplication:
     """Answer what needs no token before the application does: probes, neighbours, the page.
 
@@ -186,6 +187,8 @@ def with_probes(
     neighbours = networks(conf.berth.metrics_allowed_source_ranges)
     if conf.berth.metrics == ADDRESSES:
         probes |= {path: Neighbours(shown, neighbours) for path, shown in pages.items()}
+    if meter is not None:
+        probes = {path: Metered(probe, meter) for path, probe in probes.items()}
     return Probes(application, probes)
 
 
@@ -260,10 +263,12 @@ def wrapped(
     application: WSGIApplication,
     conf: cfg.ConfigOpts,
     outermost: Callable[[WSGIApplication], WSGIApplication] = lambda application: application,
+    meter: RequestMeter | None = None,
 ) -> WSGIApplication:
     """Wrap the application in its middleware, innermost first (rest-api.md 1.11).
 
     :param outermost: wraps it in what is around the middleware of standard requests
+    :param meter: counts the requests that no part of `outermost` answers; None: nobody does
     """
     application = FaultWrapper(application)
     open_paths = ("", *OPEN_PATHS) if conf.berth.extensions else ("", "/")
@@ -272,7 +277,7 @@ def wrapped(
     application = FaultWrapper(authenticated(application, conf, open_paths))
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
-    application = RequestLog(application, conf.berth.log_request_cost)
+    application = RequestLog(application, conf.berth.log_request_cost, meter)
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
     # outermost, so that a trace has the time of all middleware

@@ -1,4 +1,4 @@
-"""The outermost middleware: gives every request an id, and logs the request and its cost.
+"""The outermost middleware: gives every request an id, logs it with its cost, and counts it.
 
 The line of the logger `placement.requestlog` is exactly the reference's. The cost of a request (its
 duration and its number of SQL statements) is in the log record: in `extra`, which oslo.log's JSON
@@ -19,12 +19,14 @@ from placement.http.environ import (
     CONTEXT,
     DATABASE_SECONDS,
     RETRIES,
+    ROUTE,
     STATEMENTS,
     VERSION,
     Environ,
     WSGIApplication,
     path_with_query,
 )
+from placement.http.metering import NO_ANSWER, RequestMeter, count
 from placement.storage.engine import Database
 
 #: the form of request ids in OpenStack's services
@@ -37,14 +39,25 @@ class RequestLog:
     """Middleware that logs each request; rest-api.md 1.9 has the headers and the line.
 
     :param cost_line: whether to log a second line with the request's cost
+    :param meter: counts the requests; None: nobody does
     """
 
-    def __init__(self, application: WSGIApplication, cost_line: bool) -> None:
+    def __init__(
+        self, application: WSGIApplication, cost_line: bool, meter: RequestMeter | None = None
+    ) -> None:
         self.application = application
         self.cost_line = cost_line
+        self._meter = meter
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         began = time.perf_counter()
+        meter = self._meter
+        if meter is not None:
+            if ROUTE in environ:
+                # a probe that isn't answered as one is counted as one
+                meter = None
+            else:
+                meter.began()
         if environ.get("HTTP_ACCEPT", "*/*") in ("", "*/*"):
             environ["HTTP_ACCEPT"] = "application/json"
         context = RequestContext(
@@ -60,12 +73,21 @@ class RequestLog:
             )
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            nonlocal meter
+            if meter is not None:
+                count(meter, environ, status, began)
+                # an answer may begin again, as an error
+                meter = None
             headers.append(("x-openstack-request-id", context.request_id))
             if LOG.isEnabledFor(logging.INFO):
                 self._log(environ, status, headers, time.perf_counter() - began)
             return start_response(status, headers, exc_info)
 
-        return self.application(environ, start)
+        try:
+            return self.application(environ, start)
+        finally:
+            if meter is not None:
+                count(meter, environ, NO_ANSWER, began)
 
     def _log(
         self, environ: Environ, status: str, headers: list[tuple[str, str]], seconds: float

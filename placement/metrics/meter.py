@@ -47,10 +47,12 @@ class Meter:
         self._statements = layout.at(families.statements)
         self._in_use = layout.at(families.connections, IN_USE)
         self._idle = layout.at(families.connections, IDLE)
-        self._search = layout.at(families.search_seconds)
-        self._search_sum = self._search + len(SEARCH_BUCKETS) + 1
-        self._returned = layout.at(families.returned)
-        self._returned_sum = self._returned + len(RETURNED_BUCKETS) + 1
+        search, returned = layout.at(families.search_seconds), layout.at(families.returned)
+        #: where a search counts: the histogram of its seconds and their sum, and of what it found
+        self._of_search = (
+            *(search, search + len(SEARCH_BUCKETS) + 1),
+            *(returned, returned + len(RETURNED_BUCKETS) + 1),
+        )
         self._refresh = layout.at(families.refresh_seconds)
         self._providers = layout.at(families.snapshot_providers)
         self._bytes = layout.at(families.snapshot_bytes)
@@ -59,6 +61,8 @@ class Meter:
         #: places of numbers, by (family, value)
         self._known: dict[tuple[str, str], int] = {}
         self._connections: Callable[[], tuple[int, int]] | None = None
+        #: one for each request that is being answered: to append to a list needs no lock
+        self._answering: list[None] = []
         #: false until the first request of the process
         self._mark: Mark = (0,)
         self._cells: Cells
@@ -76,6 +80,8 @@ class Meter:
             LOG.warning("What this process does isn't in the metrics: %s", error)
         for at in self.layout.of_gauges():
             self._cells[at] = 0.0
+        # those that the parent answers
+        self._answering = []
         self._process = os.getpid()
 
     @property
@@ -95,8 +101,7 @@ class Meter:
         """Count a request that is being answered from now on."""
         if not self._mark[0]:
             self._begin_answering()
-        with self._lock:
-            self._cells[self._in_progress] += 1
+        self._answering.append(None)
 
     def _begin_answering(self) -> None:
         """Get ready at the first request of a process.
@@ -125,7 +130,7 @@ class Meter:
         """Count a request that was answered.
 
         :param route: the template of its endpoint's path; None: no endpoint answered
-        :param status: three digits
+        :param status: begins with three digits; how it goes on is up to the service alone
         :param statements: how many SQL statements it sent
         :param search: of a search for candidates: seconds, how many were found, and why none
         :param conflict: the code of the error, if the status is 409
@@ -133,22 +138,27 @@ class Meter:
         places = self._places.get((method, route, status))
         if places is None:
             places = self._places_of(method, route, status)
-        total, histogram, total_seconds = places
-        cells = self._cells
-        bucket = histogram + bisect_left(REQUEST_BUCKETS, seconds)
+        total, bucket, total_seconds = places
+        # most are in the first one, and to look for it takes as long as to count in it
+        if seconds > REQUEST_BUCKETS[0]:
+            bucket += bisect_left(REQUEST_BUCKETS, seconds)
+        cells, answering = self._cells, self._answering
         with self._lock:
+            # a child that was forked by a request has none
+            if answering:
+                answering.pop()
             cells[total] += 1
             cells[bucket] += 1
             cells[total_seconds] += seconds
-            cells[self._in_progress] -= 1
             if statements:
                 cells[self._statements] += statements
             if search is not None:
                 took, count, reason = search
-                cells[self._search + bisect_left(SEARCH_BUCKETS, took)] += 1
-                cells[self._search_sum] += took
-                cells[self._returned + bisect_left(RETURNED_BUCKETS, count)] += 1
-                cells[self._returned_sum] += count
+                slow, slow_sum, returned, returned_sum = self._of_search
+                cells[slow + bisect_left(SEARCH_BUCKETS, took)] += 1
+                cells[slow_sum] += took
+                cells[returned + bisect_left(RETURNED_BUCKETS, count)] += 1
+                cells[returned_sum] += count
                 if reason is not None:
                     cells[self._place(self.layout.families.empty, reason)] += 1
         if conflict is not None:
@@ -157,7 +167,7 @@ class Meter:
     def _places_of(self, method: str, route: str | None, status: str) -> tuple[int, int, int]:
         families = self.layout.families
         known = method if method in _METHODS else OTHER
-        total = self.layout.at(families.requests, known, route or UNMATCHED, status)
+        total = self.layout.at(families.requests, known, route or UNMATCHED, status[:3])
         histogram = self.layout.at(families.request_seconds, known, route or UNMATCHED)
         places = total, histogram, histogram + len(REQUEST_BUCKETS) + 1
         # what clients choose isn't remembered: it may be long, and always different
@@ -177,13 +187,14 @@ class Meter:
     def observe(self, connections: Callable[[], tuple[int, int]]) -> None:
         """Show from now on how many connections to the database are in use, and how many idle.
 
-        They are looked at each second, and for each page of metrics: to count them as they are
-        taken would cost each request some microseconds.
+        They are looked at each second, and for each page of metrics, as are the requests that are
+        being answered: to count them as they come would cost each request some microseconds.
         """
         self._connections = connections
 
     def look(self) -> None:
-        """Store how many connections there are now."""
+        """Store how many requests are being answered now, and how many connections there are."""
+        self._cells[self._in_progress] = len(self._answering)
         if self._connections is not None:
             self._cells[self._in_use], self._cells[self._idle] = self._connections()
 

@@ -70,6 +70,22 @@ def test_methods_and_paths_of_clients_make_no_series(counted):
     assert not any("path" in str(labels) for _, labels in found)
 
 
+def test_a_probe_is_counted_once_whoever_answers_it(new_service, counting):
+    service = new_service(
+        counting=counting, healthcheck__allowed_source_ranges=["192.0.2.0/24", "127.0.0.1"]
+    )
+    probe = {"method": "GET", "route": "/healthcheck"}
+    for address in ("192.0.2.1", "198.51.100.1"):
+        service.client.get("/healthcheck", environ_overrides={"REMOTE_ADDR": address})
+    shown = page(service)
+    for status in ("200", "401"):
+        assert value(shown, "placement_http_requests_total", status=status, **probe) == 1
+    assert value(shown, "placement_http_request_duration_seconds_count", **probe) == 2
+    unmatched = {"method": "GET", "route": "unmatched", "status": "401"}
+    assert value(shown, "placement_http_requests_total", **unmatched) == 0
+    assert value(shown, "placement_http_requests_in_progress") == 1
+
+
 def test_conflicts_are_counted_by_their_code(counted):
     body = {"name": "twice"}
     counted.post("/resource_providers", body)

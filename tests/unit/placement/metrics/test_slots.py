@@ -1,6 +1,7 @@
 """Slots of processes in shared memory: who has one, and what remains when a process ends."""
 
 import errno
+import math
 import os
 import signal
 import threading
@@ -64,9 +65,10 @@ def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout,
         for _ in range(3):
             meter.statement()
         meter.began()
+        meter.look()
 
     child = forked(work)
-    assert slots.ever()[slots.living()][:, at].sum() == 3
+    assert slots.ever()[slots.living()][:, [at, progress]].tolist() == [[3, 1]]
     kill(child)
     # counters stay; a dead process answers no request
     assert (slots.ever()[:, at].sum(), slots.living()) == (3, [])
@@ -107,6 +109,7 @@ def test_threads_of_a_child_that_begin_together_have_one_slot(layout, slots, mon
             thread.start()
         for thread in threads:
             thread.join()
+        meter.look()
 
     child = forked(work)
     living = slots.living()
@@ -126,6 +129,80 @@ def test_a_process_without_a_slot_goes_on(layout):
     meter.statement()
     meter.answered("GET", None, "200", 0.1, 0, None, None)
     assert meter.slot is None
+
+
+def test_threads_lose_no_count(layout, slots):
+    class Yielding(list):
+        """Lets other threads run between reading a number and writing the next one."""
+
+        def __getitem__(self, index):
+            found = super().__getitem__(index)
+            time.sleep(0)
+            return found
+
+    meter = Meter(layout, slots)
+    meter._cells = Yielding(meter._cells)
+
+    def work():
+        for _ in range(100):
+            meter.began()
+            meter.answered("GET", "/traits", "200 OK", 0.5, 2, (0.25, 3, None), None)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    meter.look()
+    families = layout.families
+
+    def told(family, *labels):
+        begin = layout.at(family, *labels)
+        return meter._cells[begin : begin + family.width]
+
+    assert told(families.requests, "GET", "/traits", "200") == [400]
+    *buckets, seconds = told(families.request_seconds, "GET", "/traits")
+    assert (sum(buckets), seconds) == (400, 200)
+    assert told(families.statements) == [800]
+    assert (told(families.search_seconds)[-1], told(families.returned)[-1]) == (100, 1_200)
+    assert told(families.requests_in_progress) == [0]
+
+
+@pytest.mark.parametrize("seconds", [0, 0.0009, 0.001, 0.0011, 0.0025, 9, 10, 11])
+def test_a_time_is_counted_below_its_bound(layout, slots, seconds):
+    meter = Meter(layout, slots)
+    meter.began()
+    meter.answered("GET", "/traits", "200 OK", seconds, 0, None, None)
+    family = layout.families.request_seconds
+    begin = layout.at(family, "GET", "/traits")
+    counted = meter.slot.numbers[begin : begin + family.width - 1].tolist()
+    bounds = [*family.buckets, math.inf]
+    assert bounds[counted.index(1)] == min(bound for bound in bounds if seconds <= bound)
+    assert sum(counted) == 1
+
+
+def test_a_child_that_is_forked_by_a_request_answers_it_too(layout, slots):
+    meter = Meter(layout, slots)
+    meter.began()
+    places = [
+        layout.at(layout.families.requests, "GET", "/traits", "200"),
+        layout.at(layout.families.requests_in_progress),
+    ]
+
+    def work():
+        meter.began()
+        meter.look()
+        # the parent's isn't the child's
+        assert meter.slot.numbers[places].tolist() == [0, 1]
+        for _ in range(2):
+            meter.answered("GET", "/traits", "200 OK", 0.1, 0, None, None)
+        meter.began()
+        meter.look()
+
+    child = forked(work)
+    found = slots.ever()[:, places].tolist()
+    kill(child)
+    assert found[1] == [2, 1]
 
 
 def test_what_clients_choose_is_not_remembered(layout, slots):
