@@ -49,14 +49,13 @@ class Site:
     programs: Path
     folder: Path
 
-    def configuration(self, name: str = "keystone", expiration: int = HOUR, more: str = "") -> Path:
+    def configuration(self, name: str = "keystone", expiration: int = HOUR) -> Path:
         """Write a configuration file; return its path.
 
         :param expiration: how many seconds tokens are valid
-        :param more: further options
         """
         path = self.folder / f"{name}.conf"
-        path.write_text(CONFIGURATION.format(folder=self.folder, expiration=expiration) + more)
+        path.write_text(CONFIGURATION.format(folder=self.folder, expiration=expiration))
         return path
 
     def manage(self, *arguments: str) -> None:
@@ -94,10 +93,11 @@ class Keystone:
     """A keystone served by gunicorn on the loopback interface.
 
     :param expiration: how many seconds the tokens are valid that this server issues
-    :param more: further options of its configuration
+    :param more: variables of its environment, for options of its middleware: that reads the
+        default files, and not the site's
     """
 
-    def __init__(self, site: Site, name: str, expiration: int = HOUR, more: str = "") -> None:
+    def __init__(self, site: Site, name: str, expiration: int = HOUR, **more: str) -> None:
         self.site = site
         self.port = free_port()
         self.root = f"http://127.0.0.1:{self.port}"
@@ -109,10 +109,10 @@ class Keystone:
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        conf = self.site.configuration(self._name, self._expiration, self._more)
+        conf = self.site.configuration(self._name, self._expiration)
         plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
         plain.pop("PYTHONPATH", None)
-        environ = plain | {"OS_KEYSTONE_CONFIG_FILES": str(conf)}
+        environ = plain | {"OS_KEYSTONE_CONFIG_FILES": str(conf)} | self._more
         folder = self.site.folder / self._name
         folder.mkdir(exist_ok=True)
         # keystone would take arguments of gunicorn's for its own

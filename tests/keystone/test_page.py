@@ -8,8 +8,6 @@ from tests.keystone.cloud import options, start_ours
 from tests.keystone.identity import PASSWORD
 from tests.keystone.server import Keystone
 
-ALLOWED = "[cors]\nallowed_origin = http://127.0.0.1:{port}\n"
-
 
 @pytest.fixture
 def page_port():
@@ -20,7 +18,8 @@ def page_port():
 @pytest.fixture
 def allowing(keystone, page_port):
     """Yield a server of the same keystone whose configuration allows the page to ask it."""
-    server = Keystone(keystone.site, "allowing", more=ALLOWED.format(port=page_port))
+    origin = f"http://127.0.0.1:{page_port}"
+    server = Keystone(keystone.site, "allowing", OS_CORS__ALLOWED_ORIGIN=origin)
     server.start()
     yield server
     server.stop()
