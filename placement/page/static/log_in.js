@@ -54,8 +54,8 @@ function passwordForm(keystone, problem, use) {
   const user = field("User", { autocomplete: "username", required: true });
   const password = field("Password", { type: "password", autocomplete: "current-password", required: true });
   const userDomain = field("Domain of the user", { value: "Default", required: true });
-  const project = field("Project, or nothing for the whole system", { value: "admin" });
-  const projectDomain = field("Domain of the project", { value: "Default" });
+  const project = field("Project", { value: "admin", required: true });
+  const projectDomain = field("Domain of the project", { value: "Default", required: true });
   const go = element("button", { class: "go" }, "Log in");
   const submit = async (event) => {
     event.preventDefault();

@@ -97,6 +97,7 @@ function tellFreshness() {
     idle: "",
     reading: `Reading: ${number(read)} trees`,
     live: `Live, ${time}`,
+    refused: "The trees can't be read.",
     late: `${error?.message ?? ""} ${asOf ? `This is how it was at ${time}. ` : ""}Trying again.`,
   };
   if (freshness.textContent !== texts[state]) show(freshness, texts[state]);

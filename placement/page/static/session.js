@@ -124,9 +124,7 @@ export async function logIn(keystone, { user, userDomain, password, project, pro
         methods: ["password"],
         password: { user: { name: user, domain: { name: userDomain }, password } },
       },
-      scope: project
-        ? { project: { name: project, domain: { name: projectDomain } } }
-        : { system: { all: true } },
+      scope: { project: { name: project, domain: { name: projectDomain } } },
     },
   };
   let answer;

@@ -2,7 +2,7 @@
 
 import { bar, level } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
-import { copyable, notice, toAggregate, toTree } from "../links.js";
+import { copyable, failure, notice, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
 import { addressOf, refine } from "../place.js";
 import { VirtualList } from "../virtual_list.js";
@@ -82,8 +82,8 @@ export function cloudView(place, live) {
   function draw() {
     const { cloud } = live;
     if (!live.complete) {
-      const text = live.state === "late" ? "The trees can't be read now." : "The trees are being read.";
-      show(node, element("h1", {}, "Cloud"), notice(text));
+      const said = live.error ? failure(live.error) : notice("The trees are being read.");
+      show(node, element("h1", {}, "Cloud"), said);
       return;
     }
     if (!cloud.hosts.size) {

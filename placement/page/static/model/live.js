@@ -1,6 +1,6 @@
 /** The cloud as it is now: read once, then kept up to date by what changed. */
 
-import { askMore, readLines } from "../session.js";
+import { Refused, askMore, readLines } from "../session.js";
 import { Cloud } from "./cloud.js";
 
 const FIELDS = "inventories,usages,aggregates";
@@ -19,7 +19,7 @@ export class Live extends EventTarget {
   constructor() {
     super();
     this.cloud = new Cloud();
-    /** `idle`, `reading`, `live` or `late` */
+    /** `idle`, `reading`, `live`, `late` or `refused` */
     this.state = "idle";
     /** how many trees were read so far, while it reads */
     this.read = 0;
@@ -43,6 +43,8 @@ export class Live extends EventTarget {
     this.stop = null;
     this.cloud = new Cloud();
     this.complete = false;
+    this.asOf = null;
+    this.error = null;
     this.tell("idle");
   }
 
@@ -57,6 +59,11 @@ export class Live extends EventTarget {
         if (signal.aborted || error.status === 401) return;
         if (error.status === 410) position = null;
         this.error = error;
+        if (error instanceof Refused && !error.passes && error.status !== 410) {
+          // the same question would be refused again
+          this.tell("refused");
+          return;
+        }
         this.tell("late");
         pause = Math.min(2 * pause, LONGEST);
       }

@@ -53,7 +53,7 @@ export function treesView(place, live) {
 
   function list() {
     if (!live.complete) {
-      show(found, "The trees are being read.");
+      show(found, live.error?.message ?? "The trees are being read.");
       return;
     }
     const some = live.cloud.found(search.value);
