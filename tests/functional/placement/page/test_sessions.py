@@ -172,7 +172,7 @@ def test_who_may_not_read_is_told(open_page, secured):
     page = open_page(f"{ui}#/why?resources=VCPU:1", refused=[403])
     page.get_by_label("Token").fill("a reader's")
     page.get_by_role("button", name="Use this token").click()
-    expect(page.get_by_role("alert")).to_contain_text("berth:allocation_candidates:explain")
+    expect(page.get_by_role("alert")).to_contain_text("berth:explain")
     page.get_by_role("link", name="Cloud").click()
     expect(page.get_by_role("alert")).to_contain_text("berth:provider_trees:show")
     # it isn't asked again what is refused
