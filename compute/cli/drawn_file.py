@@ -21,9 +21,13 @@ def add_option(options: argparse.ArgumentParser, drawn: str) -> None:
 
 def check(path: str) -> None:
     """Raise InvalidInput if no file can be written there: before anything else is done."""
-    folder = pathlib.Path(path).absolute().parent
-    if pathlib.Path(path).is_dir():
+    target = pathlib.Path(path).resolve()
+    folder = target.parent
+    if target.is_dir():
         raise InvalidInput(f"--html: {path} is a folder")
+    if target.exists() and not target.is_file():
+        # such as /dev/stdout: a file in its place would take it away from everybody
+        raise InvalidInput(f"--html: {path} is no file")
     if not folder.is_dir():
         raise InvalidInput(f"--html: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
@@ -41,7 +45,7 @@ def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     about = {"title": title, "command": f"{PROGRAM} placement {command}", "written": now}
     text = drawing_file(title, about | data)
-    target = pathlib.Path(path)
+    target = pathlib.Path(path).resolve()
     try:
         with tempfile.NamedTemporaryFile(
             "w",

@@ -94,13 +94,17 @@ function tellFreshness() {
   const { state, read, asOf, error } = live;
   const time = asOf?.toLocaleTimeString("en-GB");
   const texts = {
-    idle: "",
-    reading: `Reading: ${number(read)} trees`,
-    live: `Live, ${time}`,
-    refused: "The trees can't be read.",
-    late: `${error?.message ?? ""} ${asOf ? `This is how it was at ${time}. ` : ""}Trying again.`,
+    idle: ["", ""],
+    reading: ["Reading the trees", read ? `${number(read)} so far` : ""],
+    live: ["Live", time],
+    refused: ["The trees can't be read.", ""],
+    late: [`${error?.message ?? ""} Trying again.`, asOf ? `This is how it was at ${time}.` : ""],
   };
-  if (freshness.textContent !== texts[state]) show(freshness, texts[state]);
+  // readers of screens hear that it is live, not each time at which it is
+  texts[state].forEach((text, place) => {
+    const part = freshness.children[place];
+    if (part.textContent !== text) show(part, text);
+  });
   freshness.className = state;
 }
 

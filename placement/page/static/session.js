@@ -5,6 +5,9 @@ const EXTENSIONS = new URL("../", document.baseURI);
 const VERSION = "placement 1.39";
 const JSON_TYPE = "application/json";
 const LINES_TYPE = "application/x-ndjson";
+/** milliseconds until an answer must be there, and one in lines */
+const PATIENCE = 60_000;
+const PATIENCE_FOR_LINES = 300_000;
 
 let token = null;
 let refusedToken = () => {};
@@ -52,7 +55,8 @@ export const askMore = (path, more) => json(new URL(path, EXTENSIONS), more);
 
 /** Call `take` with each line of an answer below /berth/v1/, as a value. */
 export async function readLines(path, take, { signal } = {}) {
-  const answer = await asked(new URL(path, EXTENSIONS), { signal, accept: LINES_TYPE });
+  const bounded = within(PATIENCE_FOR_LINES, signal);
+  const answer = await asked(new URL(path, EXTENSIONS), { signal: bounded, accept: LINES_TYPE });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -67,8 +71,19 @@ export async function readLines(path, take, { signal } = {}) {
 }
 
 async function json(url, { signal, body } = {}) {
-  const answer = await asked(url, { signal, body, accept: JSON_TYPE });
-  return answer.json();
+  const bounded = within(PATIENCE, signal);
+  const answer = await asked(url, { signal: bounded, body, accept: JSON_TYPE });
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw unreachable();
+  }
+}
+
+function within(milliseconds, signal) {
+  const end = AbortSignal.timeout(milliseconds);
+  return signal ? AbortSignal.any([signal, end]) : end;
 }
 
 async function asked(url, { signal, body, accept }) {

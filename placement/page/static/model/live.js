@@ -7,6 +7,8 @@ const FIELDS = "inventories,usages,aggregates";
 /** milliseconds between two questions for changes, and the longest wait after failures */
 const PAUSE = 3000;
 const LONGEST = 30000;
+/** the longest wait before everything is read again and again, because changes can't be told */
+const LONGEST_OF_ALL = 120000;
 /** uuids in one request: each is 37 characters of its line */
 const MOST_UUIDS = 100;
 /** after so many changed trees in one page of changes all are read again */
@@ -53,19 +55,21 @@ export class Live extends EventTarget {
     let pause = PAUSE;
     while (!signal.aborted) {
       try {
-        position = position === null ? await this.readAll(signal) : await this.readNews(position, signal);
-        pause = PAUSE;
+        if (position !== null) {
+          position = await this.readNews(position, signal);
+          pause = position === null ? Math.min(2 * pause, LONGEST_OF_ALL) : PAUSE;
+        }
+        position ??= await this.readAll(signal);
       } catch (error) {
         if (signal.aborted || error.status === 401) return;
-        if (error.status === 410) position = null;
         this.error = error;
-        if (error instanceof Refused && !error.passes && error.status !== 410) {
+        if (error instanceof Refused && !error.passes) {
           // the same question would be refused again
           this.tell("refused");
           return;
         }
         this.tell("late");
-        pause = Math.min(2 * pause, LONGEST);
+        pause = Math.min(2 * pause, Math.max(pause, LONGEST));
       }
       await rested(pause, signal);
     }
@@ -99,17 +103,13 @@ export class Live extends EventTarget {
     return position;
   }
 
+  /** Read the trees that changed; return the new position, or null if all must be read again. */
   async readNews(position, signal) {
-    const news = await askMore(`changes?after=${encodeURIComponent(position)}`, { signal });
-    const roots = new Set();
-    const unknown = [];
-    for (const uuid of news.providers) {
-      const root = this.cloud.roots.get(uuid);
-      if (root) roots.add(root);
-      else unknown.push(uuid);
-    }
-    const wanted = [...roots, ...unknown];
-    if (wanted.length > MOST_CHANGES) return this.readAll(signal);
+    const news = await this.newsAfter(position, signal);
+    if (news === null || !news.complete || news.providers.length > MOST_CHANGES) return null;
+    // a provider may have left its tree for another one: both are read
+    const roots = news.providers.map((uuid) => this.cloud.roots.get(uuid)).filter(Boolean);
+    const wanted = [...new Set([...roots, ...news.providers])];
     for (let begin = 0; begin < wanted.length; begin += MOST_UUIDS) {
       const some = wanted.slice(begin, begin + MOST_UUIDS);
       const { trees } = await askMore(`provider_trees?fields=${FIELDS}&uuid=in:${some.join(",")}`, {
@@ -120,6 +120,15 @@ export class Live extends EventTarget {
     }
     this.fresh(wanted.length > 0);
     return news.position;
+  }
+
+  async newsAfter(position, signal) {
+    try {
+      return await askMore(`changes?after=${encodeURIComponent(position)}`, { signal });
+    } catch (error) {
+      if (error.status === 410) return null;
+      throw error;
+    }
   }
 
   fresh(changed) {

@@ -98,6 +98,7 @@ def test_an_empty_placement_is_said_to_be_empty(open_page, tmp_path):
         (("tree", "--html", "x.html", "--json"), "argument --html: not allowed with"),
         (("tree", "--html", "/nowhere/x.html"), "--html: there is no folder /nowhere"),
         (("tree", "--html", "/"), "--html: / is a folder"),
+        (("tree", "--html", "/dev/null"), "--html: /dev/null is no file"),
         (("migrate_compute_inventory", "--dry-run", "--html", "/"), "--html: / is a folder"),
     ],
 )

@@ -3,7 +3,9 @@
 How long it takes is measured by benchmarks/page.py.
 """
 
+import re
 import types
+import uuid
 
 import pytest
 
@@ -14,6 +16,8 @@ from tests.functional.placement.served import served
 from tests.functional.placement.service import Service
 
 HOSTS = 10_000
+#: the root of one of them
+HOST = uuid.UUID(int=1 + (0xBE57 << 96))
 #: a page with a few elements for each host would have tens of thousands
 ELEMENTS = 1_500
 #: bytes: the answer that says it all has 28 MB
@@ -73,3 +77,11 @@ def test_why_and_capacity_answer(open_page, large_cloud):
     # the hundred trees with the most room are shown
     expect(page.get_by_role("group", name="By tree").get_by_role("row")).to_have_count(101)
     assert elements(page) < ELEMENTS
+
+
+def test_a_consumer_among_them_is_found(open_page, large_cloud):
+    page = open_page(f"{large_cloud.ui}#/trees/{HOST}", timeout=120_000)
+    page.locator(".holders a").first.click()
+    expect(page.get_by_role("heading", name="of 1 tree")).to_be_visible()
+    page.get_by_role("table").get_by_role("link", name=re.compile("provider-")).first.click()
+    expect(page.locator("article")).to_have_count(7)

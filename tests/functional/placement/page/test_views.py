@@ -206,6 +206,34 @@ def test_changes_show_by_themselves(open_page, changing_cloud):
     expect(row).to_contain_text("8 · 33 %")
 
 
+def test_a_provider_that_moves_shows_in_its_new_tree(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 2)}")
+    expect(provider(page, "compute2_pci_0000_81_00_0")).to_be_visible()
+    moved = numbered(GPU, 5)
+    body = {"name": "moved-gpu", "parent_provider_uuid": numbered(NUMA, 2)}
+    changing_cloud.put(f"/resource_providers/{moved}", body)
+    expect(provider(page, "compute2_pci_0000_81_00_0")).to_have_count(0)
+    page.get_by_role("searchbox").fill("moved-gpu")
+    names = page.get_by_role("table", name="Trees").get_by_role("link")
+    expect(names).to_have_text(["compute1"])
+
+
+def test_a_position_that_is_gone_is_no_end(open_page, changing_cloud):
+    page = open_page(changing_cloud.ui, refused=[410])
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    # what it asked for is answered 410 once, as after a restored database
+    gone = {"status": 410, "json": {"errors": [{"status": 410, "code": "berth.position_gone"}]}}
+    page.route("**/changes?*", lambda route: route.fulfill(**gone), times=1)
+    root = numbered(POOL, 1)
+    assert changing_cloud.service.delete(f"/resource_providers/{root}").status_code == 204
+    expect(page.get_by_text("3 trees of 15 providers.")).to_be_visible()
+    path = f"/resource_providers/{numbered(GPU, 2)}"
+    changing_cloud.put(path, {"name": "renamed", "parent_provider_uuid": numbered(NUMA, 2)})
+    page.get_by_role("link", name="Trees").click()
+    page.get_by_role("searchbox").fill("renamed")
+    expect(page.get_by_text("1 of 3 trees")).to_be_visible(timeout=20_000)
+
+
 def test_a_tree_that_is_deleted_goes(open_page, changing_cloud):
     root = numbered(POOL, 1)
     page = open_page(f"{changing_cloud.ui}#/trees/{root}")
