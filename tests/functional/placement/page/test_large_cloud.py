@@ -11,13 +11,14 @@ import pytest
 
 from benchmarks.clouds import Builder
 from tests.browsing import expect
+from tests.functional.placement.page import clouds
 from tests.functional.placement.page.conftest import UI
 from tests.functional.placement.served import served
 from tests.functional.placement.service import Service
 
 HOSTS = 10_000
-#: the root of one of them
-HOST = uuid.UUID(int=1 + (0xBE57 << 96))
+#: one of them: its root, and a NUMA node
+HOST, NODE = (str(uuid.UUID(int=number + (0xBE57 << 96))) for number in (1, 2))
 #: a page with a few elements for each host would have tens of thousands
 ELEMENTS = 1_500
 #: bytes: the answer that says it all has 28 MB
@@ -29,6 +30,10 @@ def large_cloud(tmp_path_factory):
     folder = tmp_path_factory.mktemp("large")
     Builder(folder / "placement.db").nested(7 * HOSTS)
     service = Service(f"sqlite:///{folder}/placement.db")
+    claim = clouds.held({NODE: {"VCPU": 1}})
+    assert (
+        service.put(f"/allocations/{clouds.numbered(clouds.SERVER, 1)}", claim).status_code == 204
+    )
     with served(service.app) as url:
         yield types.SimpleNamespace(ui=url + UI, service=service)
     service.running.close()
@@ -80,7 +85,7 @@ def test_why_and_capacity_answer(open_page, large_cloud):
 
 
 def test_a_consumer_among_them_is_found(open_page, large_cloud):
-    page = open_page(f"{large_cloud.ui}#/trees/{HOST}", timeout=120_000)
+    page = open_page(f"{large_cloud.ui}#/trees/{HOST}")
     page.locator(".holders a").first.click()
     expect(page.get_by_role("heading", name="of 1 tree")).to_be_visible()
     page.get_by_role("table").get_by_role("link", name=re.compile("provider-")).first.click()
