@@ -8,7 +8,12 @@ from tests.installation.conftest import ROOT
 
 PACKAGES = ("placement/", "compute/", "virt/")
 #: files of packages that are not Python modules
-DATA = ("placement/storage/migrations/script.py.mako", "virt/host/samples/")
+DATA = (
+    "placement/page/static/index.html",
+    "placement/page/static/drawings/",
+    "placement/storage/migrations/script.py.mako",
+    "virt/host/samples/",
+)
 
 
 def tracked():
