@@ -4,6 +4,7 @@ import argparse
 import datetime
 import os
 import pathlib
+import stat
 import tempfile
 from typing import Any
 
@@ -21,17 +22,37 @@ def add_option(options: argparse.ArgumentParser, drawn: str) -> None:
 
 def check(path: str) -> None:
     """Raise InvalidInput if no file can be written there: before anything else is done."""
-    target = pathlib.Path(path).resolve()
+    target = _target(path)
     folder = target.parent
     if target.is_dir():
         raise InvalidInput(f"--html: {path} is a folder")
-    if target.exists() and not target.is_file():
-        # such as /dev/stdout: a file in its place would take it away from everybody
-        raise InvalidInput(f"--html: {path} is no file")
     if not folder.is_dir():
         raise InvalidInput(f"--html: there is no folder {folder}")
+    if _is_no_file(path):
+        # a device that is replaced is gone for every program
+        raise InvalidInput(f"--html: {path} is no file")
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"--html: nothing can be written in {folder}")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise InvalidInput(f"--html: {path} can't be written: it is read-only")
+
+
+def _target(path: str) -> pathlib.Path:
+    """Return the file that a path means: a link stays a link, what it leads to is written."""
+    try:
+        return pathlib.Path(path).resolve()
+    except OSError as error:
+        raise InvalidInput(f"--html: {path} can't be written: {error.strerror}") from error
+    except RuntimeError as error:  # how Python 3.11 and 3.12 name a link that leads to itself
+        raise InvalidInput(f"--html: {path} is a link to itself") from error
+
+
+def _is_no_file(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
@@ -45,25 +66,34 @@ def write(path: str, title: str, command: str, data: dict[str, Any]) -> None:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     about = {"title": title, "command": f"{PROGRAM} placement {command}", "written": now}
     text = drawing_file(title, about | data)
-    target = pathlib.Path(path).resolve()
+    check(path)
+    target = _target(path)
     try:
         with tempfile.NamedTemporaryFile(
             "w",
             encoding="utf-8",
-            dir=target.absolute().parent,
-            prefix=f".{target.name}.",
+            dir=target.parent,
+            prefix=".html.",
             delete=False,
         ) as file:
             try:
                 file.write(text)
                 file.flush()
-                os.chmod(file.name, 0o666 & ~_umask())
+                os.chmod(file.name, _mode(target))
                 os.replace(file.name, target)
             except BaseException:
                 os.unlink(file.name)
                 raise
     except OSError as error:
         raise InvalidInput(f"--html: {path} can't be written: {error.strerror}") from error
+
+
+def _mode(target: pathlib.Path) -> int:
+    """Return the permissions of the file: those it had, so that nobody reads more than before."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:
