@@ -19,6 +19,7 @@ _MODULES = (
     "words.js",
     "drawings/provider.js",
     "drawings/bar.js",
+    "drawings/listed.js",
     "drawings/tree.js",
     "drawings/moves.js",
     "drawings/reshape.js",

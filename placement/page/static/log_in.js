@@ -18,7 +18,7 @@ export function logInForm(known, said, use) {
     element("h1", {}, "Who is asking?"),
     problem,
     known.keystone && passwordForm(known.keystone, problem, use),
-    tokenForm(known, use),
+    tokenForm(known, problem, use),
     element(
       "p",
       { class: "quiet" },
@@ -27,14 +27,17 @@ export function logInForm(known, said, use) {
   );
 }
 
-function tokenForm(known, use) {
+function tokenForm(known, problem, use) {
   const token = field("Token", { type: "password", autocomplete: "off", required: true });
   return element(
     "form",
     {
       submit: (event) => {
         event.preventDefault();
-        use(token.input.value.trim());
+        const given = token.input.value.trim();
+        // a header can't have other characters
+        if (/^[\x20-\x7e]+$/.test(given)) use(given);
+        else show(problem, failure({ message: "This is no token: it is empty, or has letters that no token has." }));
       },
     },
     element("h2", {}, known.keystone ? "Or paste a token" : "Paste a token"),

@@ -84,10 +84,10 @@ function loggedOut(said) {
   useToken(null);
   live.end();
   leave.hidden = true;
-  shown?.made.close?.();
-  shown = null;
-  if (OPEN.has(placeOf(location.hash).view)) route();
-  else askForToken(said);
+  // what needs no token, such as a rehearsal somebody looks at, stays
+  if (shown && OPEN.has(shown.view)) return;
+  askForToken(said);
+  main.focus({ preventScroll: true });
 }
 
 function tellFreshness() {

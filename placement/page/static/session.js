@@ -29,8 +29,11 @@ export class Refused extends Error {
 /** Return how callers are known here: `{auth, keystone}`. */
 export async function settings() {
   const answer = await reached(new URL("session.json", document.baseURI), { cache: "no-store" });
-  if (!answer.ok) throw new Refused(answer.status, `session.json: ${answer.status}`);
-  return answer.json();
+  if (!answer.ok) throw new Refused(answer.status, `The service answers ${answer.status} for session.json.`);
+  const { auth, keystone = null } = (await read(answer)) ?? {};
+  const isKnown = typeof auth === "string" && (keystone === null || /^https?:\/\//.test(keystone));
+  if (!isKnown) throw new Refused(0, "The service doesn't say how it knows callers: session.json isn't its own.");
+  return { auth, keystone };
 }
 
 /** Use a token from now on; null forgets it. */
@@ -66,18 +69,32 @@ export async function readLines(path, take, { signal } = {}) {
     if (done) break;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
-    for (const line of lines) if (line) take(JSON.parse(line));
+    for (const line of lines) if (line) take(parsed(line));
   }
 }
 
 async function json(url, { signal, body } = {}) {
   const bounded = within(PATIENCE, signal);
-  const answer = await asked(url, { signal: bounded, body, accept: JSON_TYPE });
+  return read(await asked(url, { signal: bounded, body, accept: JSON_TYPE }));
+}
+
+/** Return the JSON of an answer, which may end early, or be of something between. */
+async function read(answer) {
+  let text;
   try {
-    return await answer.json();
+    text = await answer.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw unreachable();
+  }
+  return parsed(text);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refused(0, "The answer isn't JSON. Something between this page and the service may have sent it.");
   }
 }
 

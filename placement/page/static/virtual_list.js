@@ -10,7 +10,8 @@ export class VirtualList {
    * @param {object} options
    * @param {string} options.label what the list is, for readers of screens
    * @param {number} options.height pixels of each row
-   * @param {function(unknown): Array<Node|string>} options.cells draws what stands in a row
+   * @param {function(unknown): Array<Node|string>} options.cells draws what stands in a row; its
+   *   item is `{uuid, …}` or `[uuid, …]`
    * @param {string} [options.kind] a class of the list, for its columns
    * @param {Array<string>} [options.heads] what stands above the columns
    */
@@ -66,19 +67,22 @@ export class VirtualList {
       Math.ceil((scrollTop + clientHeight) / this.height) + BEYOND,
       this.items.length,
     );
-    const focused = this.focused();
+    // the focus stays with its item, which may stand in another row now
+    const held = this.focused();
+    const focused = held === null ? -1 : this.items.findIndex((item) => keyOf(item) === held);
     this.first = first;
     show(
       this.body,
       this.items.slice(first, last).map((item, place) => this.row(item, first + place)),
     );
     if (focused >= first && focused < last) this.link(focused)?.focus({ preventScroll: true });
+    else if (held !== null) this.scroller.focus({ preventScroll: true });
   }
 
   row(item, index) {
     const row = element(
       "div",
-      { class: "row", role: "row", "aria-rowindex": index + 1 + this.headed, "data-index": index },
+      { class: "row", role: "row", "aria-rowindex": index + 1 + this.headed, "data-key": keyOf(item) },
       this.cells(item).map((cell) => element("span", { role: "cell" }, cell)),
     );
     row.style.top = `${index * this.height}px`;
@@ -86,10 +90,10 @@ export class VirtualList {
     return row;
   }
 
-  /** Return the number of the row that has the focus; -1 if none has. */
+  /** Return the key of the item that has the focus; null if none has. */
   focused() {
     const row = this.body.contains(document.activeElement) && document.activeElement.closest(".row");
-    return row ? Number(row.dataset.index) : -1;
+    return row ? row.dataset.key : null;
   }
 
   link(index) {
@@ -99,11 +103,17 @@ export class VirtualList {
   /** Go to the next or previous row with the arrows. */
   move(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const from = this.focused();
-    if (!step || from < 0) return;
+    const held = this.focused();
+    if (!step || held === null) return;
+    const from = this.items.findIndex((item) => keyOf(item) === held);
     event.preventDefault();
     const to = Math.min(Math.max(from + step, 0), this.items.length - 1);
     this.reveal(to);
     this.link(to)?.focus({ preventScroll: true });
   }
+}
+
+/** Return the uuid of an item, or of an entry whose first part is one. */
+function keyOf(item) {
+  return item.uuid ?? item[0];
 }

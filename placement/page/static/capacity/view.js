@@ -78,11 +78,17 @@ async function rootsOf(names, live, signal) {
   });
 }
 
-function first(live, signal) {
-  return new Promise((resolve) => {
-    live.addEventListener("change", resolve, { once: true, signal });
-    signal.addEventListener("abort", resolve, { once: true });
+/** Wait until the trees are read; throws why they can't be. */
+async function first(live, signal) {
+  if (live.error) throw live.error;
+  const done = new AbortController();
+  await new Promise((resolve) => {
+    const look = () => (live.complete || live.error) && resolve();
+    live.addEventListener("status", look, { signal: done.signal });
+    signal.addEventListener("abort", resolve, { signal: done.signal });
   });
+  done.abort();
+  if (live.error) throw live.error;
 }
 
 function counted(found) {

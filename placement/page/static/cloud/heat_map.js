@@ -55,6 +55,7 @@ export class HeatMap {
 
   draw() {
     const width = this.node.clientWidth;
+    this.canvas.hidden = !this.trees.length;
     if (!width || !this.trees.length) return;
     const area = Math.sqrt((width * TALLEST) / this.trees.length);
     this.cell = Math.max(Math.min(Math.floor(area), LARGEST), SMALLEST);
@@ -100,7 +101,7 @@ export class HeatMap {
     }
     const { used, capacity } = tree.sums;
     const what = `${amount(used, this.resourceClass)} of ${amount(capacity, this.resourceClass)} used`;
-    show(this.told, element("strong", { dir: "auto" }, tree.name), `  ${what}, ${percent(used, capacity)}`);
+    show(this.told, element("strong", { dir: "auto" }, tree.name), ` ${what}, ${percent(used, capacity)}`);
   }
 
   open(tree) {

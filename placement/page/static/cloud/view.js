@@ -2,6 +2,7 @@
 
 import { bar, level } from "../drawings/bar.js";
 import { element, show } from "../dom.js";
+import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
 import { addressOf, refine } from "../place.js";
@@ -95,12 +96,14 @@ export function cloudView(place, live) {
     const names = [...sums.keys()].sort(byClass);
     if (!sums.has(resourceClass)) resourceClass = names[0];
     if (!node.contains(intro)) show(node, intro, classes, rest);
-    show(intro, headline(cloud, within, sums, aggregate));
-    show(classes, classTable(names, sums, resourceClass, choose));
-    show(
-      choice,
-      names.map((name) => element("option", { value: name, selected: name === resourceClass }, name)),
-    );
+    keeping(intro, () => show(intro, headline(cloud, within, sums, aggregate)));
+    keeping(classes, () => show(classes, names.length ? classTable(names, sums, resourceClass, choose) : stockless()));
+    // somebody may be choosing just now
+    if (names.join() !== [...choice.options].map(({ value }) => value).join()) {
+      show(choice, names.map((name) => element("option", { value: name }, name)));
+    }
+    choice.value = resourceClass;
+    rest.hidden = !names.length;
     const having = within
       .filter(({ classes: own }) => own.has(resourceClass))
       .map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(resourceClass) }));
@@ -211,6 +214,10 @@ function classTable(names, sums, chosen, choose) {
       ),
     ),
   );
+}
+
+function stockless() {
+  return element("p", {}, "No provider here has an inventory yet. Agents report what their hosts have.");
 }
 
 function empty() {

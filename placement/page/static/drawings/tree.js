@@ -3,11 +3,14 @@
 import { element } from "../dom.js";
 import { byClass, count, exactly, amount, number, percent } from "../words.js";
 import { bar, level } from "./bar.js";
+import { addSome, Extent } from "./listed.js";
 import { family, stockOf } from "./provider.js";
 
-/** so many children, traits and holders are drawn before one asks for more */
+/** so many are drawn before one asks for more */
 const CHILDREN = 100;
+const CLASSES = 40;
 const TRAITS = 12;
+const AGGREGATES = 20;
 const HOLDERS = 20;
 
 /**
@@ -18,55 +21,48 @@ const HOLDERS = 20;
  * @param {function(string): Node} [links.consumer] returns what shows a consumer
  * @param {function(string): Node} [links.aggregate] returns what shows an aggregate
  * @param {string} [links.chosen] uuid of the provider to mark
+ * @param {Extent} [links.extent] how much was drawn before
  */
 export function drawTree(providers, links = {}) {
   const known = family(providers);
   const plain = (text) => element("code", {}, text);
-  return branches(known.roots, known.children, {
+  const extent = links.extent ?? new Extent();
+  extent.begin();
+  return branches(known.roots, "", {
     uuid: plain,
     consumer: plain,
     aggregate: plain,
     ...links,
+    extent,
+    children: known.children,
+    path: pathTo(links.chosen, providers),
+    isLarge: providers.length > CHILDREN,
   });
 }
 
-function branches(providers, children, links) {
+/** Return the uuids of a provider and of all above it. */
+function pathTo(chosen, providers) {
+  const parents = new Map(providers.map(({ uuid, parent_provider_uuid: parent }) => [uuid, parent]));
+  const path = new Set();
+  for (let uuid = chosen; parents.has(uuid) && !path.has(uuid); uuid = parents.get(uuid)) path.add(uuid);
+  return path;
+}
+
+function branches(providers, parent, links) {
+  const { children, path, isLarge, extent } = links;
   const list = element("ul", { class: "tree" });
-  addSome(list, providers, CHILDREN, (provider) =>
+  // of a tree that isn't drawn whole, what was asked for comes first, and what is above it
+  const at = isLarge ? providers.findIndex(({ uuid }) => path.has(uuid)) : -1;
+  const sorted = at < 0 ? providers : [providers[at], ...providers.slice(0, at), ...providers.slice(at + 1)];
+  const draw = (provider) =>
     element(
       "li",
       {},
       card(provider, links),
-      children.has(provider.uuid) && branches(children.get(provider.uuid), children, links),
-    ),
-  );
+      children.has(provider.uuid) && branches(children.get(provider.uuid), provider.uuid, links),
+    );
+  addSome(list, sorted, draw, { key: `below ${parent}`, step: CHILDREN, extent });
   return list;
-}
-
-/** Append items, and while there are more a button that appends the next ones. */
-function addSome(list, all, most, draw) {
-  const some = all.slice(0, most);
-  const rest = all.slice(most);
-  list.append(...some.map(draw));
-  if (!rest.length) return;
-  const more = element("li", { class: "more" });
-  more.append(
-    element(
-      "button",
-      {
-        type: "button",
-        class: "plain",
-        click: () => {
-          const before = list.children.length - 1;
-          more.remove();
-          addSome(list, rest, most, draw);
-          list.children[before]?.querySelector("button, a")?.focus();
-        },
-      },
-      `Show ${number(Math.min(most, rest.length))} of ${number(rest.length)} more`,
-    ),
-  );
-  list.append(more);
 }
 
 function card(provider, links) {
@@ -74,7 +70,11 @@ function card(provider, links) {
   const isNew = provider.generation === null || provider.generation === undefined;
   return element(
     "article",
-    { class: chosen ? "provider chosen" : "provider", "aria-current": chosen && "true" },
+    {
+      class: chosen ? "provider chosen" : "provider",
+      "aria-current": chosen && "true",
+      "data-key": provider.uuid,
+    },
     element(
       "header",
       {},
@@ -85,36 +85,34 @@ function card(provider, links) {
         isNew ? "new" : [links.uuid(provider.uuid), element("span", {}, `generation ${provider.generation}`)],
       ),
     ),
-    stock(provider),
+    stock(provider, links),
     traits(provider.traits),
-    said("Aggregates", provider.aggregates.map((uuid) => links.aggregate(uuid))),
+    aggregates(provider, links),
     holders(provider, links),
   );
 }
 
-function stock(provider) {
+function stock(provider, { extent }) {
   const rows = stockOf(provider);
   if (!rows.length) return null;
-  return element(
-    "ul",
-    { class: "stock", "aria-label": "Inventories" },
-    rows.map(({ name, inventory, used, room }) =>
+  const list = element("ul", { class: "stock", "aria-label": "Inventories" });
+  const draw = ({ name, inventory, used, room }) =>
+    element(
+      "li",
+      { class: level(used, room) },
+      element("span", { class: "class" }, name),
+      bar(used, room),
       element(
-        "li",
-        { class: level(used, room) },
-        element("span", { class: "class" }, name),
-        bar(used, room),
-        element(
-          "span",
-          { class: "amounts" },
-          element("strong", {}, amount(used, name)),
-          ` of ${amount(room, name)} used`,
-          element("span", { class: "share" }, percent(used, room)),
-        ),
-        element("span", { class: "detail" }, details(inventory, name)),
+        "span",
+        { class: "amounts" },
+        element("strong", {}, amount(used, name)),
+        ` of ${amount(room, name)} used`,
+        element("span", { class: "share" }, percent(used, room)),
       ),
-    ),
-  );
+      element("span", { class: "detail" }, details(inventory, name)),
+    );
+  addSome(list, rows, draw, { key: `classes of ${provider.uuid}`, step: CLASSES, extent });
+  return list;
 }
 
 function details(inventory, name) {
@@ -135,6 +133,10 @@ function traits(names) {
     element("ul", { class: "chips" }, some.map((name) => element("li", {}, name)));
   const own = names.filter((name) => name.startsWith("CUSTOM_"));
   const sorted = [...own, ...names.filter((name) => !name.startsWith("CUSTOM_"))];
+  const rest = sorted.slice(TRAITS);
+  const unfold = ({ currentTarget: one }) => {
+    if (one.open && one.children.length === 1) one.append(chips(rest));
+  };
   return element(
     "div",
     { class: "said" },
@@ -143,39 +145,35 @@ function traits(names) {
       "div",
       {},
       chips(sorted.slice(0, TRAITS)),
-      sorted.length > TRAITS &&
-        element(
-          "details",
-          {},
-          element("summary", {}, `${number(sorted.length - TRAITS)} more`),
-          chips(sorted.slice(TRAITS)),
-        ),
+      rest.length > 0 &&
+        element("details", { toggle: unfold }, element("summary", {}, `${number(rest.length)} more`)),
     ),
   );
 }
 
-function said(what, values) {
-  if (!values.length) return null;
-  return element(
-    "div",
-    { class: "said" },
-    element("h3", {}, what),
-    element("ul", { class: "values" }, values.map((value) => element("li", {}, value))),
-  );
+function aggregates(provider, links) {
+  if (!provider.aggregates.length) return null;
+  const list = element("ul", { class: "values" });
+  addSome(list, [...provider.aggregates].sort(), (uuid) => element("li", {}, links.aggregate(uuid)), {
+    key: `aggregates of ${provider.uuid}`,
+    step: AGGREGATES,
+    extent: links.extent,
+  });
+  return element("div", { class: "said" }, element("h3", {}, "Aggregates"), list);
 }
 
 function holders(provider, links) {
   const held = Object.entries(provider.allocations ?? {});
   if (!held.length) return null;
   const list = element("ul", { class: "holders" });
-  addSome(list, held.sort(), HOLDERS, ([consumer, amounts]) =>
+  const draw = ([consumer, amounts]) =>
     element(
       "li",
       {},
       links.consumer(consumer),
       element("span", { class: "amounts" }, heldText(amounts)),
-    ),
-  );
+    );
+  addSome(list, held.sort(), draw, { key: `holders of ${provider.uuid}`, step: HOLDERS, extent: links.extent });
   return element(
     "div",
     { class: "said" },

@@ -73,25 +73,30 @@ export class Cloud {
     return this.roots.size;
   }
 
-  /** Take a tree as it is now. */
+  /**
+   * Take a tree as it is now.
+   * @returns {Set<string>} roots of the trees from which providers moved here: read them again
+   */
   take(tree) {
     this.drop(tree.root);
     const host = summary(tree);
+    const moved = new Set();
     this.hosts.set(tree.root, host);
     this.sorted = null;
     for (const uuid of host.uuids) {
       const other = this.roots.get(uuid);
-      // it moved here from another tree, which is read again, too
-      if (other && other !== tree.root) this.drop(other);
+      if (other) moved.add(other);
       this.roots.set(uuid, tree.root);
     }
+    return moved;
   }
 
   /** Forget a tree. */
   drop(root) {
     const host = this.hosts.get(root);
     if (!host) return;
-    for (const uuid of host.uuids) this.roots.delete(uuid);
+    // a provider that moved is another tree's now
+    for (const uuid of host.uuids) if (this.roots.get(uuid) === root) this.roots.delete(uuid);
     this.hosts.delete(root);
     this.sorted = null;
   }

@@ -29,12 +29,15 @@ export class Live extends EventTarget {
     this.asOf = null;
     this.error = null;
     this.complete = false;
+    /** roots of trees from which a provider moved while they were read: they are read again */
+    this.moved = new Set();
     this.stop = null;
   }
 
-  /** Read the cloud and keep it up to date until `end`. */
+  /** Read the cloud and keep it up to date until `end`; after a refusal ask again. */
   begin() {
-    if (this.stop) return;
+    if (this.stop && this.state !== "refused") return;
+    this.error = null;
     this.stop = new AbortController();
     this.follow(this.stop.signal).catch(() => {});
   }
@@ -77,6 +80,7 @@ export class Live extends EventTarget {
 
   async readAll(signal) {
     const cloud = new Cloud();
+    const moved = new Set();
     let position = null;
     let told = 0;
     this.read = 0;
@@ -88,7 +92,7 @@ export class Live extends EventTarget {
           position = line.position ?? position;
           return;
         }
-        cloud.take(line);
+        for (const root of cloud.take(line)) moved.add(root);
         this.read += 1;
         if (this.complete || performance.now() - told < 250) return;
         told = performance.now();
@@ -98,6 +102,7 @@ export class Live extends EventTarget {
     );
     if (position === null) throw new Error("The answer ended early.");
     this.cloud = cloud;
+    this.moved = moved;
     this.complete = true;
     this.fresh(true);
     return position;
@@ -109,15 +114,22 @@ export class Live extends EventTarget {
     if (news === null || !news.complete || news.providers.length > MOST_CHANGES) return null;
     // a provider may have left its tree for another one: both are read
     const roots = news.providers.map((uuid) => this.cloud.roots.get(uuid)).filter(Boolean);
-    const wanted = [...new Set([...roots, ...news.providers])];
+    const wanted = [...new Set([...this.moved, ...roots, ...news.providers])];
+    const moved = new Set();
     for (let begin = 0; begin < wanted.length; begin += MOST_UUIDS) {
       const some = wanted.slice(begin, begin + MOST_UUIDS);
       const { trees } = await askMore(`provider_trees?fields=${FIELDS}&uuid=in:${some.join(",")}`, {
         signal,
       });
-      for (const root of some) this.cloud.drop(root);
-      for (const tree of trees) this.cloud.take(tree);
+      const read = new Set(trees.map(({ root }) => root));
+      for (const uuid of some) this.cloud.drop(uuid);
+      for (const tree of trees) {
+        for (const root of this.cloud.take(tree)) if (!read.has(root)) moved.add(root);
+      }
+      // a later part may fail, and a new answer needn't name the trees that providers left
+      for (const root of moved) this.moved.add(root);
     }
+    this.moved = moved;
     this.fresh(wanted.length > 0);
     return news.position;
   }
@@ -146,14 +158,20 @@ export class Live extends EventTarget {
 
 /** Wait; longer while nobody looks at the page. */
 async function rested(milliseconds, signal) {
-  await new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-  });
+  const timer = new EventTarget();
+  const number = setTimeout(() => timer.dispatchEvent(new Event("end")), milliseconds);
+  await first([timer, "end"], [signal, "abort"]);
+  clearTimeout(number);
   while (document.hidden && !signal.aborted) {
-    await new Promise((resolve) => {
-      document.addEventListener("visibilitychange", resolve, { once: true });
-      signal.addEventListener("abort", resolve, { once: true });
-    });
+    await first([document, "visibilitychange"], [signal, "abort"]);
   }
+}
+
+/** Wait for the first of some events `[target, type]`. No listener is left: one rests for days. */
+async function first(...events) {
+  const done = new AbortController();
+  await new Promise((resolve) => {
+    for (const [target, type] of events) target.addEventListener(type, resolve, { signal: done.signal });
+  });
+  done.abort();
 }

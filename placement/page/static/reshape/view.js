@@ -11,7 +11,13 @@ const LONGEST = 64 * 2 ** 20;
 const LISTS = ["before", "after", "misfits"];
 
 export function reshapeView() {
-  const file = element("input", { type: "file", accept: ".json,application/json", change: () => read(file.files[0]) });
+  const file = element("input", {
+    type: "file",
+    accept: ".json,application/json",
+    // the same file is read again when it is chosen again
+    click: () => (file.value = ""),
+    change: () => read(file.files[0]),
+  });
   const found = element("div");
   const drop = element(
     "section",
@@ -29,19 +35,30 @@ export function reshapeView() {
     element("label", { class: "field" }, element("span", {}, "File of a rehearsal"), file),
   );
 
+  let last = null;
   async function read(chosen) {
     if (!chosen) return;
+    last = chosen;
+    let made;
     try {
-      show(found, drawn(rehearsal(await text(chosen))));
+      made = drawn(rehearsal(await text(chosen)));
     } catch (error) {
-      show(found, failure(error));
+      made = failure(error);
     }
+    if (last === chosen) show(found, made);
+  }
+
+  // a file that misses the panel would be opened instead of this page, which would forget its token
+  const closed = new AbortController();
+  for (const type of ["dragover", "drop"]) {
+    addEventListener(type, (event) => event.preventDefault(), { signal: closed.signal });
   }
 
   return {
     title: "Reshape",
     node: element("div", { class: "reshapes" }, element("h1", {}, "What will a reshape move?"), drop, found),
     go: () => true,
+    close: () => closed.abort(),
   };
 }
 
@@ -61,15 +78,21 @@ export function rehearsal(written) {
   const isOne =
     Array.isArray(found?.nodes) &&
     found.nodes.every(
-      (node) => typeof node?.node === "string" && LISTS.every((key) => Array.isArray(node[key])) && [...node.before, ...node.after].every(isProvider),
+      (node) =>
+        typeof node?.node === "string" &&
+        LISTS.every((key) => Array.isArray(node[key])) &&
+        [...node.before, ...node.after].every(isProvider) &&
+        Object.values(node.moves ?? {}).every(Array.isArray),
     );
   if (!isOne) throw new Error(`This file isn't what ${COMMAND} writes.`);
   return found;
 }
 
 function isProvider(one) {
-  return typeof one?.uuid === "string" && typeof one.name === "string" && typeof one.inventories === "object" &&
-    typeof one.used === "object" && typeof one.allocations === "object";
+  return (
+    [one?.uuid, one?.name].every((value) => typeof value === "string") &&
+    [one.inventories, one.used, one.allocations].every((map) => typeof map === "object" && map !== null)
+  );
 }
 
 function drawn({ host, nodes, dry_run: isRehearsal }) {

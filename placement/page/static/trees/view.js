@@ -1,8 +1,10 @@
 /** Who holds what of this host? A list of all trees to search in, and one of them whole. */
 
 import { drawTree } from "../drawings/tree.js";
+import { Extent } from "../drawings/listed.js";
 import { fromService } from "../drawings/provider.js";
 import { element, show } from "../dom.js";
+import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toAggregate, toConsumer, toTree } from "../links.js";
 import { addressOf, refine } from "../place.js";
 import { ask, askMore } from "../session.js";
@@ -100,64 +102,92 @@ export function treesView(place, live) {
       list();
       tree?.changed();
     },
-    status: () => live.complete || list(),
+    status() {
+      if (!live.complete) list();
+      tree?.status();
+    },
     close: () => tree?.close(),
   };
 }
 
 /** One tree, read whole, and again when it changed. */
 class OpenTree {
+  /** `told` is called when it is known which tree it is. */
   constructor(wanted, live, node, told) {
     this.wanted = wanted;
     this.live = live;
     this.node = node;
     this.told = told;
     this.root = null;
+    this.extent = new Extent();
+    this.shared = element("div");
+    this.isReading = false;
+    this.isStale = false;
+    this.failed = false;
     this.stop = new AbortController();
   }
 
+  /** Read it, one answer after the other: the last one shown is the last one asked for. */
   async read() {
-    const { signal } = this.stop;
+    this.isStale = true;
+    if (this.isReading) return;
+    this.isReading = true;
+    while (this.isStale && !this.stop.signal.aborted) {
+      this.isStale = false;
+      await this.readOnce(this.stop.signal);
+    }
+    this.isReading = false;
+  }
+
+  async readOnce(signal) {
     if (!this.root) show(this.node, notice("The tree is being read."));
+    this.failed = false;
+    // before the question: what changes meanwhile is read once more
+    this.seen = this.known();
     try {
       const uuid = encodeURIComponent(this.wanted);
       const { trees, consumers } = await askMore(`provider_trees?uuid=${uuid}&fields=${FIELDS}`, { signal });
-      this.seen = this.live.cloud.hosts.get(trees[0]?.root);
+      if (signal.aborted) return;
       if (!trees.length) {
         show(this.node, notice("There is no provider with this uuid any more, or there never was one."));
         return;
       }
       const [tree] = trees;
-      const isFirst = this.root === null;
-      this.root = tree.root;
-      const drawing = this.draw(tree, consumers ?? {});
-      keeping(this.node, () => show(this.node, drawing));
-      if (isFirst) this.told();
+      this.draw(tree, consumers ?? {});
       await this.tellShared(tree, signal);
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
+      this.failed = Boolean(error.passes);
+      // what is shown stays while the service is away; how old it is stands above
+      if (this.root && error.passes) return;
       const again = element("button", { type: "button", class: "plain", click: () => this.read() }, "Try again");
       show(this.node, failure(error, again));
     }
   }
 
   draw(tree, consumers) {
-    this.shared = element("div");
-    return [
-      drawTree(fromService(tree.providers), {
-        uuid: (uuid) => copyable(uuid),
-        consumer: (uuid) => [toConsumer(uuid), owner(consumers[uuid])],
-        aggregate: toAggregate,
-        chosen: this.wanted === tree.root ? null : this.wanted,
-      }),
-      this.shared,
-    ];
+    const drawing = drawTree(fromService(tree.providers), {
+      uuid: (uuid) => copyable(uuid),
+      consumer: (uuid) => [toConsumer(uuid), owner(consumers[uuid])],
+      aggregate: toAggregate,
+      chosen: this.wanted === tree.root ? null : this.wanted,
+      extent: this.extent,
+    });
+    const isFirst = this.root === null;
+    const isOther = this.root !== tree.root;
+    this.root = tree.root;
+    keeping(this.node, () => show(this.node, drawing, this.shared));
+    if (isOther) this.told();
+    if (isFirst) this.node.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }
 
   /** Say which trees have a part in this one's storage and the like, or it in theirs. */
   async tellShared(tree, signal) {
     const aggregates = [...new Set(tree.providers.flatMap((provider) => provider.aggregates))];
-    if (!aggregates.length) return;
+    if (!aggregates.length) {
+      show(this.shared);
+      return;
+    }
     const { resource_providers: sharing } = await ask(
       `resource_providers?required=MISC_SHARES_VIA_AGGREGATE&member_of=in:${aggregates.slice(0, 50).join(",")}`,
       { signal },
@@ -168,17 +198,29 @@ class OpenTree {
       .filter(({ uuid }) => sharing.some((provider) => provider.uuid === uuid))
       .flatMap((provider) => provider.aggregates);
     const served = offered.length ? this.live.cloud.servedBy(offered, tree.root) : [];
-    show(
-      this.shared,
-      others.length > 0 && shared("This tree may also use", others),
-      served.length > 0 && shared(`Shared with ${count(served.length, "tree")}`, served),
+    keeping(this.shared, () =>
+      show(
+        this.shared,
+        others.length > 0 && shared("This tree may also use", others),
+        served.length > 0 && shared(`Shared with ${count(served.length, "tree")}`, served),
+      ),
     );
+  }
+
+  /** Return what the page knows of this tree, which is another object after each change. */
+  known() {
+    const { roots, hosts } = this.live.cloud;
+    return hosts.get(roots.get(this.wanted) ?? this.root);
   }
 
   /** Read again if the tree isn't as it was. */
   changed() {
-    const now = this.live.cloud.hosts.get(this.root);
-    if (this.root && now !== this.seen) this.read();
+    if (this.known() !== this.seen) this.read();
+  }
+
+  /** Read again what couldn't be read while the service was away. */
+  status() {
+    if (this.failed && this.live.state === "live") this.read();
   }
 
   close() {
@@ -205,13 +247,4 @@ function owner(consumer) {
   const { consumer_type: kind, project_id: project } = consumer;
   const type = kind && kind !== "unknown" ? kind.toLowerCase() : "consumer";
   return element("span", { class: "quiet" }, `${type} of project ${project}`);
-}
-
-/** Redraw, and put the focus and what was unfolded where they were. */
-function keeping(node, redraw) {
-  const at = [...node.querySelectorAll("a, button, summary")].indexOf(document.activeElement);
-  const open = [...node.querySelectorAll("details")].map((details) => details.open);
-  redraw();
-  node.querySelectorAll("details").forEach((details, place) => (details.open = open[place] ?? false));
-  if (at >= 0) node.querySelectorAll("a, button, summary")[at]?.focus({ preventScroll: true });
 }

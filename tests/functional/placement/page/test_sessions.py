@@ -186,6 +186,31 @@ def test_a_rehearsal_is_drawn_without_a_token(open_page, secured, rehearsal):
     expect(page.get_by_text("2 consumers move, and each keeps what it holds.")).to_be_visible()
 
 
+def test_a_rehearsal_outlives_the_token(open_page, secured, rehearsal):
+    ui, keystone = secured
+    page = open_page(ui, refused=[401])
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Use this token").click()
+    expect(page.get_by_text("Placement has no resource provider yet.")).to_be_visible()
+    page.get_by_role("link", name="Reshape").click()
+    page.get_by_label("File of a rehearsal").set_input_files(rehearsal)
+    with page.expect_response(lambda answer: answer.status == 401):
+        keystone.tokens.clear()
+    expect(page.get_by_role("button", name="Log out")).to_be_hidden()
+    expect(page.get_by_role("heading", name="two-sockets")).to_be_visible()
+    page.get_by_role("link", name="Cloud").click()
+    expect(page.get_by_role("heading", name="Who is asking?")).to_be_visible()
+
+
+@pytest.mark.parametrize("text", ["\u201cgAAAA\u201d", "   "])
+def test_what_can_be_no_token_is_told(open_page, secured, text):
+    ui, _ = secured
+    page = open_page(ui)
+    page.get_by_label("Token").fill(text)
+    page.get_by_role("button", name="Use this token").click()
+    expect(page.get_by_role("alert")).to_contain_text("This is no token")
+
+
 def test_a_service_may_go_and_come_back(open_page, tmp_path):
     port = free_port()
     command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]

@@ -1,0 +1,189 @@
+"""Others act while somebody reads: changes, and a service that doesn't answer as it should."""
+
+import json
+
+import pytest
+
+from tests.browsing import PATIENCE, expect
+from tests.functional.placement.page import clouds
+from tests.functional.placement.page.clouds import GPU, HOST, NUMA, SERVER, numbered
+
+#: milliseconds: longer than the page rests in any case
+LONG = 31_000
+GONE = {"errors": [{"status": 410, "detail": "Read all again.", "code": "berth.position_gone"}]}
+
+
+def trees_link(page, name):
+    return page.get_by_role("table", name="Trees").get_by_role("link", name=name, exact=True)
+
+
+def claim(cloud, number, gpu):
+    body = clouds.held({numbered(GPU, gpu): {"VGPU": 1}})
+    cloud.put(f"/allocations/{numbered(SERVER, number)}", body)
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.textContent")
+
+
+def fill(route, status, body):
+    route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
+
+
+def test_a_provider_that_moves_is_found_in_its_new_tree(open_page, changing_cloud):
+    device, name = numbered(GPU, 2), "compute1_pci_0000_80_00_0"
+    page = open_page(f"{changing_cloud.ui}#/trees/{device}?q={name}")
+    expect(trees_link(page, "compute1")).to_have_attribute("aria-current", "true")
+    body = {"name": name, "parent_provider_uuid": numbered(NUMA, 5)}
+    changing_cloud.put(f"/resource_providers/{device}", body)
+    expect(trees_link(page, "compute2")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_text("1 of 4 trees")).to_be_visible()
+    expect(page.get_by_role("heading", name="compute2_numa1", exact=True)).to_be_visible()
+    expect(page.locator("article[aria-current]")).to_contain_text(name)
+    page.get_by_role("searchbox").fill("")
+    expect(trees_link(page, "compute1")).to_be_visible()
+
+
+def test_the_focus_stays_in_the_cloud_view(open_page, changing_cloud):
+    page = open_page(changing_cloud.ui)
+    page.get_by_role("button", name="VGPU").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="3 trees with VGPU")).to_be_visible()
+    assert focused(page) == "VGPU"
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name="VGPU"))
+    claim(changing_cloud, 500, 3)
+    expect(row).to_contain_text("7 · 29 %")
+    assert focused(page) == "VGPU"
+
+
+def test_the_focus_follows_a_tree_in_a_list(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/cloud?class=VGPU")
+    fullest = page.get_by_role("table", name="Trees, the fullest first")
+    fullest.get_by_role("link", name="compute1").focus()
+    body = clouds.held({numbered(GPU, 2): {"VGPU": 3}, numbered(GPU, 3): {"VGPU": 4}})
+    changing_cloud.put(f"/allocations/{numbered(SERVER, 500)}", body)
+    expect(fullest.get_by_role("link").first).to_have_text("compute1")
+    assert focused(page) == "compute1"
+
+
+def test_what_was_unfolded_stays_with_its_provider(open_page, changing_cloud):
+    root = numbered(HOST, 1)
+    body = clouds.held({root: {"DISK_GB": 1}})
+    for number in range(25):
+        changing_cloud.put(f"/allocations/{numbered(SERVER, 700 + number)}", body)
+    page = open_page(f"{changing_cloud.ui}#/trees/{root}")
+    page.get_by_role("button", name="more", exact=False).click()
+    last = page.get_by_role("link", name=numbered(SERVER, 724))
+    last.focus()
+    # a holder that sorts before all others
+    changing_cloud.put(f"/allocations/{numbered('0', 1)}", body)
+    expect(page.get_by_role("link", name=numbered("0", 1))).to_be_visible()
+    expect(last).to_be_visible()
+    assert focused(page) == numbered(SERVER, 724)
+    assert changing_cloud.service.delete(f"/allocations/{numbered(SERVER, 724)}").status_code == 204
+    expect(last).to_have_count(0)
+    # the focus stays in the same provider
+    assert page.evaluate("document.activeElement.closest('article').dataset.key") == root
+
+
+def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}", refused=[503])
+    gpu = page.locator("article").filter(
+        has=page.get_by_role("heading", name="compute1_pci_0000_81_00_0")
+    )
+    expect(page.get_by_role("status").first).to_have_text("Live")
+    away = {"errors": [{"detail": "The database answers nothing."}]}
+    page.route("**/provider_trees?uuid=*allocations*", lambda route: fill(route, 503, away))
+    with page.expect_response(lambda answer: answer.status == 503):
+        claim(changing_cloud, 500, 3)
+    expect(gpu).to_contain_text("0 of 4 used")
+    page.unroute("**/provider_trees?uuid=*allocations*")
+    # without another change, and without a click
+    expect(gpu).to_contain_text("1 of 4 used", timeout=PATIENCE)
+
+
+def test_where_no_position_lasts_all_is_read_ever_more_rarely(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape", refused=[410])
+    page.clock.install()
+    reads = []
+    page.route("**/changes?*", lambda route: fill(route, 410, GONE))
+    page.route("**/provider_trees?*", lambda route: (reads.append(1), route.continue_()))
+    page.get_by_role("link", name="Cloud").click()
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    for _ in range(40):
+        page.clock.run_for(3000)
+        page.wait_for_load_state("networkidle")
+    # it stays usable, and two minutes are a few reads
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    assert 2 <= len(reads) <= 8
+
+
+def test_nothing_piles_up_over_many_changes(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
+    expect(page.get_by_role("heading", name="compute1_numa0")).to_be_visible()
+    numbers = page.context.new_cdp_session(page)
+    numbers.send("Performance.enable")
+    page.clock.install()
+    asked = []
+    body = {"position": "next", "providers": [numbered(GPU, 2)], "complete": True}
+    page.route("**/changes?*", lambda route: (asked.append(1), fill(route, 200, body)))
+
+    def counted(rounds):
+        until = len(asked) + rounds
+        while len(asked) < until:
+            page.clock.run_for(3000)
+            page.wait_for_timeout(10)
+        numbers.send("HeapProfiler.collectGarbage")
+        metrics = numbers.send("Performance.getMetrics")["metrics"]
+        return {each["name"]: each["value"] for each in metrics}
+
+    before, after = counted(10), counted(100)
+    assert after["JSEventListeners"] <= before["JSEventListeners"] + 20
+    assert after["Nodes"] <= before["Nodes"] + 500
+
+
+@pytest.mark.parametrize(
+    "body", ["null", "[]", "<html>", '{"auth": 5}', '{"auth": "x", "keystone": 5}']
+)
+def test_a_lying_session_is_told(open_page, small_cloud, body):
+    page = open_page(f"{small_cloud.ui}#/trees")
+    page.route("**/session.json", lambda route: route.fulfill(status=200, body=body))
+    page.reload()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.unroute("**/session.json")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("4 trees")).to_be_visible()
+
+
+def test_an_answer_that_ends_early_can_be_asked_for_again(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/why")
+    page.route("**/explain?*", lambda route: route.fulfill(status=200, body='{"trees": {"to'))
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("alert")).to_contain_text("The answer isn't JSON.")
+    page.unroute("**/explain?*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="It fits into 3 trees of 4")).to_be_visible()
+
+
+def test_capacity_says_why_it_knows_no_names(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape", refused=[403])
+    page.route(
+        "**/provider_trees?*",
+        lambda route: fill(route, 403, {"errors": [{"detail": "berth:provider_trees:show"}]}),
+    )
+    page.goto(f"{small_cloud.ui}#/capacity?resources=VCPU:1&without=compute1")
+    expect(page.get_by_role("alert")).to_contain_text("berth:provider_trees:show")
+    page.unroute("**/provider_trees?*")
+    # whoever comes back is asked for again
+    page.get_by_role("link", name="Trees").click()
+    expect(page.get_by_text("4 trees")).to_be_visible()
+
+
+def test_a_map_of_nothing_is_empty(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/cloud")
+    expect(page.locator("canvas")).to_be_visible()
+    page.goto(f"{small_cloud.ui}#/cloud?aggregate={numbered('9', 1)}")
+    expect(page.get_by_role("heading", name="0 trees of an aggregate")).to_be_visible()
+    expect(page.locator("canvas")).to_be_hidden()
+    page.goto(f"{small_cloud.ui}#/cloud")
+    expect(page.locator("canvas")).to_be_visible()
