@@ -117,3 +117,17 @@ def test_a_file_that_can_not_be_drawn_again_stays(vgpu_site, tmp_path):
     file.write_text("of last week")
     ended = site.run("tree", "--node", "nobody", "--html", str(file))
     assert (ended.code, file.read_text(), list(tmp_path.glob(".*"))) == (2, "of last week", [])
+
+
+def test_the_longest_name_of_a_class_breaks(open_page, tmp_path):
+    file = tmp_path / "tree.html"
+    name = "CUSTOM_" + 248 * "X"
+    provider = {"uuid": "u", "name": "n", "parent_provider_uuid": None, "generation": 1}
+    stock = {"inventories": {name: {"total": 1}, "VCPU": {"total": 1}}, "used": {}}
+    provider |= stock | {"traits": [name], "aggregates": [], "allocations": {}}
+    data = {"trees": [[provider]], "consumers": {}}
+    drawn_file.write(str(file), "Provider trees", "tree", data)
+    page = open_page(file.as_uri(), offline=True)
+    for width in (360, 768, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
