@@ -1,6 +1,7 @@
 /** What does this consumer hold, and where? */
 
 import { element, show } from "../dom.js";
+import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
@@ -15,7 +16,10 @@ const FACTS = [
 /** uuids in one request */
 const MOST_UUIDS = 100;
 
-export function consumerView(place) {
+export function consumerView(place, live) {
+  live.begin();
+  /** what is shown, as text; null while a question is open, or was refused */
+  let shown = null;
   let stop = new AbortController();
   let wanted = place.path[0] ?? "";
   const input = element("input", { value: wanted, spellcheck: "false", autocomplete: "off", required: true });
@@ -45,24 +49,38 @@ export function consumerView(place) {
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
+    shown = null;
     if (!wanted) {
       show(found, notice("The uuid of a server is in the output of ", element("code", {}, "openstack server list"), "."));
       return;
     }
     show(found, notice("It is being read."));
     try {
-      const { consumers } = await askMore("allocations/query", { signal, body: { consumers: [wanted] } });
-      const [uuid] = Object.keys(consumers);
-      if (!uuid) {
-        show(found, notice("This consumer holds nothing: it was deleted, or it never held anything."));
-        return;
-      }
-      const providers = await providersOf(Object.keys(consumers[uuid].allocations), signal);
-      show(found, drawn(uuid, consumers[uuid], providers));
+      tell(await read(wanted, signal));
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
       const again = element("button", { type: "button", class: "plain", click: look }, "Try again");
       show(found, failure(error, again));
+    }
+  }
+
+  /** Show what was read, unless it is what is shown. */
+  function tell(holdings) {
+    const text = JSON.stringify([holdings, [...holdings.providers]]);
+    if (text === shown) return;
+    shown = text;
+    keeping(found, () => show(found, drawn(holdings)));
+  }
+
+  /** Ask again because something changed; what can't be read now leaves what is shown. */
+  async function lookAgain() {
+    const { signal } = stop;
+    if (shown === null) return;
+    try {
+      const holdings = await read(wanted, signal);
+      if (!signal.aborted && shown !== null) tell(holdings);
+    } catch {
+      // the next change asks again, and the top of the page says that the service is away
     }
   }
 
@@ -76,8 +94,18 @@ export function consumerView(place) {
       look();
       return true;
     },
+    changed: lookAgain,
     close: () => stop.abort(),
   };
+}
+
+/** Return `{uuid, consumer, providers}` of a consumer; `uuid` is undefined if it holds nothing. */
+async function read(wanted, signal) {
+  const { consumers } = await askMore("allocations/query", { signal, body: { consumers: [wanted] } });
+  const [uuid] = Object.keys(consumers);
+  const consumer = consumers[uuid];
+  const providers = await providersOf(Object.keys(consumer?.allocations ?? {}), signal);
+  return { uuid, consumer, providers };
 }
 
 /** Return provider uuid → `{name, root}`, with `root` of its tree: `{uuid, name}`. */
@@ -94,7 +122,8 @@ async function providersOf(uuids, signal) {
   return known;
 }
 
-function drawn(uuid, consumer, providers) {
+function drawn({ uuid, consumer, providers }) {
+  if (!uuid) return notice("This consumer holds nothing: it was deleted, or it never held anything.");
   const held = Object.entries(consumer.allocations);
   const sums = {};
   for (const [, { resources }] of held) {

@@ -134,6 +134,18 @@ def test_a_consumer_without_anything_is_said_to_hold_nothing(open_page, small_cl
     expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
 
 
+def test_a_consumer_is_followed(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/consumer/{FIRST}")
+    expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
+    page.get_by_role("link", name="compute1_numa0").focus()
+    body = held({numbered(NUMA, 2): {"VCPU": 7}}) | {"consumer_generation": 1}
+    changing_cloud.put(f"/allocations/{FIRST}", body)
+    expect(page.get_by_role("heading", name="On 1 provider of 1 tree")).to_be_visible()
+    assert page.evaluate("document.activeElement.textContent") == "compute1_numa0"
+    assert changing_cloud.service.delete(f"/allocations/{FIRST}").status_code == 204
+    expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
+
+
 def test_why_names_what_would_help(open_page, small_cloud, screenshots):
     page = open_page(f"{small_cloud.ui}#/why?resources=VCPU:4,VGPU:9&required=CUSTOM_NVIDIA_A40")
     expect(page.get_by_role("heading", name="It fits into none of 4 trees")).to_be_visible()
