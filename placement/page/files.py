@@ -25,7 +25,7 @@ MEDIA_TYPES = MappingProxyType(
 class PageFile:
     """A file of the page.
 
-    :param tag: names its content, as in `ETag`
+    :param tag: the text of its tag, which names the content
     """
 
     media_type: str
@@ -41,8 +41,7 @@ def page_files() -> Mapping[str, PageFile]:
         media_type = MEDIA_TYPES.get(name.rpartition(".")[2])
         if media_type is not None:
             content = file.read_bytes()
-            digest = hashlib.sha256(content).hexdigest()[:32]
-            found[name] = PageFile(media_type, content, f'"{digest}"')
+            found[name] = PageFile(media_type, content, hashlib.sha256(content).hexdigest()[:32])
     return MappingProxyType(found)
 
 

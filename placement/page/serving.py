@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
-from placement.http.entity_tags import named
+from placement.http.entity_tags import ANY, named, quoted
 from placement.http.environ import ROUTE, Environ, WSGIApplication
 from placement.http.extensions import PREFIX
 from placement.page.files import INDEX, PageFile, page_files
@@ -67,10 +67,10 @@ def _headers(keystone: str | None) -> list[tuple[str, str]]:
 
 def _file(file: PageFile, headers: list[tuple[str, str]]) -> WSGIApplication:
     # a browser asks each time whether a file is still the same, so that an upgrade shows at once
-    kept = [("Cache-Control", "no-cache"), ("ETag", file.tag), *headers]
+    kept = [("Cache-Control", "no-cache"), ("ETag", quoted(file.tag)), *headers]
 
     def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if file.tag.strip('"') in named(environ.get("HTTP_IF_NONE_MATCH")):
+        if {file.tag, ANY} & set(named(environ.get("HTTP_IF_NONE_MATCH"))):
             start_response("304 Not Modified", kept)
             return [b""]
         start_response("200 OK", [*_about(file.media_type, file.content), *kept])

@@ -82,6 +82,7 @@ def test_a_browser_learns_that_a_file_is_the_same(shown):
     first = shown("main.js")
     again = shown("main.js", **{"If-None-Match": first.headers["ETag"]})
     assert (first.headers["Cache-Control"], again.status_code, again.data) == ("no-cache", 304, b"")
+    assert shown("main.js", **{"If-None-Match": "*"}).status_code == 304
     assert shown("main.js", **{"If-None-Match": '"another"'}).status_code == 200
 
 
