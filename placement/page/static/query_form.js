@@ -4,8 +4,6 @@ import { element, show } from "./dom.js";
 import { fieldsOf, queryOf } from "./model/query.js";
 import { ask } from "./session.js";
 
-const EXAMPLES = ["VCPU", "MEMORY_MB", "DISK_GB"];
-
 /**
  * Return `{node, set}` of the form; `set` puts a query into its fields.
  * @param {object} options
@@ -78,7 +76,7 @@ export function queryForm({ go, use, more }) {
     set(text) {
       const fields = fieldsOf(text);
       show(resources);
-      const rows = text ? fields.resources : EXAMPLES.slice(0, 1).map((name) => [name, 1]);
+      const rows = text ? fields.resources : [["VCPU", 1]];
       for (const [name, amount] of rows) resourceRow(name, amount);
       traits.value = fields.traits;
       aggregates.value = fields.aggregates;

@@ -14,10 +14,9 @@ let refusedToken = () => {};
 
 /** A request that the service refused, or that didn't reach it (status 0). */
 export class Refused extends Error {
-  constructor(status, text, code = "") {
+  constructor(status, text) {
     super(text);
     this.status = status;
-    this.code = code;
   }
 
   /** whether the same request may succeed in a while */
@@ -139,7 +138,7 @@ async function refusal(answer) {
   const standard = `${answer.status} ${answer.statusText}`;
   try {
     const [error] = (await answer.json()).errors;
-    return new Refused(answer.status, error.detail || error.title || standard, error.code);
+    return new Refused(answer.status, error.detail || error.title || standard);
   } catch {
     return new Refused(answer.status, `The service answers ${standard}.`);
   }

@@ -1,11 +1,12 @@
 /** What does this consumer hold, and where? */
 
 import { element, show } from "../dom.js";
+import { heldText } from "../drawings/tree.js";
 import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
-import { amount, byClass, count, exactly } from "../words.js";
+import { count, exactly } from "../words.js";
 
 const FACTS = [
   ["Type", "consumer_type"],
@@ -141,7 +142,7 @@ function drawn({ uuid, consumer, providers }) {
         FACTS.map(([label, key]) =>
           element("div", {}, element("dt", {}, label), element("dd", { dir: "auto" }, consumer[key] ?? "–")),
         ),
-        element("div", {}, element("dt", {}, "Holds"), element("dd", {}, total(sums))),
+        element("div", {}, element("dt", {}, "Holds"), element("dd", {}, heldText(sums))),
       ),
     ),
     element(
@@ -169,13 +170,6 @@ function row(uuid, resources, provider) {
     {},
     element("td", {}, root ? toTree(root.uuid, root.name) : "–"),
     element("td", {}, toTree(uuid, name)),
-    element("td", {}, total(resources, exactly)),
+    element("td", {}, heldText(resources, exactly)),
   );
-}
-
-function total(resources, told = amount) {
-  return Object.keys(resources)
-    .sort(byClass)
-    .map((name) => `${told(resources[name], name)} ${name}`)
-    .join(", ");
 }

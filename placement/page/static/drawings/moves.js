@@ -2,8 +2,8 @@
 
 import { family, stockOf } from "./provider.js";
 
-export const ROW = 22;
-export const HEAD = 26;
+const ROW = 22;
+const HEAD = 26;
 export const GAP = 14;
 const STEP = 16;
 

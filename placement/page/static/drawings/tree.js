@@ -183,9 +183,9 @@ function holders(provider, links) {
 }
 
 /** Return amounts as text: `2 VCPU, 4 GiB MEMORY_MB`. */
-export function heldText(amounts) {
+export function heldText(amounts, told = amount) {
   return Object.keys(amounts)
     .sort(byClass)
-    .map((name) => `${amount(amounts[name], name)} ${name}`)
+    .map((name) => `${told(amounts[name], name)} ${name}`)
     .join(", ");
 }

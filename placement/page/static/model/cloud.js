@@ -1,10 +1,6 @@
 /** What the page knows of all trees: sums for each, and no more, so that 10,000 hosts fit. */
 
-/** Return how much of an inventory may be used in all. */
-export function capacityOf(inventory) {
-  const { total, reserved = 0, allocation_ratio: ratio = 1 } = inventory;
-  return Math.floor((total - reserved) * ratio);
-}
+import { roomOf } from "../drawings/provider.js";
 
 /** Sums of one resource class. */
 export function noAmounts() {
@@ -52,7 +48,7 @@ function amountsOf({ inventories = {}, usages = {} }) {
     .filter((name) => inventories[name] || usages[name])
     .map((name) => {
       const inventory = { total: 0, reserved: 0, ...inventories[name] };
-      const capacity = capacityOf(inventory);
+      const capacity = roomOf(inventory);
       const used = usages[name] ?? 0;
       const { total, reserved } = inventory;
       return [name, { total, reserved, capacity, used, providers: 1, over: Number(used > capacity) }];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shade, SHARES } from "../../../../../placement/page/static/cloud/heat_map.js";
-import { Cloud, capacityOf, sumsOf } from "../../../../../placement/page/static/model/cloud.js";
+import { Cloud, sumsOf } from "../../../../../placement/page/static/model/cloud.js";
 
 function tree(root, name, more = {}) {
   const provider = {
@@ -14,11 +14,6 @@ function tree(root, name, more = {}) {
   };
   return { root, providers: [provider, { uuid: `${root}c`, name: `${name}_child`, inventories: {}, usages: {} }] };
 }
-
-test("capacity is rounded down", () => {
-  assert.equal(capacityOf({ total: 10, reserved: 1, allocation_ratio: 1.17 }), 10);
-  assert.equal(capacityOf({ total: 4 }), 4);
-});
 
 test("sums are of all providers", () => {
   const cloud = new Cloud();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { family, stockOf } from "../../../../../placement/page/static/drawings/provider.js";
+import { family, roomOf, stockOf } from "../../../../../placement/page/static/drawings/provider.js";
 import { joined, laidOut, sumsByClass, sumsByConsumer } from "../../../../../placement/page/static/drawings/moves.js";
 
 function provider(uuid, parent, inventories, used = {}) {
@@ -16,6 +16,12 @@ const MOVES = {
   one: [{ from: "r", to: "n", resource_class: "VCPU", renamed_to: "PCPU", amount: 1 }],
   two: [{ from: "r", to: "n", resource_class: "VCPU", renamed_to: "PCPU", amount: 2 }],
 };
+
+test("capacity is rounded down", () => {
+  assert.equal(roomOf({ total: 10, reserved: 1, allocation_ratio: 1.17 }), 10);
+  assert.equal(roomOf({ total: 4 }), 4);
+  assert.equal(roomOf(undefined), 0);
+});
 
 test("moves between the same providers are one line", () => {
   assert.deepEqual(joined(MOVES), [
