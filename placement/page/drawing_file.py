@@ -20,6 +20,7 @@ _MODULES = (
     "drawings/provider.js",
     "drawings/bar.js",
     "drawings/listed.js",
+    "drawings/table.js",
     "drawings/tree.js",
     "drawings/moves.js",
     "drawings/reshape.js",

@@ -1,12 +1,15 @@
 /** How many more of these fit? In all, by aggregate and by host, also with some hosts gone. */
 
 import { Asking } from "../asking.js";
-import { drawn, element } from "../dom.js";
+import { passed } from "../drawings/bar.js";
+import { wideTable } from "../drawings/table.js";
+import { heldText } from "../drawings/tree.js";
+import { element } from "../dom.js";
 import { toAggregate, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { field, input, queryForm } from "../query_form.js";
 import { askMore } from "../session.js";
-import { amount, byClass, count, number } from "../words.js";
+import { count, number } from "../words.js";
 
 const WITHOUT = "without";
 const MOST = 100;
@@ -137,12 +140,7 @@ function limits(found, trees) {
           "li",
           {},
           element("span", { class: "what" }, name),
-          drawn(
-            "svg",
-            { class: "passed", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
-            drawn("rect", { class: "room", width: 100, height: 8 }),
-            drawn("rect", { class: "used", width: (100 * found[name]) / Math.max(trees, 1), height: 8 }),
-          ),
+          passed(found[name], found[name], trees),
           element("span", { class: "amounts" }, `on ${count(found[name], "tree")}`),
         ),
       ),
@@ -151,14 +149,14 @@ function limits(found, trees) {
 }
 
 function stranded(found) {
-  const names = Object.keys(found).filter((name) => found[name] > 0).sort(byClass);
-  if (!names.length) return null;
+  const left = Object.fromEntries(Object.entries(found).filter(([, amount]) => amount > 0));
+  if (!Object.keys(left).length) return null;
   return element(
     "section",
     { class: "panel" },
     element("h2", {}, "What stays free"),
     element("p", { class: "quiet" }, "After that nothing more fits, and this is left over."),
-    element("p", {}, names.map((name) => `${amount(found[name], name)} ${name}`).join(", ")),
+    element("p", {}, heldText(left)),
   );
 }
 
@@ -166,42 +164,16 @@ function table(title, head, rows) {
   if (!rows.length) return null;
   // an aggregate says of each class on how many trees it runs out, a tree names one
   const limited = ({ limited_by: by }) => (by === null || typeof by === "string" ? by : Object.keys(by).join(", "));
-  const shows = rows.some(([, part]) => part.limited_by);
+  const fits = (part) => (part.exact === false ? `${number(part.fits)} to ${number(part.upper)}` : number(part.fits));
   return element(
     "section",
     { class: "panel" },
     element("h2", {}, title),
-    element(
-      "div",
-      { class: "wide", tabindex: 0, role: "group", "aria-label": title },
-      element(
-        "table",
-        {},
-        element(
-          "thead",
-          {},
-          element(
-            "tr",
-            {},
-            element("th", { scope: "col" }, head),
-            shows && element("th", { scope: "col" }, "Runs out of"),
-            element("th", { scope: "col", class: "number" }, "Fits"),
-          ),
-        ),
-        element(
-          "tbody",
-          {},
-          rows.map(([name, part]) =>
-            element(
-              "tr",
-              {},
-              element("td", {}, name),
-              shows && element("td", {}, limited(part)),
-              element("td", { class: "number" }, part.exact === false ? `${number(part.fits)} to ${number(part.upper)}` : number(part.fits)),
-            ),
-          ),
-        ),
-      ),
+    wideTable(
+      title,
+      [head, "Runs out of", "Fits"],
+      rows.map(([name, part]) => [name, limited(part), fits(part)]),
+      1,
     ),
     rows.length === MOST && element("p", { class: "quiet" }, `The first ${number(MOST)} are shown.`),
   );

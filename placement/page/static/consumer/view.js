@@ -1,6 +1,7 @@
 /** What does this consumer hold, and where? */
 
 import { element, show } from "../dom.js";
+import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
 import { keeping } from "../keeping.js";
 import { copyable, failure, notice, toTree } from "../links.js";
@@ -149,15 +150,10 @@ function drawn({ uuid, consumer, providers }) {
       "section",
       { class: "panel" },
       element("h2", {}, `On ${count(held.length, "provider")} of ${count(roots.size, "tree")}`),
-      element(
-        "div",
-        { class: "wide", tabindex: 0, role: "group", "aria-label": "What it holds where" },
-        element(
-          "table",
-          {},
-          element("thead", {}, element("tr", {}, ["Tree", "Provider", "Holds"].map((head) => element("th", { scope: "col" }, head)))),
-          element("tbody", {}, held.map(([provider, { resources }]) => row(provider, resources, providers.get(provider)))),
-        ),
+      wideTable(
+        "What it holds where",
+        ["Tree", "Provider", "Holds"],
+        held.map(([provider, { resources }]) => row(provider, resources, providers.get(provider))),
       ),
     ),
   ];
@@ -165,11 +161,5 @@ function drawn({ uuid, consumer, providers }) {
 
 function row(uuid, resources, provider) {
   const { name = uuid, root } = provider ?? {};
-  return element(
-    "tr",
-    {},
-    element("td", {}, root ? toTree(root.uuid, root.name) : "–"),
-    element("td", {}, toTree(uuid, name)),
-    element("td", {}, heldText(resources, exactly)),
-  );
+  return [root ? toTree(root.uuid, root.name) : "–", toTree(uuid, name), heldText(resources, exactly)];
 }

@@ -37,3 +37,15 @@ export function bar(used, capacity) {
     ),
   );
 }
+
+/** Return a bar of what passed a step, and beside it of what was lost there, as parts of all. */
+export function passed(before, after, total) {
+  const part = (value) => (100 * value) / Math.max(total, 1);
+  return drawn(
+    "svg",
+    { class: "passed", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    drawn("rect", { class: "room", width: 100, height: 8 }),
+    drawn("rect", { class: "lost", width: part(before), height: 8 }),
+    drawn("rect", { class: "used", width: part(after), height: 8 }),
+  );
+}

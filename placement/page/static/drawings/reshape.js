@@ -4,6 +4,7 @@ import { drawn, element } from "../dom.js";
 import { amount, byClass, count, number, shortened } from "../words.js";
 import { level } from "./bar.js";
 import { GAP, joined, laidOut, sumsByClass, sumsByConsumer } from "./moves.js";
+import { wideTable } from "./table.js";
 import { heldText } from "./tree.js";
 
 const WIDE = 400;
@@ -199,30 +200,10 @@ function consumerTable(consumers, shown) {
 
 /** Return a section with a table; its last `numeric` columns are numbers. */
 function table(title, heads, rows, numeric) {
-  const kind = (column) => (column >= heads.length - numeric ? { class: "number" } : {});
   return element(
     "section",
     { class: "sums" },
     element("h3", {}, title),
-    element(
-      "div",
-      { class: "wide", tabindex: 0, role: "group", "aria-label": title },
-      element(
-        "table",
-        {},
-        element(
-          "thead",
-          {},
-          element("tr", {}, heads.map((head, column) => element("th", { scope: "col", ...kind(column) }, head))),
-        ),
-        element(
-          "tbody",
-          {},
-          rows.map((cells) =>
-            element("tr", {}, cells.map((cell, column) => element("td", { dir: column ? undefined : "auto", ...kind(column) }, cell))),
-          ),
-        ),
-      ),
-    ),
+    wideTable(title, heads, rows, numeric),
   );
 }

@@ -1,7 +1,8 @@
 /** Why doesn't this fit? The steps of the search, the nearest trees, and what would help. */
 
 import { Asking } from "../asking.js";
-import { drawn, element } from "../dom.js";
+import { passed } from "../drawings/bar.js";
+import { element } from "../dom.js";
 import { toTree } from "../links.js";
 import { relaxed } from "../model/query.js";
 import { addressOf } from "../place.js";
@@ -137,17 +138,6 @@ function stepText({ group, step, name, asked: wanted }) {
   };
   const text = what[step] ?? [step.replaceAll("_", " "), name].filter(Boolean).join(" ");
   return group ? `${text} (group ${group})` : text;
-}
-
-function passed(before, after, total) {
-  const part = (value) => (100 * value) / Math.max(total, 1);
-  return drawn(
-    "svg",
-    { class: "passed", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
-    drawn("rect", { class: "room", width: 100, height: 8 }),
-    drawn("rect", { class: "lost", width: part(before), height: 8 }),
-    drawn("rect", { class: "used", width: part(after), height: 8 }),
-  );
 }
 
 function whyNot(provider) {
