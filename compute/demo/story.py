@@ -176,13 +176,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             service = stack.enter_context(placement_service(folder))
             console.print(f"placement-api serves {service.url} from {folder}/placement.db")
             drawing = _tell_all(console, service, folder)
-            console.print("[bold green]All is as it should be.[/]")
+            console.print(
+                "[bold green]All is as it should be.[/]\n"
+                f"The reshape, drawn for a browser: {drawing}"
+            )
             if arguments.stay:
                 _stay(console, service)
     except DemoFailed as failure:
         console.print(f"[red]The demonstration failed:[/] {failure}")
         return 1
-    console.print(f"The reshape, drawn for a browser: {drawing}")
     return 0
 
 

@@ -44,8 +44,9 @@ def test_it_ends_with_a_drawing_and_stays_with_a_page(stayed, open_page):
     expect(page.get_by_role("link", name="this-machine")).to_be_visible()
     api = address.removesuffix("/berth/v1/ui/")
     assert requests.get(f"{api}/resource_providers", headers=ADMIN, timeout=PATIENCE).ok
+    # told while it stays, too
+    drawing = re.search(r"The reshape, drawn for a browser:\s+(\S+\.html)", said())[1]
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0, said()
-    drawing = re.search(r"The reshape, drawn for a browser:\s+(\S+\.html)", said())[1]
     drawn = open_page(Path(drawing).as_uri(), offline=True)
     expect(drawn.get_by_text("2 consumers move, and each keeps what it holds.")).to_be_visible()
