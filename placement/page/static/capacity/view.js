@@ -72,26 +72,13 @@ export function capacityView(place, live) {
 
 /** Return the root uuids of hosts that are named by name or uuid. */
 async function rootsOf(names, live, signal) {
-  if (!live.complete) await first(live, signal);
+  await live.known(signal);
   const byName = new Map(live.cloud.list().map(({ uuid, name }) => [name, uuid]));
   return names.map((name) => {
     const root = byName.get(name) ?? live.cloud.roots.get(name);
     if (!root) throw new Error(`There is no host ${name}.`);
     return root;
   });
-}
-
-/** Wait until the trees are read; throws why they can't be. */
-async function first(live, signal) {
-  if (live.error) throw live.error;
-  const done = new AbortController();
-  await new Promise((resolve) => {
-    const look = () => (live.complete || live.error) && resolve();
-    live.addEventListener("status", look, { signal: done.signal });
-    signal.addEventListener("abort", resolve, { signal: done.signal });
-  });
-  done.abort();
-  if (live.error) throw live.error;
 }
 
 function counted(found) {

@@ -42,6 +42,14 @@ export class Live extends EventTarget {
     this.follow(this.stop.signal).catch(() => {});
   }
 
+  /** Wait until the trees are read; throws why they can't be. */
+  async known(signal) {
+    while (!this.complete && !this.error && !signal.aborted) {
+      await first([this, "status"], [signal, "abort"]);
+    }
+    if (!this.complete && this.error) throw this.error;
+  }
+
   /** Ask no more, and forget what was read. */
   end() {
     this.stop?.abort();
