@@ -48,16 +48,21 @@ def words(value):
             yield from words(item)
 
 
-def references(value):
-    """Yield what the value refers to."""
+def values_of(value, key, kind):
+    """Yield what stands under a key anywhere in the value, if it is of a kind."""
     if isinstance(value, list):
         for item in value:
-            yield from references(item)
+            yield from values_of(item, key, kind)
     if isinstance(value, dict):
-        if isinstance(value.get("$ref"), str):
-            yield value["$ref"]
+        if isinstance(value.get(key), kind):
+            yield value[key]
         for item in value.values():
-            yield from references(item)
+            yield from values_of(item, key, kind)
+
+
+def references(value):
+    """Yield what the value refers to."""
+    return values_of(value, "$ref", str)
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=name)
@@ -234,17 +239,7 @@ def test_patterns_are_those_of_every_language(whole):
 
 
 def test_alternatives_are_several(whole):
-    def alternatives(value):
-        if isinstance(value, list):
-            for item in value:
-                yield from alternatives(item)
-        if isinstance(value, dict):
-            if isinstance(value.get("anyOf"), list):
-                yield value["anyOf"]
-            for item in value.values():
-                yield from alternatives(item)
-
-    assert [each for each in alternatives(whole) if len(each) < 2] == []
+    assert [each for each in values_of(whole, "anyOf", list) if len(each) < 2] == []
 
 
 def test_the_header_of_the_version_says_what_counts_without_it(whole):
