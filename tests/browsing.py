@@ -16,14 +16,16 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 #: milliseconds to wait for what a page shows
-PATIENCE = 30_000
+PATIENCE = 60_000
 
 
 def expect(shown):
-    """Return playwright's assertions about what a page shows; they wait a while."""
+    """Return playwright's assertions about what a page shows; they wait as long as it may take."""
     # imported here: without the library tests are skipped, and modules can still be imported
     from playwright.sync_api import expect
 
+    # the library's own five seconds are too few for a large cloud on a busy machine
+    expect.set_options(timeout=PATIENCE)
     return expect(shown)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.browsing import PATIENCE, expect
+from tests.browsing import expect
 from tests.functional.placement.page import clouds
 from tests.functional.placement.page.clouds import GPU, HOST, NUMA, SERVER, numbered
 
@@ -99,7 +99,7 @@ def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
     expect(gpu).to_contain_text("0 of 4 used")
     page.unroute("**/provider_trees?uuid=*allocations*")
     # without another change, and without a click
-    expect(gpu).to_contain_text("1 of 4 used", timeout=PATIENCE)
+    expect(gpu).to_contain_text("1 of 4 used")
 
 
 def test_where_no_position_lasts_all_is_read_ever_more_rarely(open_page, small_cloud):
