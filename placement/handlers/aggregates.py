@@ -5,7 +5,7 @@ from typing import Any
 import flask
 
 from placement.errors import LostRace, worded
-from placement.handlers.provider_requests import body_for, provider_with
+from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call
 from placement.operations import aggregates as operations
 from placement.schemas import aggregates as schemas
@@ -23,8 +23,8 @@ def body_of(call: Call, uuids: list[str], generation: int) -> dict[str, Any]:
 def list_all(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}/aggregates"""
     call.authorize("placement:resource_providers:aggregates:list")
-    provider, uuids = provider_with(call, uuid, aggregates.of_provider)
-    return call.reply(body_of(call, uuids, provider.generation), modified=NOW)
+    generation, uuids = aggregates.of_provider(call.database, uuid)
+    return call.reply(body_of(call, uuids, generation), modified=NOW)
 
 
 @worded((LostRace, LostRace, "Update conflict: {error}"))

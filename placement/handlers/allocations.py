@@ -16,12 +16,10 @@ from placement.errors import (
     worded,
 )
 from placement.handlers.consumer_requests import request_from, requests_from, tries
-from placement.handlers.provider_requests import provider_with
 from placement.http.call import Call, newest
 from placement.operations import allocations as operations
 from placement.schemas import allocations as schemas
-from placement.storage import allocations, consumers
-from placement.storage.engine import Connection
+from placement.storage import allocations
 
 _REFUSED = (AllocationRefused, AllocationRefused, "Unable to allocate inventory: {error}")
 _LOST = (
@@ -34,21 +32,13 @@ _LOST = (
 def list_of_consumer(call: Call, consumer_uuid: str) -> flask.Response:
     """GET /allocations/{consumer_uuid}"""
     call.authorize("placement:allocations:list")
-
-    def ask(connection: Connection) -> tuple[list[Holding], Owner | None]:
-        held = allocations.of_consumer(connection, consumer_uuid)
-        return held, consumers.owner(connection, consumer_uuid) if held else None
-
-    held, owner = call.database.read(ask)
+    owner, held = allocations.of_consumer(call.database, consumer_uuid)
     modified = newest(holding.modified for holding in held)
     return call.reply(body_of_consumer(call, held, owner), modified=modified)
 
 
 def body_of_consumer(call: Call, held: list[Holding], owner: Owner | None) -> dict[str, Any]:
-    """Return the body with a consumer's allocations, in the form of the request's version.
-
-    Very old data may have allocations without a consumer row; these aren't shown.
-    """
+    """Return the body with a consumer's allocations, in the form of the request's version."""
     if owner is None:
         return {"allocations": {}}
     shown: dict[str, Any] = {}
@@ -113,12 +103,12 @@ def delete(call: Call, consumer_uuid: str) -> flask.Response:
 def list_of_provider(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}/allocations"""
     call.authorize("placement:resource_providers:allocations:list")
-    provider, held = provider_with(call, uuid, allocations.of_provider)
+    generation, held = allocations.of_provider(call.database, uuid)
     shown: dict[str, Any] = {}
-    for consumer, generation, resource_class, used, _ in held:
+    for consumer, consumer_generation, resource_class, used, _ in held:
         entry = shown.setdefault(consumer, {"resources": {}})
         entry["resources"][resource_class] = used
         if call.at_least(28):
-            entry["consumer_generation"] = generation
-    body = {"allocations": shown, "resource_provider_generation": provider.generation}
+            entry["consumer_generation"] = consumer_generation
+    body = {"allocations": shown, "resource_provider_generation": generation}
     return call.reply(body, modified=newest(row[-1] for row in held))

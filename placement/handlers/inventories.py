@@ -21,7 +21,7 @@ from placement.errors import (
     ResourceClassNotFound,
     worded,
 )
-from placement.handlers.provider_requests import body_for, provider_with
+from placement.handlers.provider_requests import body_for
 from placement.http.call import NOW, Call, newest
 from placement.operations import inventories as operations
 from placement.schemas import inventories as schemas
@@ -85,9 +85,9 @@ def stock_body(stock: Mapping[str, Inventory], generation: int) -> dict[str, Any
 def list_all(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}/inventories"""
     call.authorize("placement:resource_providers:inventories:list")
-    provider, stock = provider_with(call, uuid, inventories.of_provider)
+    generation, stock = inventories.of_provider(call.database, uuid)
     modified = newest(inventory.modified for inventory in stock.values()) if stock else None
-    return call.reply(stock_body(stock, provider.generation), modified=modified, cached=True)
+    return call.reply(stock_body(stock, generation), modified=modified, cached=True)
 
 
 @worded(
@@ -156,11 +156,11 @@ def delete_all(call: Call, uuid: str) -> flask.Response:
 def show(call: Call, uuid: str, resource_class: str) -> flask.Response:
     """GET /resource_providers/{uuid}/inventories/{resource_class}"""
     call.authorize("placement:resource_providers:inventories:show")
-    provider, stock = provider_with(call, uuid, inventories.of_provider)
+    generation, stock = inventories.of_provider(call.database, uuid)
     inventory = stock.get(resource_class)
     if inventory is None:
         raise InventoryNotFound(resource_class=resource_class, uuid=uuid)
-    body = record_of(inventory) | {"resource_provider_generation": provider.generation}
+    body = record_of(inventory) | {"resource_provider_generation": generation}
     return call.reply(body, modified=inventory.modified)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import flask
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.handlers.provider_requests import provider_with
 from placement.http.call import Call, newest
 from placement.operations import traits as operations
 from placement.schemas import traits as schemas
@@ -26,9 +25,9 @@ def body_of(found: Iterable[Trait], generation: int) -> dict[str, Any]:
 def list_all(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}/traits"""
     call.authorize("placement:resource_providers:traits:list")
-    provider, found = provider_with(call, uuid, traits.of_provider)
+    generation, found = traits.of_provider(call.database, uuid)
     modified = newest(trait.modified for trait in found)
-    return call.reply(body_of(found, provider.generation), modified=modified)
+    return call.reply(body_of(found, generation), modified=modified)
 
 
 def replace(call: Call, uuid: str) -> flask.Response:

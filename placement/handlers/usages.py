@@ -5,7 +5,6 @@ from typing import Any
 import flask
 
 from placement.errors import NotFound, ProviderNotFound, worded
-from placement.handlers.provider_requests import provider_with
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.schemas import usages as schemas
@@ -16,8 +15,8 @@ from placement.storage import allocations, usages
 def of_provider(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}/usages"""
     call.authorize("placement:resource_providers:usages")
-    provider, used = provider_with(call, uuid, allocations.usage_of_provider)
-    body = {"resource_provider_generation": provider.generation, "usages": used}
+    generation, used = allocations.usage_of_provider(call.database, uuid)
+    body = {"resource_provider_generation": generation, "usages": used}
     return call.reply(body, modified=NOW)
 
 
@@ -27,10 +26,7 @@ def of_project(call: Call) -> flask.Response:
     call.authorize("placement:usages", {"project_id": project})
     query = call.query(schemas.LIST)
     user, wanted = query.get("user_id"), query.get("consumer_type")
-    found = call.database.read(
-        lambda connection: usages.of_project(connection, query.last()["project_id"], user)
-    )
-    body: dict[str, Any] = found.totals()
-    if call.at_least(38):
-        body = found.by_type(wanted)
+    by_type = call.at_least(38)
+    found = usages.of_project(call.database, query.last()["project_id"], user, by_type)
+    body: dict[str, Any] = found.by_type(wanted) if by_type else found.totals()
     return call.reply({"usages": body}, modified=NOW)

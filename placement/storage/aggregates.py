@@ -5,16 +5,17 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from placement.storage import stored_names
-from placement.storage.engine import Connection
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
+from placement.storage.of_provider import OfProvider
 from placement.storage.tables import placement_aggregates as aggregates
 from placement.storage.tables import resource_provider_aggregates as memberships
 
-_OF_PROVIDER = (
-    sa.select(aggregates.c.uuid)
-    .join(memberships, memberships.c.aggregate_id == aggregates.c.id)
-    .where(memberships.c.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(aggregates.c.id)
+_OF_PROVIDER = OfProvider(
+    memberships.join(aggregates, memberships.c.aggregate_id == aggregates.c.id),
+    memberships.c.resource_provider_id,
+    (aggregates.c.uuid,),
+    order=(aggregates.c.id,),
 )
 _BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
     aggregates.c.uuid.in_(sa.bindparam("uuids", expanding=True))
@@ -23,9 +24,10 @@ _BY_UUID = sa.select(aggregates.c.id, aggregates.c.uuid).where(
 _REMOVE = sa.delete(memberships).where(among(memberships.c.resource_provider_id, "providers"))
 
 
-def of_provider(connection: Connection, provider_id: int) -> list[str]:
-    """Return the uuids of the provider's aggregates."""
-    return list(connection.execute(_OF_PROVIDER, {"provider_id": provider_id}).scalars())
+def of_provider(database: Database, uuid: str) -> tuple[int, list[str]]:
+    """Return the provider's generation and the uuids of its aggregates. Raises ProviderNotFound."""
+    generation, rows = _OF_PROVIDER.ask(database, uuid)
+    return generation, [aggregate for (aggregate,) in rows]
 
 
 def ids_of(connection: Connection, uuids: Collection[str]) -> dict[str, int]:

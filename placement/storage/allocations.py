@@ -5,9 +5,12 @@ from collections.abc import Collection, Iterable
 import sqlalchemy as sa
 
 from placement.domain.allocation import Entry, Slot, Usage
-from placement.domain.consumer import Holding
-from placement.storage.engine import Connection
+from placement.domain.consumer import Holding, Owner
+from placement.storage.compiled_select import CompiledSelect, Rows
+from placement.storage.consumers import OWNED, OWNER
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
+from placement.storage.of_provider import OfProvider
 from placement.storage.tables import (
     allocations,
     consumers,
@@ -17,8 +20,9 @@ from placement.storage.tables import (
 )
 
 _MODIFIED = sa.func.coalesce(allocations.c.updated_at, allocations.c.created_at)
-_OF_CONSUMER = (
+_OF_CONSUMER = CompiledSelect(
     sa.select(
+        *OWNER,
         resource_providers.c.uuid,
         resource_providers.c.generation,
         resource_classes.c.name,
@@ -28,26 +32,26 @@ _OF_CONSUMER = (
     .select_from(
         allocations.join(
             resource_providers, allocations.c.resource_provider_id == resource_providers.c.id
-        ).join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+        )
+        .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+        .join(OWNED, allocations.c.consumer_id == consumers.c.uuid)
     )
     .where(allocations.c.consumer_id == sa.bindparam("consumer"))
     .order_by(allocations.c.id)
 )
-_OF_PROVIDER = (
-    sa.select(
+_OF_PROVIDER = OfProvider(
+    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid).join(
+        resource_classes, allocations.c.resource_class_id == resource_classes.c.id
+    ),
+    allocations.c.resource_provider_id,
+    (
         allocations.c.consumer_id,
         consumers.c.generation,
         resource_classes.c.name,
         allocations.c.used,
         _MODIFIED,
-    )
-    .select_from(
-        allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid).join(
-            resource_classes, allocations.c.resource_class_id == resource_classes.c.id
-        )
-    )
-    .where(allocations.c.resource_provider_id == sa.bindparam("provider"))
-    .order_by(allocations.c.resource_class_id, allocations.c.id)
+    ),
+    order=(allocations.c.resource_class_id, allocations.c.id),
 )
 _ROWS_OF = (
     sa.select(
@@ -75,22 +79,20 @@ _USAGES = (
     )
     .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
 )
-_USAGE_OF_PROVIDER = (
-    sa.select(resource_classes.c.name, sa.func.coalesce(sa.func.sum(allocations.c.used), 0))
-    .select_from(
-        inventories.join(
-            resource_classes, inventories.c.resource_class_id == resource_classes.c.id
-        ).outerjoin(
-            allocations,
-            sa.and_(
-                allocations.c.resource_provider_id == inventories.c.resource_provider_id,
-                allocations.c.resource_class_id == inventories.c.resource_class_id,
-            ),
-        )
-    )
-    .where(inventories.c.resource_provider_id == sa.bindparam("provider"))
-    .group_by(inventories.c.resource_class_id, resource_classes.c.name)
-    .order_by(inventories.c.resource_class_id)
+_USAGE_OF_PROVIDER = OfProvider(
+    inventories.join(
+        resource_classes, inventories.c.resource_class_id == resource_classes.c.id
+    ).outerjoin(
+        allocations,
+        sa.and_(
+            allocations.c.resource_provider_id == inventories.c.resource_provider_id,
+            allocations.c.resource_class_id == inventories.c.resource_class_id,
+        ),
+    ),
+    inventories.c.resource_provider_id,
+    (resource_classes.c.name, sa.func.coalesce(sa.func.sum(allocations.c.used), 0)),
+    order=(inventories.c.resource_class_id,),
+    grouped=(inventories.c.resource_class_id, resource_classes.c.name),
 )
 _HAVING_ANY = sa.select(resource_providers.c.id).where(
     among(resource_providers.c.id, "providers"),
@@ -100,15 +102,22 @@ _DELETE = sa.delete(allocations).where(among(allocations.c.consumer_id, "consume
 _INSERT = sa.insert(allocations)
 
 
-def of_consumer(connection: Connection, consumer: str) -> list[Holding]:
-    """Return the consumer's allocations."""
-    rows = connection.execute(_OF_CONSUMER, {"consumer": consumer})
-    return [Holding(*row) for row in rows]
+def of_consumer(database: Database, consumer: str) -> tuple[Owner | None, list[Holding]]:
+    """Return the consumer's owner and allocations; None and an empty list if it has none.
+
+    Very old data may have allocations without a consumer row; these aren't returned.
+    """
+    rows = database.ask(_OF_CONSUMER, consumer=consumer)
+    owner = Owner(*rows[0][: len(OWNER)]) if rows else None
+    return owner, [Holding(*row[len(OWNER) :]) for row in rows]
 
 
-def of_provider(connection: Connection, provider_id: int) -> list[sa.Row]:
-    """Return allocations as (consumer uuid, consumer generation, class, amount, row time)."""
-    return list(connection.execute(_OF_PROVIDER, {"provider": provider_id}))
+def of_provider(database: Database, uuid: str) -> tuple[int, Rows]:
+    """Return the provider's generation and its allocations. Raises ProviderNotFound.
+
+    Allocations are given as (consumer uuid, consumer generation, class, amount, row time).
+    """
+    return _OF_PROVIDER.ask(database, uuid)
 
 
 def entries_of(connection: Connection, uuids: Collection[str]) -> tuple[list[Entry], set[int]]:
@@ -143,10 +152,13 @@ def usages(
     }
 
 
-def usage_of_provider(connection: Connection, provider_id: int) -> dict[str, int]:
-    """Return the usage of each class in the provider's inventory, 0 included."""
-    rows = connection.execute(_USAGE_OF_PROVIDER, {"provider": provider_id})
-    return {name: int(used) for name, used in rows}
+def usage_of_provider(database: Database, uuid: str) -> tuple[int, dict[str, int]]:
+    """Return the provider's generation, and the usage of each class in its inventory, 0 included.
+
+    Raises ProviderNotFound.
+    """
+    generation, rows = _USAGE_OF_PROVIDER.ask(database, uuid)
+    return generation, {name: int(used) for name, used in rows}
 
 
 def insert(connection: Connection, entries: Iterable[Entry]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement.domain.consumer import Consumer, Owner
+from placement.domain.consumer import Consumer
 from placement.storage import list_parameters, stored_names
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
@@ -27,16 +27,17 @@ _LOCK_NUMBERED = by_primary_key(
     _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
     consumers,
 )
-_OWNER = (
-    sa.select(
-        projects.c.external_id, users.c.external_id, consumers.c.generation, consumer_types.c.name
-    )
-    .select_from(
-        consumers.join(projects, consumers.c.project_id == projects.c.id)
-        .join(users, consumers.c.user_id == users.c.id)
-        .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
-    )
-    .where(consumers.c.uuid == sa.bindparam("uuid"))
+#: what an `Owner` is made of, and the rows that have it
+OWNER = (
+    projects.c.external_id,
+    users.c.external_id,
+    consumers.c.generation,
+    consumer_types.c.name,
+)
+OWNED = (
+    consumers.join(projects, consumers.c.project_id == projects.c.id)
+    .join(users, consumers.c.user_id == users.c.id)
+    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
 )
 _BUMP = (
     sa.update(consumers)
@@ -170,9 +171,3 @@ def delete(connection: Connection, ids: Collection[int]) -> None:
     """Delete consumers."""
     if ids:
         connection.execute(_DELETE, {"ids": list(ids)})
-
-
-def owner(connection: Connection, uuid: str) -> Owner | None:
-    """Return the consumer's attributes by name; None if there is no such consumer."""
-    row = connection.execute(_OWNER, {"uuid": uuid}).one_or_none()
-    return Owner(*row) if row else None

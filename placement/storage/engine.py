@@ -179,7 +179,7 @@ class Database:
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
             except Exception as error:
-                LOG.debug("Asks again: %s", error)
+                LOG.debug("Asks again after %s", type(error).__name__)
         return self._read(
             lambda connection: [tuple(row) for row in connection.execute(select.statement, values)],
             begun,

@@ -6,8 +6,9 @@ import sqlalchemy as sa
 
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory
-from placement.storage.engine import Connection
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
+from placement.storage.of_provider import OfProvider
 from placement.storage.tables import allocations, inventories, resource_classes
 
 RECORD = (
@@ -19,13 +20,11 @@ RECORD = (
     inventories.c.allocation_ratio,
 )
 _MODIFIED = sa.func.coalesce(inventories.c.updated_at, inventories.c.created_at)
-_OF_PROVIDER = (
-    sa.select(resource_classes.c.name, *RECORD, _MODIFIED)
-    .join_from(
-        inventories, resource_classes, inventories.c.resource_class_id == resource_classes.c.id
-    )
-    .where(inventories.c.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(inventories.c.resource_class_id)
+_OF_PROVIDER = OfProvider(
+    inventories.join(resource_classes, inventories.c.resource_class_id == resource_classes.c.id),
+    inventories.c.resource_provider_id,
+    (resource_classes.c.name, *RECORD, _MODIFIED),
+    order=(inventories.c.resource_class_id,),
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
 _SLOTS_OF_PROVIDERS = _SLOTS.where(among(inventories.c.resource_provider_id, "providers"))
@@ -34,10 +33,13 @@ _INSERT = sa.insert(inventories)
 _DELETE_OF = sa.delete(inventories).where(among(inventories.c.resource_provider_id, "providers"))
 
 
-def of_provider(connection: Connection, provider_id: int) -> dict[str, Inventory]:
-    """Return the provider's inventories by class name, with their row times."""
-    rows = connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
-    return {name: Inventory(*record) for name, *record in rows}
+def of_provider(database: Database, uuid: str) -> tuple[int, dict[str, Inventory]]:
+    """Return the provider's generation, and its inventories by class name with their row times.
+
+    Raises ProviderNotFound.
+    """
+    generation, rows = _OF_PROVIDER.ask(database, uuid)
+    return generation, {name: Inventory(*record) for name, *record in rows}
 
 
 def slots(

@@ -8,8 +8,9 @@ import os_traits
 import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
-from placement.storage.engine import Connection
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
+from placement.storage.of_provider import OfProvider
 from placement.storage.tables import resource_provider_traits as associations
 from placement.storage.tables import traits, utcnow
 
@@ -19,11 +20,11 @@ _COLUMNS = (
     sa.func.coalesce(traits.c.updated_at, traits.c.created_at),
 )
 _BY_NAME = sa.select(*_COLUMNS).where(traits.c.name.in_(sa.bindparam("names", expanding=True)))
-_OF_PROVIDER = (
-    sa.select(*_COLUMNS)
-    .join(associations, associations.c.trait_id == traits.c.id)
-    .where(associations.c.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(traits.c.id)
+_OF_PROVIDER = OfProvider(
+    associations.join(traits, associations.c.trait_id == traits.c.id),
+    associations.c.resource_provider_id,
+    _COLUMNS,
+    order=(traits.c.id,),
 )
 _IDS_OF_PROVIDERS = sa.select(associations.c.resource_provider_id, associations.c.trait_id).where(
     among(associations.c.resource_provider_id, "providers")
@@ -62,9 +63,10 @@ def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
     return found
 
 
-def of_provider(connection: Connection, provider_id: int) -> list[Trait]:
-    """Return the provider's traits."""
-    return [Trait(*row) for row in connection.execute(_OF_PROVIDER, {"provider_id": provider_id})]
+def of_provider(database: Database, uuid: str) -> tuple[int, list[Trait]]:
+    """Return the provider's generation and traits. Raises ProviderNotFound."""
+    generation, rows = _OF_PROVIDER.ask(database, uuid)
+    return generation, [Trait(*row) for row in rows]
 
 
 def ids_of_providers(connection: Connection, provider_ids: Collection[int]) -> dict[int, set[int]]:

@@ -5,7 +5,8 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from placement.storage.engine import Connection
+from placement.storage.compiled_select import CompiledSelect
+from placement.storage.engine import Database
 from placement.storage.tables import (
     allocations,
     consumer_types,
@@ -56,33 +57,68 @@ class ProjectUsage:
         return groups
 
 
-def of_project(connection: Connection, project: str, user: str | None = None) -> ProjectUsage:
-    """Return the usage of the project's consumers, or only of those of one user."""
-    theirs = (
-        consumers.join(projects, consumers.c.project_id == projects.c.id)
-        .join(users, consumers.c.user_id == users.c.id)
-        .join(allocations, allocations.c.consumer_id == consumers.c.uuid)
-        .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
-    )
-    conditions = [projects.c.external_id == project]
-    if user is not None:
-        conditions.append(users.c.external_id == user)
-    amounts = connection.execute(
-        sa.select(consumer_types.c.name, resource_classes.c.name, sa.func.sum(allocations.c.used))
-        .select_from(
-            theirs.join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+#: in place of a class id, in rows with the number of consumers
+_COUNTED = -1
+
+
+def _question(of_user: bool, by_type: bool) -> CompiledSelect:
+    """Make the query for (type, class id, class, amount) and (type, -1, "", number of consumers).
+
+    One statement, so that all numbers are of the same moment.
+    """
+    theirs = consumers.join(projects, consumers.c.project_id == projects.c.id)
+    conditions = [projects.c.external_id == sa.bindparam("project")]
+    if of_user:
+        theirs = theirs.join(users, consumers.c.user_id == users.c.id)
+        conditions.append(users.c.external_id == sa.bindparam("user"))
+    theirs = theirs.join(allocations, allocations.c.consumer_id == consumers.c.uuid)
+    kind: sa.ColumnElement[str] = sa.cast(sa.null(), consumer_types.c.name.type)
+    groups: tuple[sa.ColumnElement[str], ...] = ()
+    if by_type:
+        theirs = theirs.outerjoin(
+            consumer_types, consumers.c.consumer_type_id == consumer_types.c.id
         )
+        kind, groups = consumer_types.c.name, (consumer_types.c.name,)
+    classes = resource_classes.c
+    amounts = (
+        sa.select(kind, classes.id, classes.name, sa.func.sum(allocations.c.used))
+        .select_from(theirs.join(resource_classes, allocations.c.resource_class_id == classes.id))
         .where(*conditions)
-        .group_by(consumer_types.c.name, resource_classes.c.id, resource_classes.c.name)
-        .order_by(consumer_types.c.name, resource_classes.c.id)
+        .group_by(*groups, classes.id, classes.name)
     )
-    counts = connection.execute(
-        sa.select(consumer_types.c.name, sa.func.count(consumers.c.id.distinct()))
+    if not by_type:
+        return CompiledSelect(amounts)
+    counted = sa.literal_column(str(_COUNTED), sa.Integer), sa.literal_column("''", sa.String)
+    counts = (
+        sa.select(kind, *counted, sa.func.count(consumers.c.id.distinct()))
         .select_from(theirs)
         .where(*conditions)
-        .group_by(consumer_types.c.name)
+        .group_by(*groups)
     )
+    return CompiledSelect(sa.union_all(amounts, counts))
+
+
+#: by whether only the consumers of one user are wanted, and whether types are
+_QUESTIONS = {
+    (of_user, by_type): _question(of_user, by_type)
+    for of_user in (False, True)
+    for by_type in (False, True)
+}
+
+
+def of_project(
+    database: Database, project: str, user: str | None = None, by_type: bool = True
+) -> ProjectUsage:
+    """Return the usage of the project's consumers, or only of those of one user.
+
+    :param by_type: whether consumer types are wanted; without them, all consumers have the type
+        None, and aren't counted
+    """
+    values = {"project": project} if user is None else {"project": project, "user": user}
+    rows = database.ask(_QUESTIONS[user is not None, by_type], **values)
+    amounts = [(kind, key, name, int(number)) for kind, key, name, number in rows if key >= 0]
+    amounts.sort(key=lambda row: (row[0] or "", row[1]))
     return ProjectUsage(
-        {(kind, name): int(used) for kind, name, used in amounts},
-        {kind: int(count) for kind, count in counts},
+        {(kind, name): used for kind, _, name, used in amounts},
+        {kind: int(count) for kind, key, _, count in rows if key == _COUNTED},
     )

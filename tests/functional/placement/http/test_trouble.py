@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sqlite3
+from unittest import mock
 
 import pytest
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from sqlalchemy.exc import (
 )
 
 from placement.storage import engine
+from placement.storage.compiled_select import CompiledSelect
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 
@@ -32,8 +34,17 @@ class Canceled(Exception):
 
 @contextlib.contextmanager
 def trouble(times, error, words):
-    """Make so many statements that contain these words fail."""
+    """Make so many statements that contain these words fail.
+
+    What goes to the driver directly fails each time: the service repeats it by SQLAlchemy.
+    """
     left = iter([error] * times)
+    rows = CompiledSelect.rows
+
+    def fail_at_the_driver(select, cursor, dialect, values):
+        if words in str(select.statement):
+            raise error
+        return rows(select, cursor, dialect, values)
 
     def fail(connection, cursor, statement, parameters, context, executemany):
         if words in statement:
@@ -43,7 +54,8 @@ def trouble(times, error, words):
 
     event.listen(sa.Engine, "before_cursor_execute", fail)
     try:
-        yield
+        with mock.patch.object(CompiledSelect, "rows", fail_at_the_driver):
+            yield
     finally:
         event.remove(sa.Engine, "before_cursor_execute", fail)
 
