@@ -1,12 +1,10 @@
 """/resource_providers and /resource_providers/{uuid} (rest-api.md 3.1, 3.2)."""
 
-import functools
-from collections.abc import Callable
-
 import flask
 
 from placement.domain import uuids
 from placement.domain.provider import UNCHANGED, Provider
+from placement.domain.provider_filter import ProviderFilter
 from placement.errors import (
     BadRequest,
     CreationRefused,
@@ -17,14 +15,11 @@ from placement.errors import (
 )
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
-from placement.http.call import NOW, Call, newest
-from placement.http.json_text import quoted
+from placement.handlers.provider_texts import form_of, list_of, text_of
+from placement.http.call import NOW, Call
 from placement.operations import providers as operations
 from placement.schemas import resource_providers as schemas
-from placement.storage import provider_search, providers
-
-#: the links of a provider, each with the minor version that added it
-_LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
+from placement.storage import provider_list, provider_search, providers
 
 CREATION_REFUSED = (
     CreationRefused,
@@ -34,43 +29,27 @@ CREATION_REFUSED = (
 CHANGE_REFUSED = (ObjectRefused, BadRequest, "Unable to save resource provider {uuid}: {error}")
 
 
-def writer(call: Call) -> Callable[[Provider], str]:
-    """Return a function that writes a provider as JSON, in the form of the request's version."""
-    rels = tuple(rel for rel, since in _LINKS if call.at_least(since))
-    nested = call.at_least(14)
-    template = _template(call.path("resource_providers"), rels, nested)
-    hrefs = 1 + len(rels)
-
-    def write(provider: Provider) -> str:
-        values = [quoted(provider.uuid), quoted(provider.name), provider.generation]
-        values += [provider.uuid] * hrefs
-        if nested:
-            parent = provider.parent_uuid
-            values += ["null" if parent is None else quoted(parent), quoted(provider.root_uuid)]
-        return template % tuple(values)
-
-    return write
-
-
-@functools.lru_cache(maxsize=64)
-def _template(prefix: str, rels: tuple[str, ...], nested: bool) -> str:
-    """Return a provider's JSON with placeholders for values, so that long lists are cheap."""
-    path = quoted(prefix)[1:-1].replace("%", "%%") + "/%s"
-    links = [f'{{"rel": "self", "href": "{path}"}}']
-    links += [f'{{"rel": "{rel}", "href": "{path}/{rel}"}}' for rel in rels]
-    tree = ', "parent_provider_uuid": %s, "root_provider_uuid": %s' if nested else ""
-    head = '{"uuid": %s, "name": %s, "generation": %s, "links": ['
-    return head + ", ".join(links) + "]" + tree + "}"
+def _text(call: Call, provider: Provider) -> bytes:
+    return text_of(
+        form_of(call),
+        provider.uuid,
+        provider.name,
+        provider.generation,
+        provider.parent_uuid,
+        provider.root_uuid,
+    )
 
 
 def list_all(call: Call) -> flask.Response:
     """GET /resource_providers"""
     call.authorize("placement:resource_providers:list")
     filters = read_filters(call)
-    found = call.database.read(lambda connection: provider_search.search(connection, filters))
-    listed = ", ".join(map(writer(call), found))
-    modified = newest(provider.modified for provider in found)
-    return call.reply(text=f'{{"resource_providers": [{listed}]}}', modified=modified)
+    if filters == ProviderFilter():
+        found = provider_list.all_of(call.database)
+    else:
+        found = call.database.read(lambda connection: provider_search.search(connection, filters))
+    pieces = [b'{"resource_providers": ', *list_of(form_of(call), found.providers), b"}"]
+    return call.reply(pieces=pieces, modified=found.modified or NOW)
 
 
 @worded(CREATION_REFUSED)
@@ -85,14 +64,14 @@ def create(call: Call) -> flask.Response:
     location = f"/resource_providers/{provider.uuid}"
     if not call.at_least(20):
         return call.reply(status=201, location=location)
-    return call.reply(text=writer(call)(provider), modified=NOW, location=location)
+    return call.reply(pieces=[_text(call, provider)], modified=NOW, location=location)
 
 
 def show(call: Call, uuid: str) -> flask.Response:
     """GET /resource_providers/{uuid}"""
     call.authorize("placement:resource_providers:show")
     provider = providers.shown(call.database, uuid)
-    return call.reply(text=writer(call)(provider), modified=provider.modified)
+    return call.reply(pieces=[_text(call, provider)], modified=provider.modified)
 
 
 @worded(CHANGE_REFUSED)
@@ -107,7 +86,7 @@ def update(call: Call, uuid: str) -> flask.Response:
         wanted.get("parent_provider_uuid", UNCHANGED),
         may_reparent=call.at_least(37),
     )
-    return call.reply(text=writer(call)(provider), modified=provider.updated_at, cached=True)
+    return call.reply(pieces=[_text(call, provider)], modified=provider.updated_at, cached=True)
 
 
 @worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found for delete"))

@@ -12,13 +12,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.domain.capacity import MAX_AMOUNT
-from placement.domain.provider import Provider
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, resource_classes, traits
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among
-from placement.storage.providers import SELECT
+from placement.storage.provider_list import CHANGED, ProviderList, newest
+from placement.storage.providers import COLUMNS, FAMILY
 from placement.storage.ratios import exact
 from placement.storage.tables import (
     allocations,
@@ -29,6 +29,7 @@ from placement.storage.tables import (
 from placement.storage.tables import resource_providers as providers
 
 _ID = providers.c.id
+_LISTED = sa.select(*COLUMNS[1:6], CHANGED).select_from(FAMILY)
 Condition = sa.ColumnElement[bool]
 
 
@@ -47,16 +48,17 @@ class Shape:
     uuids: bool = False
 
 
-def search(connection: Connection, wanted: ProviderFilter) -> list[Provider]:
-    """Return the providers that pass the filter, ordered by id.
+def search(connection: Connection, wanted: ProviderFilter) -> ProviderList:
+    """Return the providers that pass the filter.
 
     Raises BadRequest for traits and resource classes that don't exist.
     """
     found = prepared(connection, wanted)
     if found is None:
-        return []
+        return ProviderList([], None)
     shape, values = found
-    return [Provider(*row) for row in connection.execute(_statement(shape), values)]
+    rows = connection.execute(_statement(shape), values).all()
+    return ProviderList([row[:-1] for row in rows], newest([row.changed for row in rows]))
 
 
 def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dict[str, Any]] | None:
@@ -173,7 +175,7 @@ def _anything(connection: Connection, shape: Shape, values: dict[str, Any]) -> b
 @functools.lru_cache(maxsize=256)
 def _statement(shape: Shape) -> sa.Select:
     """Make the query of a shape; its values are parameters."""
-    return SELECT.where(*conditions(shape)).order_by(_ID)
+    return _LISTED.where(*conditions(shape)).order_by(_ID)
 
 
 def conditions(shape: Shape) -> list[Condition]:

@@ -1,5 +1,6 @@
 """The demonstration, as `tox -e demo -- --stay` runs it."""
 
+import functools
 import re
 import signal
 import subprocess
@@ -24,7 +25,13 @@ def stayed(tmp_path):
     with (
         log.open("w") as output,
         subprocess.Popen(
-            command, cwd=tmp_path, env=environ, stdout=output, stderr=output
+            command,
+            cwd=tmp_path,
+            env=environ,
+            stdout=output,
+            stderr=output,
+            # tests that run in the background of a shell inherit that it is ignored
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         ) as process,
     ):
         yield process, log.read_text
