@@ -12,7 +12,7 @@ def test_both_commands_stand_in_the_readme() -> None:
 
 
 def test_ci_runs_the_readmes_commands() -> None:
-    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    lines = [line.strip() for line in (ROOT / ".ci" / "run").read_text().splitlines()]
     assert {INSTALL, "python3 -m tox -e demo"} <= set(lines)
 
 
