@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.rest_api import Cloud
 from benchmarks.servers import Server, berth
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.engine import Connection, Database, DatabaseSettings
 from tests.databases.fixtures import COPIES, KINDS
 from tests.databases.fresh import Databases, SQLiteFiles
 from tests.databases.keeper import join
@@ -49,9 +49,9 @@ def fill(cloud: Cloud, server: Server, connection: str) -> None:
     """Store the hosts and their consumers."""
     cloud.fill(server, connection)
 
-    def write(database: sa.Connection) -> None:
+    def write(database: Connection) -> None:
         if database.dialect.name in ("mysql", "mariadb"):
-            database.exec_driver_sql(
+            database.plain.exec_driver_sql(
                 "SET SESSION sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT')"
             )
         for prefix in PREFIXES:

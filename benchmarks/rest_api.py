@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.servers import Server, berth, floor, reference
-from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.engine import Connection, Database, DatabaseSettings
 from tests.databases.fixtures import COPIES, KINDS
 from tests.databases.fresh import Databases, SQLiteFiles
 from tests.databases.keeper import join
@@ -91,7 +91,7 @@ class Cloud:
             for n in range(self.hosts)
         ]
 
-        def write(database: sa.Connection) -> None:
+        def write(database: Connection) -> None:
             database.execute(sa.text(NEW_HOST), made)
             for statement in FURTHER_ROWS:
                 given = {"aggregate": self.aggregate, "now": now}

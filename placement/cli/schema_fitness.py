@@ -31,7 +31,7 @@ def _fitness(database: Database) -> tuple[upgradecheck.Code, str]:
     """Return whether the schema fits this version, and what the operator should know or do."""
     found = schema_upgrade.version(database)
     if found is None:
-        wrong = database.read(schema_upgrade.differences)
+        wrong = database.read(lambda connection: schema_upgrade.differences(connection.plain))
         if wrong:
             text = "Berth can't take this database over: " + "; ".join(wrong) + "."
             return upgradecheck.Code.FAILURE, text

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.consumer import Holding, Owner
-from placement.storage.compiled_select import CompiledSelect, Rows
+from placement.storage.compiled import Compiled, Rows
 from placement.storage.consumers import OWNED, OWNER
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
@@ -20,7 +20,7 @@ from placement.storage.tables import (
 )
 
 _MODIFIED = sa.func.coalesce(allocations.c.updated_at, allocations.c.created_at)
-_OF_CONSUMER = CompiledSelect(
+_OF_CONSUMER = Compiled(
     sa.select(
         *OWNER,
         resource_providers.c.uuid,
@@ -53,7 +53,7 @@ _OF_PROVIDER = OfProvider(
     ),
     order=(allocations.c.resource_class_id, allocations.c.id),
 )
-_ROWS_OF = (
+_ROWS_OF = Compiled(
     sa.select(
         allocations.c.consumer_id,
         allocations.c.resource_provider_id,
@@ -66,7 +66,7 @@ _ROWS_OF = (
     .order_by(allocations.c.id)
 )
 _THEIRS = among(allocations.c.consumer_id, "consumers")
-_USAGES = (
+_USAGES = Compiled(
     sa.select(
         allocations.c.resource_provider_id,
         allocations.c.resource_class_id,
@@ -94,12 +94,14 @@ _USAGE_OF_PROVIDER = OfProvider(
     order=(inventories.c.resource_class_id,),
     grouped=(inventories.c.resource_class_id, resource_classes.c.name),
 )
-_HAVING_ANY = sa.select(resource_providers.c.id).where(
-    among(resource_providers.c.id, "providers"),
-    sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id),
+_HAVING_ANY = Compiled(
+    sa.select(resource_providers.c.id).where(
+        among(resource_providers.c.id, "providers"),
+        sa.exists().where(allocations.c.resource_provider_id == resource_providers.c.id),
+    )
 )
-_DELETE = sa.delete(allocations).where(among(allocations.c.consumer_id, "consumers"))
-_INSERT = sa.insert(allocations)
+_DELETE = Compiled(sa.delete(allocations).where(among(allocations.c.consumer_id, "consumers")))
+_INSERT = Compiled(sa.insert(allocations))
 
 
 def of_consumer(database: Database, consumer: str) -> tuple[Owner | None, list[Holding]]:

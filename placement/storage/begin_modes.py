@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from placement.storage.connection import Connection
 from placement.storage.dialects import LONGEST_LOCK, MYSQL
 
 
@@ -18,7 +19,7 @@ class Mode:
     """
 
     engine: sa.Engine
-    begin: Callable[[sa.Connection], object]
+    begin: Callable[[Connection], object]
 
 
 def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> tuple[Mode, Mode]:
@@ -35,8 +36,8 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
         write = _BEGIN_WRITE if patient else f"{_BEGIN_WRITE}; {_LIMIT_LOCKS}"
         read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
         return (
-            Mode(engine, lambda connection: connection.exec_driver_sql(read)),
-            Mode(engine, lambda connection: connection.exec_driver_sql(write)),
+            Mode(engine, lambda connection: connection.send(read)),
+            Mode(engine, lambda connection: connection.send(write)),
         )
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
     if read_only:
@@ -56,22 +57,18 @@ _LIMIT_LOCKS = (
 )
 
 
-def _begin_nothing(connection: sa.Connection) -> None:
+def _begin_nothing(connection: Connection) -> None:
     """Do nothing: the driver begins the transaction with the first statement."""
 
 
-def _begin_sqlite_read(connection: sa.Connection) -> None:
-    driver = connection.connection.driver_connection
-    if driver is not None:
-        # SQLAlchemy's way costs more than the statement, and this statement can't fail
-        driver.execute("BEGIN")
+def _begin_sqlite_read(connection: Connection) -> None:
+    connection.send("BEGIN")
 
 
-def _begin_sqlite_write(connection: sa.Connection) -> None:
-    # through SQLAlchemy: "database is locked" must be raised as its error, which is tried again
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _begin_sqlite_write(connection: Connection) -> None:
+    connection.send("BEGIN IMMEDIATE")
 
 
-def _begin_mysql_write(connection: sa.Connection) -> None:
+def _begin_mysql_write(connection: Connection) -> None:
     # for this transaction alone; SQLAlchemy would set the session's level and then set it back
-    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    connection.send("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

@@ -21,7 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.storage import feed_lanes
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection, Database
 from placement.storage.feed_lanes import NO_LANE
 from placement.storage.list_parameters import parts
@@ -49,7 +49,7 @@ class Kind(enum.IntFlag):
     OTHERS = 128  # another service writes to the tables, without the feed; without a provider
 
 
-_INSERT = sa.insert(provider_changes).inline()
+_INSERT = Compiled(sa.insert(provider_changes))
 #: the provider id of rows that name no provider
 NO_PROVIDER = 0
 
@@ -102,7 +102,7 @@ def record_each(
         }
         for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]
-    connection.execute(_INSERT, rows[0] if len(rows) == 1 else rows)
+    connection.execute(_INSERT, rows)
     # one write may append many rows and skip the exact multiple, so compare the whole stretch
     if (stretch.first - 1) // TRIM_EVERY != (stretch.first - 1 + len(rows)) // TRIM_EVERY:
         _trim(connection, 2 * max(TRIM_EVERY, len(rows)))
@@ -165,6 +165,7 @@ class News:
 
 
 _LANES = sa.select(change_lanes.c.id, change_lanes.c.position, change_lanes.c.mark)
+_ALL_LANES = Compiled(_LANES)
 _WITHOUT_LANE = provider_changes.c.lane == sa.literal_column(str(NO_LANE), sa.BigInteger)
 #: one row, however many lanes there are
 _SUMS: tuple[sa.ColumnElement[Any], ...] = (
@@ -172,12 +173,13 @@ _SUMS: tuple[sa.ColumnElement[Any], ...] = (
     sa.func.sum(change_lanes.c.position),
     sa.func.sum(change_lanes.c.mark),
 )
-_TOTALS = CompiledSelect(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
+_TOTALS = Compiled(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
 
 
 def start(connection: Connection) -> Cursor:
     """Return the cursor of a reader that reads all tables in this transaction."""
-    return Cursor({lane: (position, mark) for lane, position, mark in connection.execute(_LANES)})
+    rows = connection.execute(_ALL_LANES)
+    return Cursor({lane: (position, mark) for lane, position, mark in rows})
 
 
 def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News | None:
@@ -293,14 +295,19 @@ def _values(places: Sequence[tuple[int, int]]) -> dict[str, int]:
 
 
 @functools.lru_cache(maxsize=_AT_ONCE)
-def _lanes_and_rows(count: int) -> sa.CompoundSelect[Any]:
+def _lanes_and_rows(count: int) -> Compiled:
     """Make the query for the state of all lanes, and for the rows of `count` lanes."""
-    return sa.union_all(_LANES.add_columns(sa.null(), sa.null()), _after_places(count))
+    nothing = sa.null(), sa.null()
+    return Compiled(sa.union_all(_LANES.add_columns(*nothing), _select_after(count)))
 
 
 @functools.lru_cache(maxsize=_AT_ONCE)
-def _after_places(count: int) -> sa.Select[Any]:
+def _after_places(count: int) -> Compiled:
     """Make the query for `count` lanes. It is cached, as making it costs more than running it."""
+    return Compiled(_select_after(count))
+
+
+def _select_after(count: int) -> sa.Select[Any]:
     columns = provider_changes.c
     shown: tuple[sa.Column[Any], ...] = (
         columns.lane,

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer
 from placement.storage import list_parameters, stored_names
+from placement.storage.compiled import Compiled
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among
@@ -21,11 +22,15 @@ _STATES = sa.select(
     consumers.c.user_id,
     consumers.c.consumer_type_id,
 )
-_LOCK = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id).with_for_update()
-_IDS = sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids"))
-_LOCK_NUMBERED = by_primary_key(
-    _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
-    consumers,
+_LOCK = Compiled(
+    _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id).with_for_update()
+)
+_IDS = Compiled(sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids")))
+_LOCK_NUMBERED = Compiled(
+    by_primary_key(
+        _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
+        consumers,
+    )
 )
 #: what an `Owner` is made of, and the rows that have it
 OWNER = (
@@ -39,16 +44,17 @@ OWNED = (
     .join(users, consumers.c.user_id == users.c.id)
     .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
 )
-_BUMP = (
+_BUMP = Compiled(
     sa.update(consumers)
     .where(among(consumers.c.id, "ids"))
     .values(generation=consumers.c.generation + 1)
 )
-_GENERATIONS = sa.select(consumers.c.uuid, consumers.c.generation).where(
-    among(consumers.c.uuid, "uuids")
+_GENERATIONS = Compiled(
+    sa.select(consumers.c.uuid, consumers.c.generation).where(among(consumers.c.uuid, "uuids"))
 )
-_DELETE = sa.delete(consumers).where(among(consumers.c.id, "ids"))
-_SET_OWNER = (
+_INSERT = Compiled(sa.insert(consumers))
+_DELETE = Compiled(sa.delete(consumers).where(among(consumers.c.id, "ids")))
+_SET_OWNER = Compiled(
     sa.update(consumers)
     .where(consumers.c.id == sa.bindparam("consumer"))
     .values(
@@ -64,12 +70,12 @@ _NAMED = {
     "user": (users, users.c.external_id),
     "type": (consumer_types, consumer_types.c.name),
 }
-_OWNER_IDS = sa.union_all(
-    *(
-        sa.select(sa.literal_column(f"'{kind}'"), name, table.c.id).where(
-            name.in_(sa.bindparam(kind, expanding=True))
+_OWNER_IDS = Compiled(
+    sa.union_all(
+        *(
+            sa.select(sa.literal_column(f"'{kind}'"), name, table.c.id).where(among(name, kind))
+            for kind, (table, name) in _NAMED.items()
         )
-        for kind, (table, name) in _NAMED.items()
     )
 )
 Ids = dict[str, int]
@@ -134,7 +140,7 @@ def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[
 def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
     """Lock the consumers in id order and return them by uuid; unknown consumers are missing."""
     if connection.dialect.name in MYSQL and len(uuids) > 1:
-        ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars().all()
+        ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars()
         if not ids:
             return {}
         rows = connection.execute(_LOCK_NUMBERED, {"ids": sorted(ids)})
@@ -152,7 +158,7 @@ def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int
 def insert(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
     """Store rows of `uuid`, `generation`, `project_id`, `user_id` and `consumer_type_id`."""
     if rows:
-        connection.execute(sa.insert(consumers), rows)
+        connection.execute(_INSERT, list(rows))
 
 
 def set_owners(connection: Connection, rows: list[dict[str, int | None]]) -> None:

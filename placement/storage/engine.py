@@ -27,9 +27,8 @@ from placement.errors import (
 )
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.storage.begin_modes import Mode, modes
-from placement.storage.compiled_select import CompiledSelect, Rows
-from placement.storage.connections import Connection as Connection
-from placement.storage.connections import make_engine
+from placement.storage.compiled import Compiled, Rows
+from placement.storage.connection import Connection as Connection
 from placement.storage.database_settings import DatabaseSettings as DatabaseSettings
 from placement.storage.dialects import (
     COMMIT_FAILED,
@@ -43,6 +42,8 @@ from placement.storage.dialects import (
     is_unreachable,
     words_of,
 )
+from placement.storage.drivers import Driver
+from placement.storage.engine_setup import make_engine
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
@@ -102,7 +103,8 @@ class Database:
         #: when the database last answered
         self._answered = -math.inf
         # SQLAlchemy can't log or comment a statement that it doesn't send
-        self._may_bypass = not (settings.connection_debug or settings.connection_trace)
+        logged = settings.connection_debug or settings.connection_trace
+        self._driver = None if logged else Driver(self.engine.dialect)
         # also at the end of the process: SQLite then writes all data into the main database file
         self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
 
@@ -162,33 +164,30 @@ class Database:
                 raise
             raise refusal from error
 
-    def ask(self, select: CompiledSelect, **values: Any) -> Rows:
+    def ask(self, select: Compiled, **values: Any) -> Rows:
         """Return the rows of one small SELECT; raises what `read` raises.
 
         The statement goes to the driver directly: SQLAlchemy costs several times as much as such a
         statement. If that fails in any way, the statement is run again as by `read`.
         """
         begun = None
-        if self._may_bypass and not self._preparation.is_due:
+        if self._driver is not None and not self._preparation.is_due:
             begun = self._clock()
             try:
                 with self._read_turn.taken(PATIENCE):
-                    rows = self._rows(select, values)
+                    rows = self._rows(self._driver, select, values)
                 self._statements.seconds += self._clock() - begun
                 return rows
             except PoolExhausted as error:
                 raise refusal_of(error) or error from error
             except Exception as error:
                 LOG.debug("Asks again after %s", type(error).__name__)
-        return self._read(
-            lambda connection: [tuple(row) for row in connection.execute(select.statement, values)],
-            begun,
-        )
+        return self._read(lambda connection: connection.execute(select, values).all(), begun)
 
-    def _rows(self, select: CompiledSelect, values: Mapping[str, Any]) -> Rows:
+    def _rows(self, driver: Driver, select: Compiled, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
-            rows = select.rows(connection.cursor(), self.engine.dialect, values)
+            rows = select.form(driver, values).found(driver.cursor(connection), values)
         except BaseException:
             connection.invalidate()
             raise
@@ -208,7 +207,8 @@ class Database:
         mode = self._writer
         if self.engine.dialect.name != "sqlite":
             mode = modes(make_engine(self._settings, patient=True), patient=True)[1]
-        with mode.engine.connect() as connection, connection.begin():
+        with mode.engine.connect() as plain, plain.begin():
+            connection = Connection(plain, self._statements, self._driver)
             mode.begin(connection)
             yield connection
 
@@ -276,9 +276,10 @@ class Database:
             try:
                 with (
                     turn.taken(PATIENCE - LONGEST_LOCK - (now - begun)),
-                    mode.engine.connect() as connection,
-                    connection.begin(),
+                    mode.engine.connect() as plain,
+                    plain.begin(),
                 ):
+                    connection = Connection(plain, self._statements, self._driver)
                     mode.begin(connection)
                     result = operation(connection)
                     committing = mode is self._writer

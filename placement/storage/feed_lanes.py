@@ -15,7 +15,8 @@ import secrets
 
 import sqlalchemy as sa
 
-from placement.storage.connections import Connection
+from placement.storage.compiled import Compiled
+from placement.storage.connection import Connection
 from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import change_lanes
 
@@ -47,7 +48,7 @@ _FREE = (
     .limit(1)
     .with_for_update(skip_locked=True)
 )
-_FREE_AND_STATE = _FREE.add_columns(change_lanes.c.position, change_lanes.c.mark)
+_FREE_AND_STATE = Compiled(_FREE.add_columns(change_lanes.c.position, change_lanes.c.mark))
 _ADVANCE = (
     sa.update(change_lanes)
     .where(_HERE)
@@ -57,10 +58,12 @@ _ADVANCE = (
         mark=sa.bindparam("new_mark"),
     )
 )
-_ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FREE.scalar_subquery()).returning(
-    change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
+_ADVANCE_FREE = Compiled(
+    _ADVANCE.where(change_lanes.c.id == _FREE.scalar_subquery()).returning(
+        change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
+    )
 )
-_ADVANCE_KNOWN = (
+_ADVANCE_KNOWN = Compiled(
     sa.update(change_lanes)
     .where(_HERE, change_lanes.c.id == sa.bindparam("lane"))
     .values(
@@ -103,7 +106,7 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
     return Stretch(lane, position + 1, mark)
 
 
-def open_lane(connection: Connection, here: int = 0, count: int = 0) -> Stretch:
+def open_lane(connection: Connection | sa.Connection, here: int = 0, count: int = 0) -> Stretch:
     """Add a lane with its first positions. Its id is random, so two writers add different lanes."""
     lane = 1 + secrets.randbits(_BITS)
     connection.execute(

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from placement.storage.connections import Connection
+from placement.storage.connection import Connection
 from placement.storage.mysql_sessions import CLUSTER
 from placement.storage.tables import provider_changes
 

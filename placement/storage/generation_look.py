@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from placement.storage import change_feed
 from placement.storage.change_feed import NO_PROVIDER, Kind
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection, Database
 from placement.storage.snapshot_reads import GENERATION
 from placement.storage.tables import (
@@ -86,7 +86,7 @@ def _names(table: sa.Table) -> tuple[sa.ScalarSelect[Any], sa.ScalarSelect[Any]]
     )
 
 
-_LOOK = CompiledSelect(sa.select(*_SUMS, *_names(traits), *_names(resource_classes)))
+_LOOK = Compiled(sa.select(*_SUMS, *_names(traits), *_names(resource_classes)))
 
 
 def ask(database: Database) -> Look:
@@ -96,7 +96,7 @@ def ask(database: Database) -> Look:
 
 def read(connection: Connection) -> Look:
     """Look, in the transaction of other reads."""
-    return _look(connection.execute(_LOOK.statement).one())
+    return _look(connection.execute(_LOOK).all()[0])
 
 
 def _look(row: Any) -> Look:

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
 from placement.storage.of_provider import OfProvider
@@ -27,10 +28,24 @@ _OF_PROVIDER = OfProvider(
     order=(inventories.c.resource_class_id,),
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
-_SLOTS_OF_PROVIDERS = _SLOTS.where(among(inventories.c.resource_provider_id, "providers"))
-_SLOTS_OF_CLASSES = _SLOTS_OF_PROVIDERS.where(among(inventories.c.resource_class_id, "classes"))
-_INSERT = sa.insert(inventories)
-_DELETE_OF = sa.delete(inventories).where(among(inventories.c.resource_provider_id, "providers"))
+_OF_PROVIDERS = _SLOTS.where(among(inventories.c.resource_provider_id, "providers"))
+_SLOTS_OF_PROVIDERS = Compiled(_OF_PROVIDERS)
+_SLOTS_OF_CLASSES = Compiled(_OF_PROVIDERS.where(among(inventories.c.resource_class_id, "classes")))
+_IN_USE = Compiled(
+    sa.select(
+        allocations.c.resource_provider_id,
+        allocations.c.resource_class_id,
+        resource_classes.c.name,
+    )
+    .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+    .where(among(allocations.c.resource_provider_id, "providers"))
+    .distinct()
+    .order_by(allocations.c.resource_class_id)
+)
+_INSERT = Compiled(sa.insert(inventories))
+_DELETE_OF = Compiled(
+    sa.delete(inventories).where(among(inventories.c.resource_provider_id, "providers"))
+)
 
 
 def of_provider(database: Database, uuid: str) -> tuple[int, dict[str, Inventory]]:
@@ -93,18 +108,7 @@ def in_use(
     """Return (provider id, class name) of slots with allocations, except the slots `keeping`."""
     if not provider_ids:
         return []
-    rows = connection.execute(
-        sa.select(
-            allocations.c.resource_provider_id,
-            allocations.c.resource_class_id,
-            resource_classes.c.name,
-        )
-        .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
-        .where(among(allocations.c.resource_provider_id, "providers"))
-        .distinct()
-        .order_by(allocations.c.resource_class_id),
-        {"providers": list(provider_ids)},
-    )
+    rows = connection.execute(_IN_USE, {"providers": list(provider_ids)})
     kept = set(keeping)
     return [
         (provider, name) for provider, class_id, name in rows if (provider, class_id) not in kept

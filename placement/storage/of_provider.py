@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.errors import ProviderNotFound
-from placement.storage.compiled_select import CompiledSelect, Rows
+from placement.storage.compiled import Compiled, Rows
 from placement.storage.engine import Database
 from placement.storage.tables import resource_providers as providers
 
@@ -36,7 +36,7 @@ class OfProvider:
         )
         if grouped:
             select = select.group_by(providers.c.id, providers.c.generation, *grouped)
-        self._select = CompiledSelect(select)
+        self._select = Compiled(select)
 
     def ask(self, database: Database, uuid: str) -> tuple[int, Rows]:
         """Return the provider's generation, and its rows. Raises ProviderNotFound."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Database
 from placement.storage.tables import resource_providers as providers
 
@@ -19,7 +19,7 @@ Listed = tuple[str, str, int, str | None, str]
 CHANGED = sa.type_coerce(
     sa.func.coalesce(providers.c.updated_at, providers.c.created_at), sa.String
 ).label("changed")
-_ALL = CompiledSelect(
+_ALL = Compiled(
     sa.select(
         providers.c.id,
         providers.c.uuid,

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from placement.domain.provider import Member, Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage import stored_names
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
@@ -37,7 +37,7 @@ FAMILY = providers.outerjoin(_parent, providers.c.parent_provider_id == _parent.
 SELECT = sa.select(*COLUMNS).select_from(FAMILY)
 
 _BY_UUID = SELECT.where(providers.c.uuid == sa.bindparam("uuid"))
-_SHOW = CompiledSelect(_BY_UUID)
+_SHOW = Compiled(_BY_UUID)
 _NODES = sa.select(
     providers.c.id,
     providers.c.uuid,
@@ -45,8 +45,12 @@ _NODES = sa.select(
     providers.c.root_provider_id,
     providers.c.parent_provider_id,
 )
-_NAMES = sa.select(providers.c.uuid, providers.c.name).where(among(providers.c.uuid, "uuids"))
-_UUID_OF_NAME = sa.select(providers.c.uuid).where(providers.c.name == sa.bindparam("name"))
+_NAMES = Compiled(
+    sa.select(providers.c.uuid, providers.c.name).where(among(providers.c.uuid, "uuids"))
+)
+_UUID_OF_NAME = Compiled(
+    sa.select(providers.c.uuid).where(providers.c.name == sa.bindparam("name"))
+)
 _NAMED = among(providers.c.uuid, "uuids")
 _NUMBERED = among(providers.c.id, "ids")
 #: by whether there are uuids and ids: PostgreSQL reads the whole table for `… OR id IN (nothing)`
@@ -55,35 +59,46 @@ _FIND = {
     (False, True): _NODES.where(_NUMBERED),
     (True, True): _NODES.where(sa.or_(_NAMED, _NUMBERED)),
 }
+_FOUND = {key: Compiled(question) for key, question in _FIND.items()}
 _LOCK = {
-    (*key, hold): locking(question.order_by(providers.c.id), hold)
+    (*key, hold): Compiled(locking(question.order_by(providers.c.id), hold))
     for key, question in _FIND.items()
     for hold in Hold
 }
-_LOCK_FREE = locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False)
-_LOCK_NUMBERED = {hold: by_primary_key(_LOCK[False, True, hold], providers) for hold in Hold}
+_LOCK_FREE = Compiled(locking(_NODES.where(_NAMED), Hold.CONTENT, wait=False))
+_LOCK_NUMBERED = {
+    hold: Compiled(
+        by_primary_key(locking(_FIND[False, True].order_by(providers.c.id), hold), providers)
+    )
+    for hold in Hold
+}
 _PLACE = _NODES.where(providers.c.uuid == sa.bindparam("uuid"))
-_LOCK_ONE = {hold: locking(_PLACE, hold) for hold in Hold}
-_OF_TREES = _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
+_SEE = Compiled(_PLACE)
+_LOCK_ONE = {hold: Compiled(locking(_PLACE, hold)) for hold in Hold}
+_OF_TREES = Compiled(
+    _NODES.where(among(providers.c.root_provider_id, "roots")).order_by(providers.c.id)
+)
 _named = providers.alias("named")
-_MEMBERS = sa.select(
-    providers.c.id,
-    providers.c.uuid,
-    providers.c.name,
-    providers.c.generation,
-    providers.c.root_provider_id,
-    providers.c.parent_provider_id,
-).where(
-    providers.c.root_provider_id.in_(
-        sa.select(_named.c.root_provider_id).where(among(_named.c.uuid, "uuids"))
+_MEMBERS = Compiled(
+    sa.select(
+        providers.c.id,
+        providers.c.uuid,
+        providers.c.name,
+        providers.c.generation,
+        providers.c.root_provider_id,
+        providers.c.parent_provider_id,
+    ).where(
+        providers.c.root_provider_id.in_(
+            sa.select(_named.c.root_provider_id).where(among(_named.c.uuid, "uuids"))
+        )
     )
 )
-_BUMP = (
+_BUMP = Compiled(
     sa.update(providers)
     .where(among(providers.c.id, "ids"))
     .values(generation=providers.c.generation + 1)
 )
-_BUMP_BY = (
+_BUMP_BY = Compiled(
     sa.update(providers)
     .where(among(providers.c.id, "ids"))
     .values(generation=providers.c.generation + sa.bindparam("step", type_=sa.Integer))
@@ -100,28 +115,30 @@ _HAVING = {
     )
     for columns in (("uuids",), ("names",), ("uuids", "names"))
 }
-_IDS = sa.select(providers.c.uuid, providers.c.id).where(among(providers.c.uuid, "uuids"))
-_OWN_ROOT = (
+_IDS = Compiled(sa.select(providers.c.uuid, providers.c.id).where(among(providers.c.uuid, "uuids")))
+_OWN_ROOT = Compiled(
     sa.update(providers).where(among(providers.c.id, "ids")).values(root_provider_id=providers.c.id)
 )
-_SET_ROOT = (
+_SET_ROOT = Compiled(
     sa.update(providers)
     .where(among(providers.c.id, "ids"))
     .values(root_provider_id=sa.bindparam("root", type_=sa.Integer))
 )
 _child = providers.alias("child")
-_HAVING_CHILDREN = sa.select(providers.c.id).where(
-    among(providers.c.id, "ids"),
-    sa.exists().where(
-        _child.c.parent_provider_id == providers.c.id, sa.not_(among(_child.c.id, "ids"))
-    ),
+_HAVING_CHILDREN = Compiled(
+    sa.select(providers.c.id).where(
+        among(providers.c.id, "ids"),
+        sa.exists().where(
+            _child.c.parent_provider_id == providers.c.id, sa.not_(among(_child.c.id, "ids"))
+        ),
+    )
 )
-_ORPHAN = (
+_ORPHAN = Compiled(
     sa.update(providers)
     .where(among(providers.c.id, "ids"))
     .values(root_provider_id=None, parent_provider_id=None)
 )
-_DELETE = sa.delete(providers).where(among(providers.c.id, "ids"))
+_DELETE = Compiled(sa.delete(providers).where(among(providers.c.id, "ids")))
 #: how many rows one statement gives a value of their own
 _VALUES_AT_ONCE = 1_000
 
@@ -141,7 +158,7 @@ class NewProvider:
 
 def find(connection: Connection, uuid: str) -> Provider | None:
     """Return the provider, or None."""
-    row = connection.execute(_BY_UUID, {"uuid": uuid}).fetchone()
+    row = connection.execute(_SHOW, {"uuid": uuid}).first()
     return Provider(*row) if row else None
 
 
@@ -163,7 +180,7 @@ def get(connection: Connection, uuid: str) -> Provider:
 
 def place(connection: Connection, uuid: str) -> Node | None:
     """Return the provider's node in its tree, without a lock; None if there is no provider."""
-    row = connection.execute(_PLACE, {"uuid": uuid}).one_or_none()
+    row = connection.execute(_SEE, {"uuid": uuid}).first()
     return Node(*row) if row else None
 
 
@@ -215,8 +232,8 @@ def lock(
     if connection.dialect.name in MYSQL and len(uuids) + len(ids) > 1:
         # MySQL locks rows in the order in which it reads them, the order of the index
         if uuids:
-            found = connection.execute(_FIND[key], wanted).all()
-            wanted = {"ids": sorted(row.id for row in found)}
+            found = connection.execute(_FOUND[key], wanted).all()
+            wanted = {"ids": sorted(row[0] for row in found)}
             if not found:
                 return {}
         question = _LOCK_NUMBERED[hold]
@@ -235,7 +252,7 @@ def lock_free(connection: Connection, uuids: Collection[str]) -> dict[str, Node]
 
 def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> Node:
     """Lock one provider. Raises ProviderNotFound."""
-    row = connection.execute(_LOCK_ONE[hold], {"uuid": uuid}).one_or_none()
+    row = connection.execute(_LOCK_ONE[hold], {"uuid": uuid}).first()
     if row is None:
         raise ProviderNotFound(uuid=uuid)
     return Node(*row)

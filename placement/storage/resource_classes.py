@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from placement.domain.names import FIRST_CUSTOM_CLASS_ID
 from placement.errors import ResourceClassNotFound
 from placement.storage import galera_locks
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among, parts
 from placement.storage.tables import allocations, inventories, resource_classes, utcnow
@@ -18,12 +19,15 @@ from placement.storage.tables import allocations, inventories, resource_classes,
 STANDARD_NAMES: tuple[str, ...] = tuple(os_resource_classes.STANDARDS)
 _STANDARD_IDS = {name: index for index, name in enumerate(STANDARD_NAMES)}
 
-_BY_NAME = sa.select(resource_classes.c.id, resource_classes.c.name).where(
-    resource_classes.c.name.in_(sa.bindparam("names", expanding=True))
+_NAMED = sa.select(resource_classes.c.id, resource_classes.c.name).where(
+    among(resource_classes.c.name, "names")
 )
-_BY_NAME_SHARED = _BY_NAME.with_for_update(read=True)
-_BY_ID = sa.select(resource_classes.c.id, resource_classes.c.name).where(
-    among(resource_classes.c.id, "ids")
+_BY_NAME = Compiled(_NAMED)
+_BY_NAME_SHARED = Compiled(_NAMED.with_for_update(read=True))
+_BY_ID = Compiled(
+    sa.select(resource_classes.c.id, resource_classes.c.name).where(
+        among(resource_classes.c.id, "ids")
+    )
 )
 _COLUMNS = (
     resource_classes.c.id,
@@ -59,7 +63,7 @@ def ids_to_store(connection: Connection, names: Iterable[str]) -> dict[str, int]
     return _ids_of(connection, names, _BY_NAME_SHARED)
 
 
-def _ids_of(connection: Connection, names: Iterable[str], question: sa.Select) -> dict[str, int]:
+def _ids_of(connection: Connection, names: Iterable[str], question: Compiled) -> dict[str, int]:
     wanted = list(dict.fromkeys(names))
     custom = [name for name in wanted if name not in _STANDARD_IDS]
     found = dict(_STANDARD_IDS)
@@ -77,7 +81,7 @@ def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     standard = {i: STANDARD_NAMES[i] for i in ids if i < len(STANDARD_NAMES)}
     others = [i for i in set(ids) if i not in standard]
     if others:
-        standard.update({row.id: row.name for row in connection.execute(_BY_ID, {"ids": others})})
+        standard.update({key: name for key, name in connection.execute(_BY_ID, {"ids": others})})
     return standard
 
 
@@ -109,7 +113,7 @@ def exists(connection: Connection, name: str) -> bool:
 def stored(connection: Connection, names: Iterable[str]) -> set[str]:
     """Return those of the names that a class has, as the database spells them."""
     return {
-        row.name for part in parts(names) for row in connection.execute(_BY_NAME, {"names": part})
+        name for part in parts(names) for _, name in connection.execute(_BY_NAME, {"names": part})
     }
 
 

@@ -58,7 +58,7 @@ class SchemaDiffers(Exception):
         super().__init__(f"The database can't be taken over, its schema differs:{lines}")
 
 
-def alembic_config(connection: Connection | None = None) -> "Config":
+def alembic_config(connection: sa.Connection | None = None) -> "Config":
     """Return Alembic's configuration for our migrations, to run on an open connection."""
     from alembic.config import Config
 
@@ -113,7 +113,8 @@ def _is_race(error: DBAPIError) -> bool:
 
 
 def _sync(database: Database) -> Upgrade:
-    with database.transaction() as connection, schema_lock(connection):
+    with database.transaction() as opened, schema_lock(opened.plain):
+        connection = opened.plain
         # before alembic creates its table: MySQL would keep that table in a refused database
         current = _version(connection)
         if current is None and (found := differences(connection)):
@@ -142,7 +143,7 @@ def version(database: Database) -> str | None:
 
 def answering_version(database: Database) -> str | None:
     """Return the same, within the time limits of a request. Raises what `Database.read` raises."""
-    return database.read(_version)
+    return database.read(lambda connection: _version(connection.plain))
 
 
 def is_behind(database: Database) -> bool:
@@ -150,13 +151,13 @@ def is_behind(database: Database) -> bool:
     return version(database) in REVISIONS[:-1]
 
 
-def _version(connection: Connection) -> str | None:
+def _version(connection: sa.Connection) -> str | None:
     tables = (VERSION_TABLE, FIRST_VERSION_TABLE)
     found = (_recorded(connection, table) for table in tables)
     return next((revision for revision in found if revision is not None), None)
 
 
-def _recorded(connection: Connection, table: str) -> str | None:
+def _recorded(connection: sa.Connection, table: str) -> str | None:
     """Return the revision in one of alembic's tables; None without the table or without a row."""
     if not sa.inspect(connection).has_table(table):
         return None
@@ -164,7 +165,7 @@ def _recorded(connection: Connection, table: str) -> str | None:
     return connection.execute(sa.select(number).select_from(sa.table(table))).scalars().first()
 
 
-def _context(connection: Connection, table: str) -> "MigrationContext":
+def _context(connection: sa.Connection, table: str) -> "MigrationContext":
     from alembic.runtime.migration import MigrationContext
 
     return MigrationContext.configure(connection, opts={"version_table": table})
@@ -176,7 +177,7 @@ def _history() -> "ScriptDirectory":
     return ScriptDirectory.from_config(alembic_config())
 
 
-def keep_first_version(connection: Connection) -> None:
+def keep_first_version(connection: sa.Connection) -> None:
     """Store revision 0001 in the table where workers of that version look for it."""
     if _recorded(connection, FIRST_VERSION_TABLE) is None:
         _context(connection, FIRST_VERSION_TABLE).stamp(_history(), "0001")
@@ -197,7 +198,7 @@ def stamp(database: Database, revision: str) -> None:
     if chosen not in REFERENCE_REVISIONS:
         raise DatabaseUnusable(f"There is no revision {revision!r}.")
     with database.transaction() as connection:
-        reference_version.create(connection, checkfirst=True)
+        reference_version.create(connection.plain, checkfirst=True)
         connection.execute(sa.delete(reference_version))
         connection.execute(sa.insert(reference_version).values(version_num=chosen))
 
@@ -213,13 +214,13 @@ def _sync_names(connection: Connection) -> None:
         change_feed.record_names(connection)
 
 
-def is_there(connection: Connection) -> bool:
+def is_there(connection: sa.Connection) -> bool:
     """Return whether the database has the reference's tables; only that, whatever is in them."""
     there = set(sa.inspect(connection).get_table_names())
     return {table.name for table in REFERENCE_TABLES} <= there
 
 
-def differences(connection: Connection) -> list[str]:
+def differences(connection: sa.Connection) -> list[str]:
     """How the reference's schema in the database differs from its head, a line each.
 
     Tables and indexes that aren't there are no difference where no revision is recorded either:
@@ -310,7 +311,7 @@ def _missing_indexes(table: sa.Table, inspector: sa.Inspector) -> list[sa.Index]
     return sorted(found, key=lambda index: str(index.name))
 
 
-def create_missing(connection: Connection) -> None:
+def create_missing(connection: sa.Connection) -> None:
     """Create what isn't there of tables that have no `differences`.
 
     MySQL commits each table and each index for itself: whoever began may have got anywhere.

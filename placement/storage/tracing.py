@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
+#: what hands each statement on, and says nothing of who sent it
+_BETWEEN = (__file__, str(_PACKAGE / "storage" / "connection.py"))
 
 
 def logging_name(level: int) -> str:
@@ -34,7 +36,7 @@ def name_callers(engine: sa.Engine) -> None:
         callers = [
             f"{frame.filename.removeprefix(str(_PACKAGE))}:{frame.lineno} {frame.name}"
             for frame in traceback.extract_stack()
-            if frame.filename.startswith(str(_PACKAGE)) and frame.filename != __file__
+            if frame.filename.startswith(str(_PACKAGE)) and frame.filename not in _BETWEEN
         ]
         text = " < ".join(reversed(callers)).replace("%", "").replace("*/", "")
         return f"{statement} /* {text} */", parameters

@@ -8,6 +8,7 @@ import os_traits
 import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
@@ -19,20 +20,24 @@ _COLUMNS = (
     traits.c.name,
     sa.func.coalesce(traits.c.updated_at, traits.c.created_at),
 )
-_BY_NAME = sa.select(*_COLUMNS).where(traits.c.name.in_(sa.bindparam("names", expanding=True)))
+_BY_NAME = Compiled(sa.select(*_COLUMNS).where(among(traits.c.name, "names")))
 _OF_PROVIDER = OfProvider(
     associations.join(traits, associations.c.trait_id == traits.c.id),
     associations.c.resource_provider_id,
     _COLUMNS,
     order=(traits.c.id,),
 )
-_IDS_OF_PROVIDERS = sa.select(associations.c.resource_provider_id, associations.c.trait_id).where(
+_IDS_OF_PROVIDERS = Compiled(
+    sa.select(associations.c.resource_provider_id, associations.c.trait_id).where(
+        among(associations.c.resource_provider_id, "providers")
+    )
+)
+_OF_PROVIDERS = sa.delete(associations).where(
     among(associations.c.resource_provider_id, "providers")
 )
-_DISSOCIATE_ALL = sa.delete(associations).where(
-    among(associations.c.resource_provider_id, "providers")
-)
-_DISSOCIATE = _DISSOCIATE_ALL.where(among(associations.c.trait_id, "traits"))
+_DISSOCIATE_ALL = Compiled(_OF_PROVIDERS)
+_DISSOCIATE = Compiled(_OF_PROVIDERS.where(among(associations.c.trait_id, "traits")))
+_ASSOCIATE = Compiled(sa.insert(associations))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ def associate(connection: Connection, pairs: Collection[tuple[int, int]]) -> Non
     """Add traits to providers, given as (provider id, trait id)."""
     if pairs:
         rows = [{"resource_provider_id": provider, "trait_id": trait} for provider, trait in pairs]
-        connection.execute(sa.insert(associations), rows)
+        connection.execute(_ASSOCIATE, rows)
 
 
 def dissociate(

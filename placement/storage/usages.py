@@ -5,7 +5,7 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Database
 from placement.storage.tables import (
     allocations,
@@ -61,7 +61,7 @@ class ProjectUsage:
 _COUNTED = -1
 
 
-def _question(of_user: bool, by_type: bool) -> CompiledSelect:
+def _question(of_user: bool, by_type: bool) -> Compiled:
     """Make the query for (type, class id, class, amount) and (type, -1, "", number of consumers).
 
     One statement, so that all numbers are of the same moment.
@@ -87,7 +87,7 @@ def _question(of_user: bool, by_type: bool) -> CompiledSelect:
         .group_by(*groups, classes.id, classes.name)
     )
     if not by_type:
-        return CompiledSelect(amounts)
+        return Compiled(amounts)
     counted = sa.literal_column(str(_COUNTED), sa.Integer), sa.literal_column("''", sa.String)
     counts = (
         sa.select(kind, *counted, sa.func.count(consumers.c.id.distinct()))
@@ -95,7 +95,7 @@ def _question(of_user: bool, by_type: bool) -> CompiledSelect:
         .where(*conditions)
         .group_by(*groups)
     )
-    return CompiledSelect(sa.union_all(amounts, counts))
+    return Compiled(sa.union_all(amounts, counts))
 
 
 #: by whether only the consumers of one user are wanted, and whether types are

@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError
 from placement.errors import DatabaseUnavailable, ProviderNotFound, ValueNotStorable
 from placement.storage import change_feed, providers, schema_upgrade
 from placement.storage.change_feed import Cursor
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Compiled
 from placement.storage.engine import Database, DatabaseSettings
 
-ANSWER = CompiledSelect(
+ANSWER = Compiled(
     sa.select(sa.literal_column("40", sa.Integer) + sa.bindparam("more", type_=sa.Integer))
 )
 THINGS = sa.Table(
@@ -25,9 +25,7 @@ THINGS = sa.Table(
     sa.Column("made", sa.DateTime),
 )
 MADE = datetime.datetime(2026, 2, 3, 4, 5, 6)
-NAMED = CompiledSelect(
-    sa.select(THINGS.c.n, THINGS.c.made).where(THINGS.c.name == sa.bindparam("name"))
-)
+NAMED = Compiled(sa.select(THINGS.c.n, THINGS.c.made).where(THINGS.c.name == sa.bindparam("name")))
 
 
 @pytest.fixture
@@ -102,7 +100,7 @@ def test_values_have_python_types(things):
 
 
 def test_each_query_sees_the_latest_data(things):
-    largest = CompiledSelect(sa.select(sa.func.max(THINGS.c.n)))
+    largest = Compiled(sa.select(sa.func.max(THINGS.c.n)))
     assert things.ask(largest) == [(None,)]
     for number in (1, 2, 3):
         add(things, number, "lamp")

@@ -43,7 +43,7 @@ def go_back(connection):
 def version_as_before(connection):
     """Return the revision as the earlier version reads it; it doesn't start with an unknown one."""
     options = {"version_table": "berth_alembic_version"}
-    return MigrationContext.configure(connection, opts=options).get_current_revision()
+    return MigrationContext.configure(connection.plain, opts=options).get_current_revision()
 
 
 def append_as_before(connection):

@@ -168,7 +168,7 @@ def test_a_tree_that_is_moved_or_deleted_between_pages_is_not_missed_elsewhere(f
 
 def test_old_allocations_without_a_consumer_are_left_out_but_are_usage(filled):
     with filled.database.transaction() as connection:
-        connection.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{HOLDER}'")
+        connection.plain.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{HOLDER}'")
     body = filled.get(f"{PATH}?uuid={ROOT}&fields={ALL}").json
     assert body["trees"][0]["providers"][0] == whole_trees.by_single_requests(filled, ROOT)
     assert body["trees"][0]["providers"][0]["usages"]["VCPU"] == 4
@@ -178,7 +178,7 @@ def test_old_allocations_without_a_consumer_are_left_out_but_are_usage(filled):
 def test_a_circle_in_the_tables_hides_no_provider(filled):
     with filled.database.transaction() as connection:
         statement = "UPDATE resource_providers SET parent_provider_id = id WHERE uuid = '{}'"
-        connection.exec_driver_sql(statement.format(CHILD))
+        connection.plain.exec_driver_sql(statement.format(CHILD))
     body = filled.get(f"{PATH}?uuid={ROOT}&fields=").json
     assert [one["uuid"] for one in body["trees"][0]["providers"]] == [ROOT, CHILD]
 

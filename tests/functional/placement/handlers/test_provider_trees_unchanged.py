@@ -149,8 +149,8 @@ def _change(service, chance, number):
 
 def test_rows_that_are_completed_later_are_seen(filled):
     with filled.database.transaction() as connection:
-        connection.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{HOLDER}'")
-        connection.exec_driver_sql(
+        connection.plain.exec_driver_sql(f"DELETE FROM consumers WHERE uuid = '{HOLDER}'")
+        connection.plain.exec_driver_sql(
             f"UPDATE resource_providers SET root_provider_id = NULL WHERE uuid = '{EMPTY}'"
         )
     queries = [f"uuid={ROOT}&fields=allocations", f"uuid={EMPTY}"]

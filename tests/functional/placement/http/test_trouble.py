@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
 )
 
 from placement.storage import engine
-from placement.storage.compiled_select import CompiledSelect
+from placement.storage.compiled import Form
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 
@@ -36,15 +36,15 @@ class Canceled(Exception):
 def trouble(times, error, words):
     """Make so many statements that contain these words fail.
 
-    What goes to the driver directly fails each time: the service repeats it by SQLAlchemy.
+    A question that goes to the driver outside of a transaction fails each time: it is repeated.
     """
     left = iter([error] * times)
-    rows = CompiledSelect.rows
+    found = Form.found
 
-    def fail_at_the_driver(select, cursor, dialect, values):
-        if words in str(select.statement):
+    def fail_at_the_driver(form, cursor, values):
+        if words in form.text:
             raise error
-        return rows(select, cursor, dialect, values)
+        return found(form, cursor, values)
 
     def fail(connection, cursor, statement, parameters, context, executemany):
         if words in statement:
@@ -54,7 +54,7 @@ def trouble(times, error, words):
 
     event.listen(sa.Engine, "before_cursor_execute", fail)
     try:
-        with mock.patch.object(CompiledSelect, "rows", fail_at_the_driver):
+        with mock.patch.object(Form, "found", fail_at_the_driver):
             yield
     finally:
         event.remove(sa.Engine, "before_cursor_execute", fail)

@@ -279,7 +279,7 @@ def fill_unseen(service, *hosts):
             connection.execute(
                 sa.insert(tables.allocations),
                 {
-                    "resource_provider_id": connection.scalar(sa.select(RP.c.id).where(mine)),
+                    "resource_provider_id": connection.plain.scalar(sa.select(RP.c.id).where(mine)),
                     "resource_class_id": 0,
                     "consumer_id": numbered("d", number),
                     "used": 2,

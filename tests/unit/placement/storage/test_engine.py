@@ -42,7 +42,7 @@ def clock():
 @pytest.fixture
 def database(tmp_path, pauses):
     opened = Database(DatabaseSettings(f"sqlite:///{tmp_path}/n.db"), pause=pauses.append)
-    opened.write(lambda connection: NUMBERS.create(connection))
+    opened.write(lambda connection: NUMBERS.create(connection.plain))
     yield opened
     opened.close()
 
@@ -218,7 +218,7 @@ def test_a_write_waits_for_another_process_that_writes(tmp_path):
     def do_not_wait_in_sqlite(connection, record):
         connection.execute("PRAGMA busy_timeout = 0")
 
-    patient.write(lambda connection: NUMBERS.create(connection))
+    patient.write(lambda connection: NUMBERS.create(connection.plain))
     other.execute("BEGIN IMMEDIATE")
 
     patient.write(failing(0, None))
@@ -278,6 +278,6 @@ def test_a_question_sees_one_moment(database):
 
 def test_a_database_in_memory_is_one_for_all_threads():
     database = Database(DatabaseSettings("sqlite://"))
-    database.write(lambda connection: NUMBERS.create(connection))
+    database.write(lambda connection: NUMBERS.create(connection.plain))
     database.write(failing(0, None))
     assert numbers(database) == [1]

@@ -11,6 +11,6 @@ def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, 
     pragmas = ("journal_mode", "synchronous")
 
     def ask(connection):
-        return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
+        return [connection.plain.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
 
     assert Database(settings).read(ask) == ["wal", level]

@@ -17,8 +17,6 @@ from placement.storage.postgresql_silence import limit_silence
 from placement.storage.sqlite_sessions import read_only_url, set_up_sqlite
 from placement.storage.tracing import logging_name, name_callers
 
-Connection = sa.Connection
-
 
 def make_engine(
     settings: DatabaseSettings, patient: bool = False, read_only: bool = False
