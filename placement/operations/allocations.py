@@ -70,11 +70,15 @@ def save(
     if entries:
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
+        stock, usages = connection.execute_all(
+            inventories.slots_question(stocked, wanted),
+            allocations.usages_question(stocked, wanted, locked.uuids),
+        )
         with locked.refusing(connection):
             allocation.check(
                 entries,
-                inventories.slots(connection, stocked, wanted) | _only(new, stocked, wanted),
-                allocations.usages(connection, stocked, wanted, locked.uuids),
+                inventories.slots_in(stock) | _only(new, stocked, wanted),
+                allocations.usages_in(usages),
                 classes.names_of(connection, wanted),
                 {provider_id: uuid for uuid, provider_id in provider_ids.items()},
             )

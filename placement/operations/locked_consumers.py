@@ -19,11 +19,13 @@ class LockedConsumers:
 
     :param stored: the consumers that exist, by uuid
     :param held: their stored allocations
+    :param owner_ids: the ids of requested projects, users and types that exist; None: not known
     """
 
     requests: Sequence[ConsumerRequest]
     stored: dict[str, Consumer]
     held: list[Entry]
+    owner_ids: Mapping[str, Mapping[str, int]] | None = None
 
     @classmethod
     def lock(cls, connection: Connection, requests: Sequence[ConsumerRequest]) -> "LockedConsumers":
@@ -35,11 +37,15 @@ class LockedConsumers:
         uuids = [request.uuid for request in requests]
         if not uuids:
             return cls(requests, {}, [])
-        stored = consumers.lock(connection, uuids)
-        held, owners = allocations.entries_of(connection, uuids)
+        named = consumers.owners_question(*_owner_names(requests))
+        stored, answers = consumers.lock_and_ask(
+            connection, uuids, allocations.entries_question(uuids), *([named] if named else [])
+        )
+        held, owners = allocations.entries_in(answers[0])
+        owner_ids = consumers.ids_by_kind(answers[1]) if named else None
         if not owners <= {consumer.id for consumer in stored.values()}:
             raise LostRace()
-        return cls(_as_stored(requests, stored), stored, held)
+        return cls(_as_stored(requests, stored), stored, held, owner_ids)
 
     @property
     def uuids(self) -> list[str]:
@@ -135,10 +141,7 @@ class LockedConsumers:
         self, connection: Connection, holding: Collection[str], emptied: Collection[str]
     ) -> None:
         projects, users, types = consumers.ensure_owners(
-            connection,
-            (request.project for request in self.requests),
-            (request.user for request in self.requests),
-            (request.type_name for request in self.requests if request.type_name is not None),
+            connection, *_owner_names(self.requests), known=self.owner_ids
         )
         new, changed = [], []
         for request in self.requests:
@@ -181,6 +184,17 @@ class LockedConsumers:
                 known = self.stored.get(uuid)
                 raise named_twice(request, known.generation if known else 0)
         consumers.insert(connection, others)
+
+
+def _owner_names(
+    requests: Sequence[ConsumerRequest],
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the projects, users and consumer types in the requests."""
+    return (
+        [request.project for request in requests],
+        [request.user for request in requests],
+        [request.type_name for request in requests if request.type_name is not None],
+    )
 
 
 def _as_stored(

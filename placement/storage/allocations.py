@@ -1,6 +1,7 @@
 """Rows of allocations."""
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -128,9 +129,21 @@ def entries_of(connection: Connection, uuids: Collection[str]) -> tuple[list[Ent
     Allocations may be older than the table of consumers (rest-api.md 7.3). Their consumers have no
     row, and so no id.
     """
-    rows = connection.execute(_ROWS_OF, {"consumers": list(uuids)}).all()
-    owners = {owner for *_, owner in rows if owner is not None}
-    return [Entry(*entry) for *entry, _ in rows], owners
+    return entries_in(connection.execute(*entries_question(uuids)))
+
+
+def entries_question(uuids: Collection[str]) -> tuple[Compiled, dict[str, list[str]]]:
+    """Return the question for the allocations of consumers."""
+    return _ROWS_OF, {"consumers": list(uuids)}
+
+
+def entries_in(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Entry], set[int]]:
+    """Return the answer to `entries_question`, as `entries_of` returns it."""
+    entries, owners = [], set()
+    for *entry, owner in rows:
+        entries.append(Entry(*entry))
+        owners.add(owner)
+    return entries, owners - {None}
 
 
 def usages(
@@ -140,14 +153,22 @@ def usages(
     consumers: Collection[str],
 ) -> dict[Slot, Usage]:
     """Return the usage of each slot, in total and without `consumers`; unused slots are missing."""
-    rows = connection.execute(
-        _USAGES,
-        {
-            "providers": list(provider_ids),
-            "classes": list(class_ids),
-            "consumers": list(consumers),
-        },
-    )
+    return usages_in(connection.execute(*usages_question(provider_ids, class_ids, consumers)))
+
+
+def usages_question(
+    provider_ids: Collection[int], class_ids: Collection[int], consumers: Collection[str]
+) -> tuple[Compiled, dict[str, Any]]:
+    """Return the question for the usage of slots."""
+    return _USAGES, {
+        "providers": list(provider_ids),
+        "classes": list(class_ids),
+        "consumers": list(consumers),
+    }
+
+
+def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Usage]:
+    """Return the answer to `usages_question`, as `usages` returns it."""
     return {
         (provider_id, class_id): Usage(int(until_now), int(by_others))
         for provider_id, class_id, until_now, by_others in rows
@@ -176,12 +197,12 @@ def insert(connection: Connection, entries: Iterable[Entry]) -> None:
         if entry.amount
     ]
     if rows:
-        connection.execute(_INSERT, rows)
+        connection.later(_INSERT, rows)
 
 
 def delete(connection: Connection, consumers: Collection[str]) -> None:
     """Delete all allocations of the consumers."""
-    connection.execute(_DELETE, {"consumers": list(consumers)})
+    connection.later(_DELETE, {"consumers": list(consumers)})
 
 
 def having_any(connection: Connection, provider_ids: Collection[int]) -> set[int]:

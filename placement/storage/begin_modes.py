@@ -7,7 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.storage.connection import Connection
-from placement.storage.dialects import LONGEST_LOCK, MYSQL
+from placement.storage.dialects import MYSQL
+from placement.storage.postgresql_sessions import LIMITS_LOCKS, limit_of_locks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +34,10 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
     if engine.dialect.name in MYSQL:
         return Mode(engine, _begin_nothing), Mode(engine, _begin_mysql_write)
     if engine.dialect.driver == "psycopg":
-        write = _BEGIN_WRITE if patient else f"{_BEGIN_WRITE}; {_LIMIT_LOCKS}"
         read = f"{_BEGIN_READ} READ ONLY" if read_only else _BEGIN_READ
         return (
-            Mode(engine, lambda connection: connection.send(read)),
-            Mode(engine, lambda connection: connection.send(write)),
+            Mode(engine, lambda connection: connection.begin(read)),
+            Mode(engine, _begin_patient_write if patient else _begin_postgresql_write),
         )
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ"}
     if read_only:
@@ -50,11 +50,16 @@ def modes(engine: sa.Engine, patient: bool = False, read_only: bool = False) -> 
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-#: for this transaction, unless the operator has set a limit
-_LIMIT_LOCKS = (
-    "SELECT set_config('lock_timeout', "
-    f"coalesce(nullif(current_setting('lock_timeout'), '0'), '{LONGEST_LOCK}s'), true)"
-)
+
+
+def _begin_postgresql_write(connection: Connection) -> None:
+    connection.begin(_BEGIN_WRITE)
+    if not connection.info.get(LIMITS_LOCKS):
+        connection.begin(limit_of_locks(whole_session=False))
+
+
+def _begin_patient_write(connection: Connection) -> None:
+    connection.begin(_BEGIN_WRITE)
 
 
 def _begin_nothing(connection: Connection) -> None:
@@ -62,13 +67,13 @@ def _begin_nothing(connection: Connection) -> None:
 
 
 def _begin_sqlite_read(connection: Connection) -> None:
-    connection.send("BEGIN")
+    connection.begin("BEGIN")
 
 
 def _begin_sqlite_write(connection: Connection) -> None:
-    connection.send("BEGIN IMMEDIATE")
+    connection.begin("BEGIN IMMEDIATE")
 
 
 def _begin_mysql_write(connection: Connection) -> None:
     # for this transaction alone; SQLAlchemy would set the session's level and then set it back
-    connection.send("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    connection.begin("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from placement.storage import feed_lanes
 from placement.storage.compiled import Compiled
@@ -50,6 +51,42 @@ class Kind(enum.IntFlag):
 
 
 _INSERT = Compiled(sa.insert(provider_changes))
+
+
+def _advance_and_append() -> sa.Select[Any]:
+    """Make PostgreSQL's statement that takes positions of a free lane and appends the rows.
+
+    It answers the last position, or no row if no lane is free.
+    """
+    taken = feed_lanes.ADVANCE_FREE.cte("taken")
+    lists = (
+        sa.bindparam("providers", type_=postgresql.ARRAY(sa.Integer)),
+        sa.bindparam("kinds", type_=postgresql.ARRAY(sa.SmallInteger)),
+        sa.bindparam("uuids", type_=postgresql.ARRAY(sa.String)),
+    )
+    columns = (
+        sa.column("provider", sa.Integer),
+        sa.column("kind", sa.SmallInteger),
+        sa.column("uuid", sa.String),
+    )
+    unnested = sa.func.unnest(*lists).table_valued(*columns, with_ordinality="place")
+    given = unnested.render_derived(name="given")
+    first = taken.c.position - sa.bindparam("count", type_=sa.BigInteger)
+    row = {
+        "created_at": sa.bindparam("now", type_=sa.DateTime),
+        "resource_provider_id": given.c.provider,
+        "kind": given.c.kind,
+        "lane": taken.c.id,
+        "position": first + given.c.place,
+        "before": taken.c.before,
+        "resource_provider_uuid": given.c.uuid,
+    }
+    rows = sa.select(*row.values()).select_from(taken.join(given, sa.true()))
+    append = sa.insert(provider_changes).from_select(list(row), rows, include_defaults=False)
+    return sa.select(taken.c.position).add_cte(append.cte("appended"))
+
+
+_ADVANCE_AND_APPEND = Compiled(_advance_and_append())
 #: the provider id of rows that name no provider
 NO_PROVIDER = 0
 
@@ -88,8 +125,28 @@ def record_each(
     """
     if not kinds:
         return
-    stretch = feed_lanes.take(connection, len(kinds))
-    now = utcnow()
+    first = _append(connection, kinds, deleted or {})
+    # one write may append many rows and skip the exact multiple, so compare the whole stretch
+    if (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
+        _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
+
+
+def _append(connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str]) -> int:
+    """Append the rows; return the first position."""
+    here, count, now = feed_lanes.home(connection), len(kinds), utcnow()
+    if connection.dialect.name == "postgresql":
+        given = {
+            "providers": list(kinds),
+            "kinds": [int(kind) for kind in kinds.values()],
+            "uuids": [deleted.get(provider_id) for provider_id in kinds],
+            "now": now,
+        }
+        last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here, count) | given)
+        if last.scalar() is not None:
+            return last.scalar() - count + 1
+        stretch = feed_lanes.open_lane(connection, here, count)
+    else:
+        stretch = feed_lanes.take(connection, count)
     rows = [
         {
             "created_at": now,
@@ -98,14 +155,12 @@ def record_each(
             "lane": stretch.lane,
             "position": position,
             "before": stretch.before,
-            "resource_provider_uuid": None if deleted is None else deleted.get(provider_id),
+            "resource_provider_uuid": deleted.get(provider_id),
         }
         for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]
-    connection.execute(_INSERT, rows)
-    # one write may append many rows and skip the exact multiple, so compare the whole stretch
-    if (stretch.first - 1) // TRIM_EVERY != (stretch.first - 1 + len(rows)) // TRIM_EVERY:
-        _trim(connection, 2 * max(TRIM_EVERY, len(rows)))
+    connection.later(_INSERT, rows)
+    return stretch.first
 
 
 def oldest_if_trimmed(connection: Connection) -> datetime.datetime | None:

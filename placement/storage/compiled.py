@@ -97,11 +97,6 @@ class Form:
             values[name] = tuple(values[name]) or (None,)
         return tuple([values[name] for name in self._names])
 
-    def found(self, cursor: Any, given: Values) -> Rows:
-        """Send the statement; return what it found."""
-        cursor.execute(self.text, self.placed(given))
-        return self.rows(cursor)
-
     def rows(self, cursor: Any) -> Rows:
         """Return what the cursor found."""
         if cursor.description is None:

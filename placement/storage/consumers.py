@@ -2,12 +2,14 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer
 from placement.storage import list_parameters, stored_names
 from placement.storage.compiled import Compiled
+from placement.storage.connection import Answer
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among
@@ -98,13 +100,18 @@ def ensure_owners(
     projects: Iterable[str],
     users: Iterable[str],
     types: Iterable[str] = (),
+    known: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Ids, Ids, Ids]:
-    """Return the ids of projects, users and consumer types by name; store those that are new."""
-    wanted = {
-        kind: list(dict.fromkeys(given))
-        for kind, given in (("project", projects), ("user", users), ("type", types))
-    }
-    found = _owner_ids(connection, wanted)
+    """Return the ids of projects, users and consumer types by name; store those that are new.
+
+    :param known: the ids that `owners_question` has found
+    """
+    wanted = _each_once(projects, users, types)
+    found = (
+        _owner_ids(connection, wanted)
+        if known is None
+        else {kind: dict(ids) for kind, ids in known.items()}
+    )
     complete = True
     for kind, (table, name) in _NAMED.items():
         missing = sorted(value for value in wanted[kind] if value not in found[kind])
@@ -123,6 +130,13 @@ def ensure_owners(
     return found["project"], found["user"], found["type"]
 
 
+def _each_once(
+    projects: Iterable[str], users: Iterable[str], types: Iterable[str]
+) -> dict[str, list[str]]:
+    given = {"project": projects, "user": users, "type": types}
+    return {kind: list(dict.fromkeys(names)) for kind, names in given.items()}
+
+
 def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[str, Ids]:
     found: dict[str, Ids] = {kind: {} for kind in _NAMED}
     # one statement looks up names of all three kinds: most requests have one name of each
@@ -130,23 +144,51 @@ def _owner_ids(connection: Connection, wanted: Mapping[str, list[str]]) -> dict[
         *(list_parameters.parts(wanted[kind]) for kind in _NAMED), fillvalue=[]
     )
     for share in shares:
-        for kind, name, row_id in connection.execute(
-            _OWNER_IDS, dict(zip(_NAMED, share, strict=True))
-        ):
-            found[kind][name] = row_id
+        rows = connection.execute(_OWNER_IDS, dict(zip(_NAMED, share, strict=True)))
+        for kind, ids in ids_by_kind(rows).items():
+            found[kind] |= ids
     return found
 
 
 def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
     """Lock the consumers in id order and return them by uuid; unknown consumers are missing."""
+    locked, _ = lock_and_ask(connection, uuids)
+    return locked
+
+
+def lock_and_ask(
+    connection: Connection, uuids: Collection[str], *questions: tuple[Compiled, Any]
+) -> tuple[dict[str, Consumer], list[Answer]]:
+    """Lock the consumers in id order, then ask questions, in one message if that can be.
+
+    Return the consumers by uuid, without unknown ones, and the answers.
+    """
+    question = _LOCK, {"uuids": list(uuids)}
     if connection.dialect.name in MYSQL and len(uuids) > 1:
         ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars()
+        question = _LOCK_NUMBERED, {"ids": sorted(ids)}
         if not ids:
-            return {}
-        rows = connection.execute(_LOCK_NUMBERED, {"ids": sorted(ids)})
-    else:
-        rows = connection.execute(_LOCK, {"uuids": list(uuids)})
-    return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}
+            return {}, connection.execute_all(*questions)
+    rows, *answers = connection.execute_all(question, *questions)
+    return {consumer.uuid: consumer for consumer in (Consumer(*row) for row in rows)}, answers
+
+
+def owners_question(
+    projects: Iterable[str], users: Iterable[str], types: Iterable[str]
+) -> tuple[Compiled, dict[str, list[str]]] | None:
+    """Return the question for the ids of these names; None for more names than fit in one."""
+    wanted = _each_once(projects, users, types)
+    if any(len(names) > list_parameters.NAMES_PER_STATEMENT for names in wanted.values()):
+        return None
+    return _OWNER_IDS, wanted
+
+
+def ids_by_kind(rows: Iterable[tuple[str, str, int]]) -> dict[str, Ids]:
+    """Return the answer to `owners_question`, for `ensure_owners`."""
+    found: dict[str, Ids] = {kind: {} for kind in _NAMED}
+    for kind, name, row_id in rows:
+        found[kind][name] = row_id
+    return found
 
 
 def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int]:
@@ -158,22 +200,22 @@ def generations(connection: Connection, uuids: Collection[str]) -> dict[str, int
 def insert(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
     """Store rows of `uuid`, `generation`, `project_id`, `user_id` and `consumer_type_id`."""
     if rows:
-        connection.execute(_INSERT, list(rows))
+        connection.later(_INSERT, list(rows))
 
 
 def set_owners(connection: Connection, rows: list[dict[str, int | None]]) -> None:
     """Overwrite project, user and type: rows of `consumer`, `project`, `user`, `type`, all ids."""
     if rows:
-        connection.execute(_SET_OWNER, rows)
+        connection.later(_SET_OWNER, rows)
 
 
 def bump(connection: Connection, ids: Collection[int]) -> None:
     """Raise the generation of each consumer by one."""
     if ids:
-        connection.execute(_BUMP, {"ids": list(ids)})
+        connection.later(_BUMP, {"ids": list(ids)})
 
 
 def delete(connection: Connection, ids: Collection[int]) -> None:
     """Delete consumers."""
     if ids:
-        connection.execute(_DELETE, {"ids": list(ids)})
+        connection.later(_DELETE, {"ids": list(ids)})

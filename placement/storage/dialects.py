@@ -47,7 +47,9 @@ _POSTGRESQL_FAILURES = {
     # idle for longer than the server allows
     "25P03": DISCONNECT,
     "57P05": DISCONNECT,
-    # a pooler changed the server connection: prepared statements exist twice, or not at all
+    # a pooler changed the server connection: prepared statements exist twice, or not at all; or
+    # tables were made anew, and a prepared statement finds other types
+    "0A000": "prepared_statement",
     "26000": "prepared_statement",
     "42P05": "prepared_statement",
 }

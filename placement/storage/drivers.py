@@ -1,14 +1,19 @@
-"""How the driver of each kind of database is given a text and its values."""
+"""How the driver of each kind of database is given texts and their values."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
+from placement.storage.postgresql_sessions import BATCHES, PREPARED
+
 #: by the driver's name, how its texts name their values: all of them by place
 _STYLES = {"psycopg": "numeric_dollar", "pysqlite": "qmark"}
 _OTHER_STYLE = "format"
+
+#: a text; its values by place, or a list of them; whether it is a list
+Call = tuple[str, Any, bool]
 
 
 class Driver:
@@ -25,13 +30,59 @@ class Driver:
         # how it writes a percent sign depends on the style
         self.dialect.identifier_preparer = dialect.preparer(self.dialect)
         self.style = self.dialect.paramstyle
-        self.cursor: Callable[[Any], Any] = _any_cursor
-        if dialect.driver == "psycopg":
-            # its own cursors read each text again for places that have its own style
-            from psycopg import RawCursor
 
-            self.cursor = lambda pooled: RawCursor(pooled.driver_connection)
+    def batches(self, pooled: Any) -> bool:
+        """Return whether statements to this connection can go in one message."""
+        return False
+
+    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+        """Send statements; return what has the rows of each, as a cursor has them."""
+        return [_executed(pooled.cursor(), call) for call in calls]
 
 
-def _any_cursor(pooled: Any) -> Any:
-    return pooled.cursor()
+class PsycopgDriver(Driver):
+    """PostgreSQL's: several statements go in one message, and are prepared where that holds."""
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        super().__init__(dialect)
+        # PostgreSQL's driver is an optional dependency
+        from psycopg import RawCursor
+
+        from placement.storage import postgresql_batches
+
+        self._cursor, self._batches = RawCursor, postgresql_batches
+
+    def batches(self, pooled: Any) -> bool:
+        return pooled.info.get(BATCHES, False)
+
+    def run(self, pooled: Any, calls: Sequence[Call]) -> list[Any]:
+        connection = pooled.driver_connection
+        if not self.batches(pooled):
+            return [_executed(self._cursor(connection), call) for call in calls]
+        flat = [
+            (text, values) for text, given, many in calls for values in (given if many else [given])
+        ]
+        try:
+            found = iter(self._batches.run(connection, flat, pooled.info.get(PREPARED)))
+        except self._batches.NOT_PREPARED:
+            # there is a pooler after all, or tables were made anew: the next try prepares nothing
+            pooled.info.pop(PREPARED, None)
+            raise
+        return [
+            [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
+        ]
+
+
+def _executed(cursor: Any, call: Call) -> Any:
+    text, values, many = call
+    if many:
+        cursor.executemany(text, values)
+    else:
+        cursor.execute(text, values)
+    return cursor
+
+
+def driver_of(engine: sa.Engine) -> Driver:
+    """Return the engine's driver."""
+    kind = PsycopgDriver if engine.dialect.driver == "psycopg" else Driver
+    return kind(engine.dialect)

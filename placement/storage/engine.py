@@ -42,7 +42,7 @@ from placement.storage.dialects import (
     is_unreachable,
     words_of,
 )
-from placement.storage.drivers import Driver
+from placement.storage.drivers import Driver, driver_of
 from placement.storage.engine_setup import make_engine
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
@@ -104,7 +104,7 @@ class Database:
         self._answered = -math.inf
         # SQLAlchemy can't log or comment a statement that it doesn't send
         logged = settings.connection_debug or settings.connection_trace
-        self._driver = None if logged else Driver(self.engine.dialect)
+        self._driver = None if logged else driver_of(self.engine)
         # also at the end of the process: SQLite then writes all data into the main database file
         self._end = weakref.finalize(self, dispose, self.engine, os.getpid())
 
@@ -187,7 +187,9 @@ class Database:
     def _rows(self, driver: Driver, select: Compiled, values: Mapping[str, Any]) -> Rows:
         connection = self.engine.raw_connection()
         try:
-            rows = select.form(driver, values).found(driver.cursor(connection), values)
+            form = select.form(driver, values)
+            call = form.text, form.placed(values), False
+            rows = form.rows(driver.run(connection, [call])[0])
         except BaseException:
             connection.invalidate()
             raise
@@ -211,6 +213,7 @@ class Database:
             connection = Connection(plain, self._statements, self._driver)
             mode.begin(connection)
             yield connection
+            connection.settle()
 
     def write(self, operation: Operation[T], tries: int = TRIES) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
@@ -282,6 +285,7 @@ class Database:
                     connection = Connection(plain, self._statements, self._driver)
                     mode.begin(connection)
                     result = operation(connection)
+                    connection.settle()
                     committing = mode is self._writer
                     ended = self._clock()
                 # another thread may set it, too

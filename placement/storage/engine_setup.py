@@ -3,8 +3,7 @@
 A server may accept a connection and never answer, or stop in the middle of an answer: the server
 hangs, its machine was paused, the network drops packets. So each statement of a request has a time
 limit: it ends when the server was silent for `read_timeout` seconds, or when a row stayed locked
-for LONGEST_LOCK. Only MySQL's transactions rely on settings of the session: a pooler such as
-PgBouncer may give each transaction of PostgreSQL another session.
+for LONGEST_LOCK.
 """
 
 import sqlalchemy as sa
@@ -13,7 +12,7 @@ from placement.storage.database_settings import DatabaseSettings
 from placement.storage.dialects import MYSQL, prepare, read_url
 from placement.storage.fork_guard import keep_to_process
 from placement.storage.mysql_sessions import set_up_mysql
-from placement.storage.postgresql_silence import limit_silence
+from placement.storage.postgresql_sessions import limit_silence, set_up_postgresql
 from placement.storage.sqlite_sessions import read_only_url, set_up_sqlite
 from placement.storage.tracing import logging_name, name_callers
 
@@ -44,6 +43,8 @@ def make_engine(
         set_up_sqlite(engine, settings.sqlite_synchronous, read_only)
     elif engine.dialect.name in MYSQL:
         set_up_mysql(engine, settings.mysql_sql_mode, patient, read_only)
-    elif silence is not None:
-        limit_silence(engine, silence)
+    elif engine.dialect.driver == "psycopg":
+        set_up_postgresql(engine, patient)
+        if silence is not None:
+            limit_silence(engine, silence)
     return engine

@@ -58,11 +58,11 @@ _ADVANCE = (
         mark=sa.bindparam("new_mark"),
     )
 )
-_ADVANCE_FREE = Compiled(
-    _ADVANCE.where(change_lanes.c.id == _FREE.scalar_subquery()).returning(
-        change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
-    )
+#: for databases with UPDATE … RETURNING; its parameters are what `advance` returns
+ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FREE.scalar_subquery()).returning(
+    change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
 )
+_ADVANCE_FREE = Compiled(ADVANCE_FREE)
 _ADVANCE_KNOWN = Compiled(
     sa.update(change_lanes)
     .where(_HERE, change_lanes.c.id == sa.bindparam("lane"))
@@ -77,16 +77,25 @@ def take(connection: Connection, count: int) -> Stretch:
 
     The nodes of a Galera cluster don't see each other's locks, so each node has its own lanes.
     """
-    here = int(connection.info.get(CLUSTER, 0))
+    here = home(connection)
     stretch = _advance(connection, here, count)
     return open_lane(connection, here, count) if stretch is None else stretch
 
 
+def home(connection: Connection) -> int:
+    """Return whose lanes this session uses."""
+    return int(connection.info.get(CLUSTER, 0))
+
+
+def advance(here: int, count: int) -> dict[str, int]:
+    """Return the parameters of `ADVANCE_FREE` for so many positions."""
+    return {"here": here, "count": count, "new_mark": secrets.randbits(_BITS)}
+
+
 def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
     """Take the next positions of a free lane; return None if no lane is free."""
-    new_mark = secrets.randbits(_BITS)
+    values = advance(here, count)
     if connection.dialect.update_returning:
-        values = {"here": here, "count": count, "new_mark": new_mark}
         found = connection.execute(_ADVANCE_FREE, values).first()
         return None if found is None else Stretch(found[0], found[1] - count + 1, found[2])
     found = connection.execute(_FREE_AND_STATE, {"here": here}).first()
@@ -100,7 +109,7 @@ def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
             "lane": lane,
             "last": position + count,
             "old": mark,
-            "new_mark": new_mark,
+            "new_mark": values["new_mark"],
         },
     )
     return Stretch(lane, position + 1, mark)

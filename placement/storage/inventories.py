@@ -1,6 +1,7 @@
 """Rows of inventories."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -61,12 +62,20 @@ def slots(
     connection: Connection, provider_ids: Collection[int], class_ids: Collection[int] | None = None
 ) -> dict[Slot, Inventory]:
     """Return the inventories of the providers, limited to these classes (None: all classes)."""
-    values: dict[str, list[int]] = {"providers": list(provider_ids)}
-    question = _SLOTS_OF_PROVIDERS
     if class_ids is not None:
-        values["classes"] = list(class_ids)
-        question = _SLOTS_OF_CLASSES
-    rows = connection.execute(question, values)
+        return slots_in(connection.execute(*slots_question(provider_ids, class_ids)))
+    return slots_in(connection.execute(_SLOTS_OF_PROVIDERS, {"providers": list(provider_ids)}))
+
+
+def slots_question(
+    provider_ids: Collection[int], class_ids: Collection[int]
+) -> tuple[Compiled, dict[str, list[int]]]:
+    """Return the question for these classes' inventories of the providers."""
+    return _SLOTS_OF_CLASSES, {"providers": list(provider_ids), "classes": list(class_ids)}
+
+
+def slots_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Inventory]:
+    """Return the answer to `slots_question`, as `slots` returns it."""
     return {(provider_id, class_id): Inventory(*record) for provider_id, class_id, *record in rows}
 
 
@@ -75,7 +84,7 @@ def replace(
 ) -> None:
     """Replace all inventories of the providers by `stock`."""
     if provider_ids:
-        connection.execute(_DELETE_OF, {"providers": list(provider_ids)})
+        connection.later(_DELETE_OF, {"providers": list(provider_ids)})
     insert(connection, stock)
 
 
@@ -83,7 +92,7 @@ def insert(connection: Connection, stock: Mapping[Slot, Inventory]) -> None:
     """Store inventories for slots that have no inventory."""
     if not stock:
         return
-    connection.execute(_INSERT, [_row(slot) | _record(stock[slot]) for slot in stock])
+    connection.later(_INSERT, [_row(slot) | _record(stock[slot]) for slot in stock])
 
 
 def update(connection: Connection, slot: Slot, inventory: Inventory) -> bool:

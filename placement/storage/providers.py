@@ -261,14 +261,14 @@ def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> No
 def bump(connection: Connection, ids: Collection[int]) -> None:
     """Raise the generation of each provider by one."""
     if ids:
-        connection.execute(_BUMP, {"ids": list(ids)})
+        connection.later(_BUMP, {"ids": list(ids)})
 
 
 def bump_by(connection: Connection, steps: dict[int, int]) -> None:
     """Raise each provider's generation by its own number of steps; few different numbers occur."""
     for step in set(steps.values()):
         ids = [provider_id for provider_id, wanted in steps.items() if wanted == step]
-        connection.execute(_BUMP_BY, {"ids": ids, "step": step})
+        connection.later(_BUMP_BY, {"ids": ids, "step": step})
 
 
 def having(
@@ -310,7 +310,7 @@ def insert(connection: Connection, new: Sequence[NewProvider]) -> dict[str, int]
         ids = {uuid: row_id for uuid, row_id in stored}
     roots = [ids[provider.uuid] for provider in new if provider.root_id is None]
     if roots:
-        connection.execute(_OWN_ROOT, {"ids": roots})
+        connection.later(_OWN_ROOT, {"ids": roots})
     return ids
 
 
@@ -336,7 +336,7 @@ def put_into_tree(connection: Connection, ids: Collection[int], root_id: int) ->
     """Store another root for these providers."""
     # by id alone: with the root as a condition, MariaDB may use its index and wait for other rows
     if ids:
-        connection.execute(_SET_ROOT, {"ids": list(ids), "root": root_id})
+        connection.later(_SET_ROOT, {"ids": list(ids), "root": root_id})
 
 
 def _set_each(connection: Connection, column: str, values: Mapping[int, Any]) -> None:

@@ -122,7 +122,7 @@ def associate(connection: Connection, pairs: Collection[tuple[int, int]]) -> Non
     """Add traits to providers, given as (provider id, trait id)."""
     if pairs:
         rows = [{"resource_provider_id": provider, "trait_id": trait} for provider, trait in pairs]
-        connection.execute(_ASSOCIATE, rows)
+        connection.later(_ASSOCIATE, rows)
 
 
 def dissociate(

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+from unittest import mock
 
 import pytest
 import sqlalchemy as sa
@@ -165,26 +166,10 @@ def test_an_interrupted_statement_takes_its_connection_out_of_the_pool(opened):
     def stop(*_):
         raise Stopped
 
-    def write(connection):
-        cursor = connection._driver.cursor
-        connection._driver.cursor = lambda pooled: _Broken(cursor(pooled), stop)
-        try:
-            connection.execute(ALL)
-        finally:
-            connection._driver.cursor = cursor
-
-    with pytest.raises(Stopped):
-        database.write(write)
+    with pytest.raises(Stopped), mock.patch.object(database._driver, "run", stop):
+        run(database, ALL)
     assert database.engine.pool.checkedout() == 0
     assert run(database, ALL).all() == []
-
-
-class _Broken:
-    def __init__(self, cursor, execute):
-        self._cursor, self.execute = cursor, execute
-
-    def __getattr__(self, name):
-        return getattr(self._cursor, name)
 
 
 def test_no_connection_in_time_is_the_error_of_any_write(opened):

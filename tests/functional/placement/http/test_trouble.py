@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
 )
 
 from placement.storage import engine
-from placement.storage.compiled import Form
+from placement.storage.engine import Database
 from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
 
 
@@ -39,12 +39,12 @@ def trouble(times, error, words):
     A question that goes to the driver outside of a transaction fails each time: it is repeated.
     """
     left = iter([error] * times)
-    found = Form.found
+    rows = Database._rows
 
-    def fail_at_the_driver(form, cursor, values):
-        if words in form.text:
+    def fail_at_the_driver(database, driver, select, values):
+        if words in str(select.statement):
             raise error
-        return found(form, cursor, values)
+        return rows(database, driver, select, values)
 
     def fail(connection, cursor, statement, parameters, context, executemany):
         if words in statement:
@@ -54,7 +54,7 @@ def trouble(times, error, words):
 
     event.listen(sa.Engine, "before_cursor_execute", fail)
     try:
-        with mock.patch.object(Form, "found", fail_at_the_driver):
+        with mock.patch.object(Database, "_rows", fail_at_the_driver):
             yield
     finally:
         event.remove(sa.Engine, "before_cursor_execute", fail)

@@ -154,8 +154,8 @@ def test_consumers_created_between_two_statements_of_every_try_are_a_conflict(
 ):
     one_more = itertools.count(10**6)
     monkeypatch.setattr(
-        "placement.operations.locked_consumers.allocations.entries_of",
-        lambda connection, uuids: ([], {next(one_more)}),
+        "placement.operations.locked_consumers.allocations.entries_in",
+        lambda rows: ([], {next(one_more)}),
     )
     before = filled.tables()
     answer = filled.request(method, path, body)

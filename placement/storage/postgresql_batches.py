@@ -1,0 +1,180 @@
+"""Several statements to PostgreSQL in one message, as libpq's pipeline mode allows.
+
+A message to the server and back costs more than most statements. psycopg's own pipelines send each
+statement by itself. So this module speaks to libpq through `psycopg.pq`, and reads results with
+psycopg's own loaders.
+"""
+
+import datetime
+import itertools
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.adapt import Transformer
+from psycopg.waiting import Ready, Wait
+
+#: a text, and its values by place
+Call = tuple[str, Sequence[Any]]
+Steps = Generator[Wait, Ready | int, list[Any]]
+
+#: prepared statements of a session: each takes some memory of the server
+_PREPARED_AT_MOST = 500
+#: a prepared statement is missing, or there already, or finds other types than before
+NOT_PREPARED = (
+    errors.InvalidSqlStatementName,
+    errors.DuplicatePreparedStatement,
+    errors.FeatureNotSupported,
+)
+_DONE = (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"'})
+
+
+class Found:
+    """What a statement found; it has what the readers of a driver's cursor ask."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], result: pq.abc.PGresult) -> None:
+        self._rows = rows
+        self.rowcount = result.command_tuples or 0
+        columns = result.nfields
+        #: name and type of each column; None for a statement without rows
+        self.description = (
+            [(None, result.ftype(place)) for place in range(columns)] if columns else None
+        )
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows."""
+        return self._rows
+
+
+class Prepared:
+    """The statements that one session has prepared: their names by text."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, bytes] = {}
+
+    def new(self, calls: Iterable[Call]) -> dict[str, bytes]:
+        """Return names for texts that have none, as long as there are not too many.
+
+        What has no values is sent as it is: what begins a transaction, for example.
+        """
+        texts = (text for text, values in calls if values and text not in self.names)
+        missing = list(dict.fromkeys(texts))[: _PREPARED_AT_MOST - len(self.names)]
+        return {text: b"berth_%d" % number for number, text in enumerate(missing, len(self.names))}
+
+
+def run(
+    connection: "psycopg.Connection[Any]", calls: Sequence[Call], prepared: Prepared | None = None
+) -> list[Found]:
+    """Send the statements in one message; return what each found.
+
+    After the first that fails, the server runs none of the others. Raises psycopg's exception for
+    it, and UnicodeEncodeError for a text that isn't one.
+
+    :param connection: not in pipeline mode, and encoded in UTF-8
+    :param prepared: what the session has prepared; None: it prepares nothing
+    """
+    libpq = connection.pgconn
+    sent = [(text, [_written(value) for value in values]) for text, values in calls]
+    if libpq.status != pq.ConnStatus.OK:
+        raise psycopg.OperationalError("the connection is closed")
+    new = {} if prepared is None else prepared.new(sent)
+    names = {} if prepared is None else prepared.names
+    unprepared = dict(new)
+    #: whether each result is that of a call
+    wanted: list[bool] = []
+    libpq.enter_pipeline_mode()
+    for text, values in sent:
+        if text in unprepared:
+            # not before what begins the transaction: preparing already needs one
+            libpq.send_prepare(unprepared.pop(text), text.encode())
+            wanted.append(False)
+        name = names.get(text) or new.get(text)
+        if name is None:
+            libpq.send_query_params(text.encode(), values)
+        else:
+            libpq.send_query_prepared(name, values)
+        wanted.append(True)
+    libpq.pipeline_sync()
+    try:
+        results = connection.wait(_results(libpq))
+    except BaseException:
+        # what is still to come would be taken for the answer of a later statement
+        connection.close()
+        raise
+    libpq.exit_pipeline_mode()
+    for result in results:
+        if result.status not in _DONE:
+            raise errors.error_from_result(result, encoding="utf-8")
+    if prepared is not None:
+        prepared.names |= new
+    answers = itertools.compress(results, wanted)
+    return [Found(_rows(connection, result), result) for result in answers]
+
+
+def _results(libpq: Any) -> Steps:
+    """Collect the results of all statements, up to the end of the message."""
+    results: list[Any] = []
+    while libpq.flush():
+        if (yield Wait.RW) & Ready.R:
+            libpq.consume_input()
+    while True:
+        while libpq.is_busy():
+            if (yield Wait.R) & Ready.R:
+                libpq.consume_input()
+        result = libpq.get_result()
+        if result is None:
+            continue
+        if result.status == pq.ExecStatus.PIPELINE_SYNC:
+            return results
+        results.append(result)
+
+
+def _rows(connection: "psycopg.Connection[Any]", result: Any) -> list[tuple[Any, ...]]:
+    if not result.ntuples:
+        return []
+    reader = Transformer(connection)
+    reader.set_pgresult(result)
+    return reader.load_rows(0, result.ntuples, tuple)
+
+
+def _written(value: Any) -> bytes | None:
+    """Return a value as PostgreSQL reads it; the statement says of which type it is."""
+    writer = _WRITERS.get(type(value))
+    return _other(value) if writer is None else writer(value)
+
+
+def _text(value: str) -> bytes:
+    if "\0" in value:
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    return value.encode()
+
+
+def _list(values: Sequence[Any]) -> bytes:
+    return _text("{" + ",".join(map(_element, values)) + "}")
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f'"{value.translate(_ESCAPED)}"' if isinstance(value, str) else str(int(value))
+
+
+def _other(value: Any) -> bytes | None:
+    for kind, writer in _WRITERS.items():
+        if isinstance(value, kind):
+            return writer(value)
+    raise TypeError(f"no value of the database: {type(value).__name__}")
+
+
+_WRITERS: dict[type, Callable[[Any], bytes | None]] = {
+    type(None): lambda value: None,
+    bool: lambda value: b"true" if value else b"false",
+    int: lambda value: b"%d" % value,
+    str: _text,
+    float: lambda value: repr(value).encode(),
+    datetime.datetime: lambda value: str(value).encode(),
+    list: _list,
+    tuple: _list,
+}

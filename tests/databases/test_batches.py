@@ -1,0 +1,151 @@
+"""Statements that PostgreSQL gets in one message."""
+
+import contextlib
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from placement.errors import LostRace
+from placement.storage.compiled import Compiled
+from placement.storage.engine import Database, DatabaseSettings
+from placement.storage.postgresql_sessions import BATCHES, LIMITS_LOCKS, PREPARED
+from tests.databases.pooler import pooled
+
+psycopg = pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
+batches = pytest.importorskip("placement.storage.postgresql_batches")
+
+THINGS = sa.Table("things", sa.MetaData(), sa.Column("n", sa.Integer, primary_key=True))
+INSERT = Compiled(sa.insert(THINGS))
+ALL = Compiled(sa.select(THINGS.c.n).order_by(THINGS.c.n))
+ONE = Compiled(sa.select(THINGS.c.n).where(THINGS.c.n == sa.bindparam("n")))
+
+
+@pytest.fixture(params=["postgresql"])
+def database_kind(request):
+    return request.param
+
+
+@pytest.fixture
+def database(database_url):
+    with contextlib.closing(Database(DatabaseSettings(database_url))) as opened:
+        THINGS.create(opened.engine)
+        yield opened
+
+
+@pytest.fixture
+def session(database):
+    with database.engine.connect() as connection:
+        yield connection.connection.driver_connection
+
+
+def stored(database):
+    return database.read(lambda connection: connection.execute(ALL)).scalars()
+
+
+def test_all_kinds_of_values_arrive(session):
+    moment = datetime.datetime(2026, 2, 3, 4, 5, 6, 7)
+    hostile = ['a"b\\c', "x,y", "{}", "NULL", "", "é", None]
+    text = (
+        "SELECT $1::INTEGER, $2::VARCHAR, $3::FLOAT, $4::TIMESTAMP, $5::VARCHAR[], $6::BIGINT[],"
+        " $7::BOOLEAN, $8::VARCHAR"
+    )
+    values = [-5, "100% $1 \\ '", 0.1, moment, hostile, [], True, None]
+    ((found,),) = [one.fetchall() for one in batches.run(session, [(text, values)])]
+    assert list(found) == values
+
+
+def test_each_statement_has_its_own_answer(session):
+    found = batches.run(session, [("SELECT 1", []), ("SELECT 2 WHERE false", []), ("BEGIN", [])])
+    assert [one.fetchall() for one in found] == [[(1,)], [], []]
+    assert [one.description is None for one in found] == [False, False, True]
+
+
+def test_the_first_error_is_raised_and_the_session_can_be_used_on(session):
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        batches.run(session, [("SELECT 1", []), ("SELECT 1/0", []), ("SELECT nothing", [])])
+    assert batches.run(session, [("SELECT 3", [])])[0].fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("value", "error"), [("\0", psycopg.DataError), ("\ud800", UnicodeEncodeError)]
+)
+def test_what_is_no_text_is_refused_before_anything_is_sent(session, value, error):
+    with pytest.raises(error):
+        batches.run(session, [("BEGIN", []), ("SELECT $1::VARCHAR", [value])])
+    assert session.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_a_session_prepares_a_statement_once(session):
+    prepared = batches.Prepared()
+    for _ in range(3):
+        batches.run(session, [("BEGIN", []), ("SELECT $1::INTEGER", [4])] * 1, prepared)
+        batches.run(session, [("ROLLBACK", [])], prepared)
+    text = "SELECT statement FROM pg_prepared_statements WHERE name LIKE 'berth%'"
+    assert session.execute(text).fetchall() == [("SELECT $1::INTEGER",)]
+
+
+def test_what_failed_to_be_prepared_is_prepared_again(session):
+    prepared = batches.Prepared()
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        batches.run(session, [("SELECT $1::INTEGER FROM nowhere", [1])], prepared)
+    found = batches.run(session, [("SELECT $1::INTEGER", [1])], prepared)
+    assert found[0].fetchall() == [(1,)]
+
+
+def test_a_session_of_its_own_is_known_and_keeps_its_limit(database):
+    def look(connection):
+        text = sa.text("SELECT current_setting('lock_timeout')")
+        return dict(connection.info), connection.plain.execute(text).scalar()
+
+    info, limit = database.write(look)
+    assert (info[BATCHES], info[LIMITS_LOCKS], PREPARED in info) == (True, True, True)
+    assert limit == "9s"
+
+
+def test_behind_a_pooler_nothing_stays_in_a_session(database_url):
+    with pooled(database_url) as url, contextlib.closing(Database(DatabaseSettings(url))) as opened:
+
+        def look(connection):
+            text = sa.text("SELECT current_setting('lock_timeout')")
+            return dict(connection.info), connection.plain.execute(text).scalar()
+
+        info, limit = opened.write(look)
+        assert (info[BATCHES], info.get(LIMITS_LOCKS), PREPARED in info) == (True, None, False)
+        assert limit == "9s"
+
+
+def test_a_prepared_statement_that_is_gone_is_no_error(database):
+    database.write(lambda connection: connection.execute(INSERT, {"n": 1}))
+
+    def question(connection):
+        return connection.execute(ONE, {"n": 1}).scalars()
+
+    assert database.read(question) == [1]
+    with database.engine.connect() as connection:
+        connection.connection.driver_connection.execute("DEALLOCATE ALL")
+    assert database.read(question) == [1]
+    assert database.write(question) == [1]
+
+
+def test_what_is_put_off_is_sent_before_the_end_and_before_all_that_follows(database):
+    def write(connection):
+        connection.later(INSERT, {"n": 1})
+        seen = connection.execute(ALL).scalars()
+        connection.later(INSERT, {"n": 2})
+        seen += connection.execute(sa.select(THINGS.c.n).order_by(THINGS.c.n)).scalars().all()
+        connection.later(INSERT, [{"n": number} for number in range(3, 50)])
+        return seen
+
+    assert database.write(write) == [1, 1, 2]
+    assert stored(database) == list(range(1, 50))
+
+
+def test_what_was_put_off_and_fails_leaves_nothing(database):
+    def write(connection):
+        connection.later(INSERT, {"n": 1})
+        connection.later(INSERT, {"n": 1})
+
+    with pytest.raises(LostRace):
+        database.write(write, tries=2)
+    assert stored(database) == []
