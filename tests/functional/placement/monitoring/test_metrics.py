@@ -8,7 +8,8 @@ from oslo_config import cfg
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import EnvironBuilder
 
-from placement.metrics.families import OTHER
+from placement.errors import PlacementError, kinds_of
+from placement.metrics.families import OTHER, STATUSES
 from placement.monitoring import cloud
 from placement.monitoring.counting import VARIABLE, Counting
 from placement.monitoring.page import page as page_of
@@ -68,6 +69,16 @@ def test_methods_and_paths_of_clients_make_no_series(counted):
     # one counter and one histogram, of `other` methods
     assert len(found) - size == 1 + 16
     assert not any("path" in str(labels) for _, labels in found)
+
+
+def test_every_status_that_the_service_gives_is_told_apart(counted):
+    assert counted.client.get("/berth/v1/ui").status_code == 308
+    redirect = {"method": "GET", "route": "/berth/v1/ui/", "status": "308"}
+    assert value(page(counted), "placement_http_requests_total", **redirect) == 1
+    paths = counted.get("/berth/v1/openapi.json").json["paths"].values()
+    told = {status for path in paths for each in path.values() for status in each["responses"]}
+    assert {"204", "409"} < told
+    assert told | {str(kind.status) for kind in kinds_of(PlacementError)} <= {*STATUSES}
 
 
 def test_a_probe_is_counted_once_whoever_answers_it(new_service, counting):
