@@ -5,6 +5,7 @@ when the process ends, however it ends. The next process goes on with the number
 counters never fall, and nothing of dead processes piles up.
 """
 
+import errno
 import fcntl
 import mmap
 import os
@@ -72,7 +73,12 @@ class Slots:
         """
         path = folder / f"berth-placement-{digest}.metrics"
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        return cls(width, os.open(path, flags, 0o600))
+        file = os.open(path, flags, 0o600)
+        # who owns it may cut it off, and whoever counts beyond its end is killed
+        if os.fstat(file).st_uid != os.geteuid():
+            os.close(file)
+            raise PermissionError(errno.EPERM, "The file belongs to another user", str(path))
+        return cls(width, file)
 
     def claim(self) -> "Slot":
         """Take a slot for this process. Raises NoSlot, or OSError."""

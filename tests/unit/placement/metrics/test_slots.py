@@ -222,6 +222,14 @@ def test_a_file_that_was_deleted_gives_each_process_its_own_slot(layout, tmp_pat
     assert {first.slot.number, Meter(layout, slots).slot.number} == {0, 1}
 
 
+def test_a_file_of_another_user_is_not_used(layout, tmp_path, monkeypatch):
+    Slots.in_folder(tmp_path, layout.width, layout.digest)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    # who owns it could cut it off under us, which ends a process that counts
+    with pytest.raises(PermissionError, match="another user"):
+        Slots.in_folder(tmp_path, layout.width, layout.digest)
+
+
 def test_a_full_disk_takes_the_metrics_and_not_the_process(layout, slots, monkeypatch, caplog):
     def full(file, begin, length):
         raise OSError(errno.ENOSPC, "No space left on device")
