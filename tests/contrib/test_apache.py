@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import signal
 import site
 import subprocess
@@ -14,6 +15,7 @@ from tests.contrib.files import adapted
 from tests.contrib.load import Load
 from tests.contrib.users import as_user, folder_of, need_open_environment
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed, wait_until
+from tests.functional.placement.serving.test_metrics import CLASSES, never_fell, scraped, values_of
 
 SITE = "apache/placement-api.conf"
 MODULES = Path("/usr/lib/apache2/modules")
@@ -63,12 +65,15 @@ def home(folder):
 
 @pytest.fixture(scope="module")
 def serve(start_for_module, folder, home):
-    """Return a function that starts Apache with the site below a prefix."""
+    """Return a function that starts Apache with the site below a prefix.
+
+    `more` are variables of its environment.
+    """
     program = needed("apache2", "apache2")
     if not (MODULES / "mod_wsgi.so").exists():
         needed("mod_wsgi", "libapache2-mod-wsgi-py3")
 
-    def serve(prefix):
+    def serve(prefix, **more):
         user = pwd.getpwnam("www-data")
         port = free_port()
         script = Path(needed("placement-api", "openstack-berth"))
@@ -94,6 +99,7 @@ def serve(start_for_module, folder, home):
             PATH="/usr/sbin:/usr/bin:/sbin:/bin",
             PYTHONPATH=None,
             OS_PLACEMENT_DATABASE__CONNECTION=f"sqlite:///{own}/placement.db",
+            **more,
         )
 
     return serve
@@ -158,3 +164,65 @@ def test_a_graceful_reload_replaces_the_processes_under_requests(apache):
     # Apache answers 503 to requests between the old processes and the new ones
     assert set(load.answers) <= {200, 503}
     assert apache.request("GET", "/resource_providers").status_code == 200
+
+
+def ask(server, times):
+    for _ in range(times):
+        assert server.request("GET", "/resource_classes/VCPU").status_code == 200
+
+
+def test_its_processes_share_a_folder_and_counters_never_fall(serve, folder):
+    shared = folder / "metrics"
+    shared.mkdir()
+    os.chmod(shared, 0o777)
+    apache = serve("/", PROMETHEUS_MULTIPROC_DIR=str(shared))
+    first = wait_until(lambda: len(daemons(apache)) == 2 and daemons(apache), apache.said)
+    ask(apache, 20)
+    known = scraped(apache.url)
+    assert known[CLASSES] == 20
+    for pid in first:
+        os.kill(int(pid), signal.SIGKILL)
+    second = wait_until(lambda: len(daemons(apache) - first) == 2 and daemons(apache), apache.said)
+    with Load(lambda number: apache.request("GET", "/resource_classes/VCPU")) as load:
+        wait_until(lambda: load.sent() > 20, apache.said)
+        apache.process.send_signal(signal.SIGUSR1)
+        while len(daemons(apache) - second) < 2:
+            before, known = known, scraped_patiently(apache)
+            never_fell(before, known)
+        enough = load.sent() + 20
+        wait_until(lambda: load.sent() > enough, apache.said)
+    # what Apache answers between the processes has not come to the service
+    assert set(load.answers) <= {200, 503}
+    after = scraped(apache.url)
+    never_fell(known, after)
+    assert after[CLASSES] == 20 + load.answers[200]
+    assert len(list(shared.iterdir())) == 1
+
+
+def scraped_patiently(server):
+    """Return the page's values; Apache answers 503 between the old processes and the new ones."""
+
+    def text():
+        answer = server.request("GET", "/metrics")
+        return answer.status_code == 200 and answer.text
+
+    return values_of(wait_until(text, server.said))
+
+
+def test_without_a_folder_each_process_says_which_it_is_and_logs_how_to_join_them(serve, folder):
+    apache = serve("/")
+    counted = {}
+
+    def both_answered():
+        ask(apache, 1)
+        for series, value in scraped(apache.url).items():
+            if series.startswith("placement_http_requests_total{") and "/{name}" in series:
+                counted[re.search('pid="([0-9]+)"', series)[1]] = value
+        return len(counted) == 2
+
+    wait_until(both_answered, apache.said)
+    assert set(counted) == daemons(apache)
+    log = (folder / apache.url.rpartition(":")[2] / "placement-api_error.log").read_text()
+    told = [line for line in log.splitlines() if "set PROMETHEUS_MULTIPROC_DIR" in line]
+    # one of each process
+    assert len(told) == 2

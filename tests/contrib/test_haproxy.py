@@ -136,6 +136,15 @@ def answers_while(balanced, happens):
     return reads.answers + more_reads.answers, writes.answers
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/providers"])
+def test_its_clients_read_no_metrics(balanced, hosts, path):
+    assert hosts[0].server.request("GET", path).status_code == 200
+    # HAProxy must not take these away, as if they were of this connection alone
+    hidden = ", ".join(["close", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"])
+    for headers in ({}, {"connection": hidden}, ADMIN):
+        assert balanced.request("GET", path, headers=headers).status_code == 403
+
+
 def test_both_hosts_get_requests(balanced, hosts):
     def all_used():
         balanced.request("GET", "/resource_providers")

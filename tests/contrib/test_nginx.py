@@ -106,6 +106,15 @@ def test_the_client_can_not_forge_the_proxy_s_headers(proxied):
     assert answer.headers["location"] == f"{proxied.url}/resource_classes/CUSTOM_C"
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/providers"])
+def test_the_proxy_s_clients_read_no_metrics(proxied, service, path):
+    assert service.request("GET", path).status_code == 200
+    # the proxy must not take these away, as if they were of this connection alone
+    hidden = ", ".join(["close", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"])
+    for headers in ({}, {"connection": hidden}, ADMIN):
+        assert proxied.request("GET", path, headers=headers).status_code == 403
+
+
 def test_a_reshape_of_a_large_host_fits(proxied):
     body = {"inventories": {}, "allocations": {}, "padding": "x" * 2_000_000}
     answer = proxied.request("POST", "/reshaper", json=body, headers=ADMIN | {"x-roles": "service"})

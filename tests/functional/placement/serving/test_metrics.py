@@ -47,8 +47,13 @@ def scraped(url, path="/metrics"):
     """Return the values of a page, by series."""
     response = requests.get(url + path, timeout=PATIENCE)
     assert response.status_code == 200, response.text
+    return values_of(response.text)
+
+
+def values_of(page):
+    """Return the values of a page's text, by series."""
     found = {}
-    for line in response.text.splitlines():
+    for line in page.splitlines():
         if not line.startswith("#"):
             series, value = SAMPLE.match(line).groups()
             found[series] = float(value)
