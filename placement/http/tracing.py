@@ -25,8 +25,9 @@ LOG = logging.getLogger(__name__)
 _NAME = "placement"
 #: what spans have for methods that aren't HTTP's, and the name of such a span
 _OTHER, _UNNAMED = "_OTHER", "HTTP"
-#: characters of a path that a span has: many spans may wait for the collector
-_LONGEST_PATH = 1_000
+#: characters of a path, and of what other tracers add, that a span has: many spans may wait for
+#: the collector
+_LONGEST = 1_000
 #: what each span tells, by the key of the environment that has it
 _TOLD = {
     ROUTE: "http.route",
@@ -135,10 +136,12 @@ def _describe(span: Any, name: str, environ: Environ) -> None:
 def _headers(environ: Environ) -> dict[str, str]:
     """Return the headers that name the trace a request is part of."""
     found = {name: environ.get(f"HTTP_{name.upper()}") for name in ("traceparent", "tracestate")}
-    return {name: value for name, value in found.items() if value is not None}
+    return {
+        name: value for name, value in found.items() if value is not None and len(value) <= _LONGEST
+    }
 
 
 def _path(environ: Environ) -> str:
     """Return the path as text, whatever bytes it has."""
     text = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
-    return text.encode("latin-1", "replace").decode("utf-8", "replace")[:_LONGEST_PATH]
+    return text.encode("latin-1", "replace").decode("utf-8", "replace")[:_LONGEST]

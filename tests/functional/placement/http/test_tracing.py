@@ -84,11 +84,18 @@ def test_routes_are_templates_and_unknown_paths_have_none(service, exporter):
 
 
 def test_what_a_client_chooses_is_short(service, exporter):
-    service.client.open("/" + "x" * 60_000, method="Y" * 60_000)
+    long = ",".join(f"v{number}={'x' * 250}" for number in range(32))
+    parent = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+    service.client.open(
+        "/" + "x" * 60_000, method="Y" * 60_000, headers=parent | {"tracestate": long}
+    )
+    service.client.get("/", headers=parent | {"tracestate": "vendor=kept"})
 
-    (span,) = exporter.get_finished_spans()
+    span, ordinary = exporter.get_finished_spans()
     assert (span.name, span.attributes["http.request.method"]) == ("HTTP", "_OTHER")
     assert len(span.attributes["url.path"]) == 1_000
+    assert (f"{span.context.trace_id:032x}", len(span.context.trace_state)) == (TRACE, 0)
+    assert dict(ordinary.context.trace_state) == {"vendor": "kept"}
 
 
 def test_no_token_and_no_query_is_told(service, exporter):
