@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 import pytest
+import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from compute.cli.audit_rounds import KINDS
@@ -14,8 +15,9 @@ from compute.metrics.agent import AgentMetrics
 from compute.metrics.audit import AuditMetrics
 from placement.app import metrics_layout
 from placement.monitoring import port
+from placement.monitoring.provider_query import FAMILIES
 from tests.functional.placement.serving.conftest import ROOT, starting
-from tests.functional.placement.serving.programs import free_port, needed, wait_until
+from tests.functional.placement.serving.programs import PATIENCE, free_port, needed, wait_until
 from tests.functional.placement.serving.prometheus import watching
 from tests.functional.placement.serving.test_metrics import COMMAND, scraped
 from tests.functional.placement.small_cloud import holding, stock
@@ -152,6 +154,19 @@ def test_every_name_in_rules_and_dashboard_is_a_metric(served, counted, host):
     assert {PARTS.sub("", name) for name in named} - page == set()
     explained = text_of("monitoring.rst")
     assert [name for name in named if f"``{PARTS.sub('', name)}``" not in explained] == []
+
+
+def test_every_metric_of_all_pages_is_explained(served, counted, host):
+    work_on_host(*counted)
+    everything = "/metrics/providers?families=" + ",".join(FAMILIES)
+    urls = (f"{served.url}/metrics", served.url + everything, f"http://{host}/metrics")
+    pages = "".join(requests.get(url, timeout=PATIENCE).text for url in urls)
+    # when counting began: prometheus-client adds it to each counter and histogram
+    found = [name for name in re.findall(r"^# TYPE (\w+)", pages, re.M) if name[-8:] != "_created"]
+
+    assert len(found) > 40
+    explained = text_of("monitoring.rst")
+    assert [name for name in found if f"``{name}``" not in explained] == []
 
 
 def known_labels():
