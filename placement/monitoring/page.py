@@ -47,7 +47,15 @@ def page(collecting: Sequence[Collecting]) -> WSGIApplication:
 
     def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         other = plain_text.unless_read(environ, start_response, plain_text.FORM)
-        return application(environ, start_response) if other is None else other
+        if other is not None:
+            return other
+        given: list[Any] = []
+        body = b"".join(application(environ, lambda *more: given.extend(more)))
+        status, headers = given
+        # some servers end an answer without a length by closing the connection, as does a worker
+        # that is killed
+        start_response(status, [*headers, ("Content-Length", str(len(body)))])
+        return [body]
 
     return answer
 

@@ -23,8 +23,8 @@ LOG = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 #: seconds that a client may take to send its request, and to read each part of the answer
 PATIENCE = 3.0
-#: key of a function that cuts off the answer: without a length, it seems complete where it ends
-CUT_OFF = "berth.cut_off"
+#: key of a function that says whether the answer is only a part of what it should be
+PARTIAL = "berth.partial"
 #: has the descriptor of the open port for the program that replaces this one
 VARIABLE = "BERTH_METRICS_FD"
 
@@ -72,6 +72,8 @@ def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
 def _logged(
     page: WSGIApplication, environ: Environ, start_response: Callable[..., Any]
 ) -> Iterator[bytes]:
+    # whatever ends the process from here on, also SIGKILL
+    environ[PARTIAL](True)
     has_begun = False
     try:
         for piece in page(environ, start_response):
@@ -79,9 +81,9 @@ def _logged(
             has_begun = True
     except Exception:
         LOG.exception("%s failed", environ["PATH_INFO"])
-        if has_begun:
-            environ[CUT_OFF]()
+        environ[PARTIAL](has_begun)
         raise
+    environ[PARTIAL](False)
 
 
 class _Server(WSGIServer):
@@ -101,12 +103,13 @@ class _Handler(WSGIRequestHandler):
     timeout = PATIENCE
 
     def get_environ(self) -> Environ:
-        """Return the environment, with a function that cuts off the answer."""
-        return {**super().get_environ(), CUT_OFF: self._cut_off}
+        """Return the environment, with a function that says whether the answer is a part."""
+        return {**super().get_environ(), PARTIAL: self._reset_at_close}
 
-    def _cut_off(self) -> None:
-        # the close then resets the connection
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    def _reset_at_close(self, wanted: bool) -> None:
+        """Have the connection reset when it is closed: without a length, all looks complete."""
+        linger = struct.pack("ii", wanted, 0)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""

@@ -317,6 +317,13 @@ def raw_body(service, path, headers):
     return b"".join(service.running.application(environ | NEIGHBOUR, lambda *_: None))
 
 
+def test_a_page_that_a_killed_worker_cut_off_is_known_by_its_length(counted):
+    shown = page(counted)
+    assert int(shown.headers["content-length"]) == len(shown.data) > 1_000
+    packed = page(counted, headers={"accept-encoding": "gzip"})
+    assert int(packed.headers["content-length"]) == len(packed.data) < len(shown.data)
+
+
 def test_some_names_may_be_chosen(counted):
     counted.get("/resource_classes")
     everything = samples(page(counted))

@@ -1,6 +1,8 @@
 """The port for metrics alone: what a successor gets, and clients that fail."""
 
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -50,6 +52,33 @@ def test_a_client_that_leaves_takes_nobody_s_answer(listener):
         client.sendall(b"\0\0\r\n\r\n")
     with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
         assert response.read() == b"/metrics"
+
+
+KILLED = """
+import os, signal
+from placement.monitoring import port
+
+def page(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    yield environ["QUERY_STRING"].encode()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+listener = port.listen(0, {})
+port.serve(listener, {"/metrics": page})
+print(listener.getsockname()[1], flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("begun", ["", "half"])
+def test_a_page_of_a_process_that_is_killed_does_not_look_complete(begun):
+    command = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        address = ("127.0.0.1", int(process.stdout.readline()))
+        with socket.create_connection(address) as client:
+            client.sendall(f"GET /metrics?{begun} HTTP/1.0\r\n\r\n".encode())
+            with pytest.raises(ConnectionResetError):
+                list(iter(lambda: client.recv(100), b""))
 
 
 def test_a_client_that_is_too_slow_is_no_error_and_a_page_that_fails_is(
