@@ -35,6 +35,8 @@ LOG = logging.getLogger(__name__)
 PATIENCE = 5.0
 #: lines that are written together, and providers whose allocations are read together
 _LINES, _PROVIDERS = 2_000, 1_000
+#: how often the snapshot is read, if providers are deleted all the time
+_TIMES = 3
 FORM = "text/plain; version=0.0.4; charset=utf-8"
 _TOLD = {
     INFO: "Always 1: the uuids of a provider, its parent (or nothing) and its root.",
@@ -80,8 +82,13 @@ class ProviderPage:
         )
 
     def _read(self) -> tuple[Snapshot, Named]:
-        snapshot = self._current()
-        return snapshot, self._database.read(providers.named_generations)
+        for _ in range(_TIMES):
+            snapshot = self._current()
+            names = self._database.read(providers.named_generations)
+            # a provider that was deleted in between took along what the snapshot has of it
+            if snapshot.register.slot_of_id.keys() <= names.keys():
+                break
+        return snapshot, names
 
     def _held(self, ids: Sequence[int]) -> Held:
         """Return what consumers hold of some providers."""

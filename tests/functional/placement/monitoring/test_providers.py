@@ -14,11 +14,12 @@ from placement.storage import snapshot_reads
 from tests.functional.placement.monitoring.pages import page, samples
 from tests.functional.placement.service import statements
 from tests.functional.placement.serving.programs import needed
-from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
+from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding, stock
 
 pytestmark = pytest.mark.spread_over_databases
 
 PATH = "/metrics/providers"
+LEAVING = "c0000000-0000-4000-8000-0000000000fe"
 PREFIX = provider_query.PREFIX
 
 
@@ -55,16 +56,16 @@ def test_the_page_says_what_the_api_says(filled):
         # the label of an empty value isn't told apart from a missing one
         expected["provider_info", tuple(sorted(info.items()))] = 1
         usages = filled.get(f"{path}/usages").json["usages"]
-        for class_name, stock in filled.get(f"{path}/inventories").json["inventories"].items():
+        for class_name, given in filled.get(f"{path}/inventories").json["inventories"].items():
             labels = (("hostname", name), ("resourcetype", class_name))
             expected |= {
-                ("resource_total", labels): stock["total"],
-                ("resource_reserved", labels): stock["reserved"],
+                ("resource_total", labels): given["total"],
+                ("resource_reserved", labels): given["reserved"],
                 ("resource_usage", labels): usages[class_name],
-                ("resource_allocation_ratio", labels): stock["allocation_ratio"],
+                ("resource_allocation_ratio", labels): given["allocation_ratio"],
                 ("resource_generation", labels): generation,
                 ("resource_capacity", labels): int(
-                    (stock["total"] - stock["reserved"]) * stock["allocation_ratio"]
+                    (given["total"] - given["reserved"]) * given["allocation_ratio"]
                 ),
             }
     assert shown(filled) == expected
@@ -185,6 +186,34 @@ def test_no_expression_takes_more_than_linear_time():
     asked = provider_query.asked("traits=(a%2B)%2B%24|(a|aa)%2Bb|(.*)*c")
     # an engine that backtracks would not come to an end
     assert not asked.has_trait("a" * 254 + "!")
+
+
+def test_a_consumer_that_leaves_a_provider_before_its_end_is_still_somewhere(filled, monkeypatch):
+    made = expect(filled.post("/resource_providers", {"name": "leaving"}), 200).json
+    path = f"/resource_providers/{made['uuid']}"
+    expect(filled.put(f"{path}/inventories", stock(0, VCPU=8)), 200)
+    expect(filled.put(f"/allocations/{LEAVING}", holding({made["uuid"]: {"VCPU": 1}})), 204)
+    current = filled.running.pages[PATH]._current
+    before = used_of_root(filled)
+    snapshots = []
+
+    def overtaken():
+        snapshots.append(current())
+        if len(snapshots) == 1:
+            body = holding({ROOT: {"VCPU": 1}}, generation=1)
+            expect(filled.put(f"/allocations/{LEAVING}", body), 204)
+            expect(filled.delete(path), 204)
+        return snapshots[-1]
+
+    monkeypatch.setattr(filled.running.pages[PATH], "_current", overtaken)
+    assert used_of_root(filled) == before + 1
+
+
+def used_of_root(service):
+    """Return the VCPUs that are in use on ROOT, as the page says."""
+    found = shown(service, "families=resource_usage&resource_class=VCPU")
+    labels = (("hostname", "root"), ("resourcetype", "VCPU"))
+    return found["resource_usage", labels]
 
 
 def test_the_number_of_statements_does_not_grow_with_providers(filled):
