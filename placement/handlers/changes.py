@@ -33,6 +33,7 @@ def list_all(call: Call) -> flask.Response:
     """GET /berth/v1/changes"""
     call.authorize("berth:changes")
     query = call.query(schemas.LIST)
+    query.refuse_repeated(schemas.OWN)
     after = query.get("after")
     if after is None:
         found = call.database.read(lambda connection: _start(call, connection))

@@ -5,7 +5,7 @@ import re
 import flask
 
 from placement.domain.uuids import is_uuid_like, normalised
-from placement.errors import BadQueryValue, DuplicateKey
+from placement.errors import BadQueryValue
 from placement.handlers.allocation_candidates import budget_of, relaxing_of
 from placement.handlers.allocation_candidates_query import request_of
 from placement.http.call import NOW, Call
@@ -45,11 +45,10 @@ def _split(text: str) -> tuple[str, dict[str, str]]:
 
     Raise DuplicateKey if one of them is given twice, BadQuery if a part is not UTF-8.
     """
-    pairs = Query(text).pairs
-    own = [(name, value) for name, value in pairs if name in schemas.OWN]
-    if len(dict(own)) < len(own):
-        name = own[-1][0]
-        raise DuplicateKey(f"Query parameter '{name}' may be specified only once.")
+    query = Query(text)
+    query.refuse_repeated(schemas.OWN)
+    pairs = query.pairs
+    own = {name: value for name, value in pairs if name in schemas.OWN}
     pieces = [part for part in _PARTS.split(text) if part not in ("&", ";", "")]
     kept = [part for part, (name, _) in zip(pieces, pairs, strict=True) if name not in schemas.OWN]
-    return "&".join(kept), dict(own)
+    return "&".join(kept), own

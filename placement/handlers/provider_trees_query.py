@@ -57,7 +57,7 @@ class TreesQuery:
 
 
 def read_query(text: str, version: Version) -> TreesQuery:
-    """Parse a query string. Raises BadQuery or BadRequest."""
+    """Parse a query string. Raises BadQuery, DuplicateKey or BadRequest."""
     read = _read_once if len(text) <= _LONGEST_KEPT else _read
     return read(text, version)
 
@@ -66,6 +66,7 @@ def _read(text: str, version: Version) -> TreesQuery:
     query = Query(text)
     uuids = _several_uuids(query)
     _check(query, uuids, version)
+    query.refuse_repeated(schemas.GIVEN_ONCE)
     wanted = filters_of(query, version)
     if uuids is not None:
         wanted = dataclasses.replace(wanted, uuid=None, uuids=frozenset(uuids))

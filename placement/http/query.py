@@ -1,10 +1,11 @@
 """Query strings (rest-api.md 1.8)."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from urllib.parse import unquote_to_bytes
 
-from placement.errors import BadQuery
+from placement.errors import BadQuery, DuplicateKey
 from placement.microversions import Version, pick
 from placement.schemas.json_schema import Schema
 
@@ -38,6 +39,13 @@ class Query:
     def all(self, name: str) -> list[str]:
         """Return all values of the parameter, in order."""
         return [value for key, value in self.pairs if key == name]
+
+    def refuse_repeated(self, names: Collection[str]) -> None:
+        """Raise DuplicateKey if one of these parameters is given more than once."""
+        counts = Counter(name for name, _ in self.pairs if name in names)
+        for name, count in counts.items():
+            if count > 1:
+                raise DuplicateKey(f"Query parameter '{name}' may be specified only once.")
 
     def __contains__(self, name: str) -> bool:
         return name in self._last

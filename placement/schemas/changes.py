@@ -1,21 +1,16 @@
 """Queries and responses of /berth/v1/changes (extensions.md 7)."""
 
 from placement.schemas.answer_shapes import PROVIDER_UUID, AnswerTable, exactly
-from placement.schemas.json_schema import STRING, Schema, closed_object
+from placement.schemas.json_schema import STRING, Json, Schema, closed_object
 
-LIST = {
-    (1, 0): Schema(
-        closed_object(
-            {
-                "after": STRING,
-                "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
-                # seconds, at most 30
-                "wait": {"type": "string", "pattern": "^([0-9]|[12][0-9]|30)$"},
-            }
-        ),
-        exact_ends=True,
-    )
+#: each may be given once
+OWN: Json = {
+    "after": STRING,
+    "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
+    # seconds, at most 30
+    "wait": {"type": "string", "pattern": "^([0-9]|[12][0-9]|30)$"},
 }
+LIST = {(1, 0): Schema(closed_object(OWN), exact_ends=True)}
 
 LISTED: AnswerTable = {
     (1, 0): Schema(

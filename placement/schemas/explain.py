@@ -4,7 +4,7 @@ from placement.schemas import allocation_candidates
 from placement.schemas.answer_shapes import PROVIDER_UUID, AnswerTable, exactly
 from placement.schemas.json_schema import STRING, UUID, Json, Schema, closed_object
 
-#: the parameters that the query for candidates doesn't have
+#: the parameters that the query for candidates doesn't have; each may be given once
 OWN: Json = {"provider": STRING, "consumer": UUID}
 LIST = {
     version: Schema(schema.source | {"properties": schema.source["properties"] | OWN})

@@ -25,6 +25,8 @@ _MORE: Json = {
     "limit": {"type": "string", "pattern": "^[1-9][0-9]*$"},
     "marker": UUID,
 }
+#: other parameters may be given several times, as in the list of providers
+GIVEN_ONCE = ("limit", "marker")
 
 #: those of the list of providers at each version, and more
 LIST = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.errors import BadQuery
+from placement.errors import BadQuery, DuplicateKey
 from placement.http.query import Query
 
 
@@ -51,3 +51,13 @@ def test_all_values_of_a_repeated_parameter_are_available():
 def test_a_missing_parameter_has_no_value():
     query = Query("a=1")
     assert (query.get("b"), query.all("b"), "b" in query, "a" in query) == (None, [], False, True)
+
+
+@pytest.mark.parametrize("text", ["a=1&b=2&a=3", "a=1;a=1", "c=1&c=1&%61=1&a=2&b=3"])
+def test_a_parameter_that_may_be_given_only_once_is_named(text):
+    with pytest.raises(DuplicateKey, match="'a' may be specified only once"):
+        Query(text).refuse_repeated(["b", "a"])
+
+
+def test_parameters_given_once_are_no_repetition():
+    Query("a=1&b=2&c=3&c=4").refuse_repeated(["a", "b", "d"])
