@@ -137,7 +137,7 @@ def start(
         OthersInFeed(others),
         pages,
         # from /berth/v1/openapi.json, two folders up: also below a mount point
-        Texts(routes(conf.berth.extensions), server="../..").text,
+        Texts(routes(conf.berth.extensions), server="../..").of,
     )
     needs_token = bool(pages) and conf.berth.metrics == TOKEN
     paths = routes(conf.berth.extensions, needs_token)

@@ -51,7 +51,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
     except ValueError as unknown:
         asked.usage_error(f"argument --microversion: {unknown}")
     texts = Texts(routes(extensions=not asked.without_extensions))
-    return _write(texts.text(version, FORMS[asked.format]))
+    return _write(texts.of(version, FORMS[asked.format]).text)
 
 
 def _write(text: str) -> int:

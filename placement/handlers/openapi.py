@@ -2,7 +2,8 @@
 
 import flask
 
-from placement.http.call import NOW, Call
+from placement.http import entity_tags
+from placement.http.call import Call
 from placement.microversions import named
 from placement.schemas import openapi as schemas
 
@@ -24,6 +25,10 @@ def show_yaml(call: Call) -> flask.Response:
 
 
 def _described(call: Call) -> flask.Response:
-    wanted = call.query(schemas.LIST).get("microversion")
-    version = None if wanted is None else named(wanted)
-    return call.reply(text=call.described(version, call.form), modified=NOW)
+    query = call.query(schemas.LIST)
+    query.refuse_repeated(schemas.OWN)
+    wanted = query.get("microversion")
+    found = call.described(None if wanted is None else named(wanted), call.form)
+    if entity_tags.is_named(found.tag, call.environ.get("HTTP_IF_NONE_MATCH")):
+        return call.unchanged(found.tag, by_form=False)
+    return call.reply(text=found.text, cached=True, etag=found.tag)

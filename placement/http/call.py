@@ -31,6 +31,7 @@ from placement.storage.feed_watch import FeedWatch
 NO_CONTENT = 204
 NOT_MODIFIED = 304
 _BODILESS = (NO_CONTENT, NOT_MODIFIED)
+_BY_FORM = ("vary", "accept")
 
 SchemaTable = dict[Version, Schema]
 
@@ -73,11 +74,23 @@ class EmptySearches(Protocol):
         """Log an empty search with the reason that `message` returns."""
 
 
+class Description(Protocol):
+    """The description of the API in one form: `placement.openapi.texts.Description`."""
+
+    @property
+    def tag(self) -> str:
+        """The text of its entity tag."""
+
+    @property
+    def text(self) -> str:
+        """The whole description."""
+
+
 #: returns the description of the API, of one version or of all, in a media type
-Described = Callable[[Version | None, str], str]
+Described = Callable[[Version | None, str], Description]
 
 
-def _undescribed(version: Version | None, form: str) -> str:
+def _undescribed(version: Version | None, form: str) -> Description:
     raise NotFound("")
 
 
@@ -214,6 +227,7 @@ class Call:
         modified: Modified = None,
         cached: bool = False,
         location: str | None = None,
+        etag: str | None = None,
     ) -> flask.Response:
         """Build the response: 200 with a body, 204 without one, unless `status` is given.
 
@@ -223,10 +237,11 @@ class Call:
         :param modified: time for Last-Modified; this header and Cache-Control exist since 1.15
         :param cached: whether to send Cache-Control even if `modified` is None
         :param location: path within this service, for the Location header
+        :param etag: the text of the entity tag
         """
         if body is not None:
             text = dumps(body)
-        headers = []
+        headers = _tagged(etag)
         if location is not None:
             headers.append(("Location", absolute_url(self.environ, location)))
         if (modified is not None or cached) and self.version >= SINCE_CACHE_HEADERS:
@@ -248,25 +263,30 @@ class Call:
         :param body: it is closed after the response
         :param etag: the text of the entity tag
         """
-        headers = [("Content-Length", str(body.length)), *self._tagged(etag)]
+        headers = [("Content-Length", str(body.length)), *self._asked_again(etag), _BY_FORM]
         response = Answer(body.pieces(), 200, headers, content_type=self.form)
         response.call_on_close(body.close)
         return response
 
-    def unchanged(self, etag: str | None) -> flask.Response:
-        """Build the response to a client that has the answer already."""
-        response = Answer(None, NOT_MODIFIED, self._tagged(etag))
+    def unchanged(self, etag: str | None, by_form: bool = True) -> flask.Response:
+        """Build the response to a client that has the answer already.
+
+        :param etag: the text of the entity tag
+        :param by_form: whether the answer depends on Accept
+        """
+        headers = [*self._asked_again(etag), *([_BY_FORM] if by_form else [])]
+        response = Answer(None, NOT_MODIFIED, headers)
         del response.headers["Content-Type"]
         return response
 
-    def _tagged(self, etag: str | None) -> list[tuple[str, str]]:
-        """Return the headers of an answer that depends on Accept and may be asked for again."""
-        headers = [("vary", "accept")]
-        if self.version >= SINCE_CACHE_HEADERS:
-            headers.append(("Cache-Control", "no-cache"))
-        if etag is not None:
-            headers.append(("ETag", entity_tags.quoted(etag)))
-        return headers
+    def _asked_again(self, etag: str | None) -> list[tuple[str, str]]:
+        """Return the headers of an answer that is undated and may be asked for again."""
+        cached = [("Cache-Control", "no-cache")] if self.version >= SINCE_CACHE_HEADERS else []
+        return [*cached, *_tagged(etag)]
+
+
+def _tagged(etag: str | None) -> list[tuple[str, str]]:
+    return [] if etag is None else [("ETag", entity_tags.quoted(etag))]
 
 
 def newest(moments: Any) -> Modified:

@@ -16,6 +16,11 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
+def is_named(tag: str, header: str | None) -> bool:
+    """Return whether If-None-Match names the tag with this text, or any tag."""
+    return not {ANY, tag}.isdisjoint(named(header))
+
+
 def named(header: str | None) -> list[str]:
     """Return the texts of the tags in If-None-Match; [ANY] for `*`.
 

@@ -14,7 +14,7 @@ from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel, shared
 from placement.openapi.history import joined
 from placement.openapi.links import with_links
-from placement.openapi.parameters import of_path, of_query, version_parameter
+from placement.openapi.parameters import of_header, of_path, of_query
 from placement.policies import list_rules
 from placement.schemas.json_schema import Json
 from placement.schemas.requests import BODIES
@@ -98,7 +98,7 @@ def _operation(
         "parameters": [
             *of_path(path, method),
             *of_query(path, method, version),
-            version_parameter(version, path),
+            *of_header(path, method, version),
         ],
     }
     if rule is not None:

@@ -9,10 +9,13 @@ from placement.openapi.examples import example
 from placement.schemas.filters import MEANINGS, MEANINGS_AT, REPEATED
 from placement.schemas.json_schema import STRING, Json, Schema
 from placement.schemas.requests import PLACES, QUERIES
+from placement.schemas.success_headers import TAGGED
 
 _PLACE = re.compile("{([a-z_]+)}")
 #: a pattern of names that end in an optional suffix
 _SUFFIXED = re.compile(r"\^(?P<name>[a-z_]+)\((?P<suffix>.+)\)\?\$")
+#: tags, or any one; more are allowed than what the service looks at
+_TAGS = r'^(\*|(W/)?"[!#-~]*"(, *(W/)?"[!#-~]*")*)$'
 _MEANING_OF_PLACE = {
     "consumer_uuid": "Uuid of the consumer.",
     "name": "The name.",
@@ -106,19 +109,36 @@ def _of_groups(patterns: Json, version: Version) -> Iterator[Json]:
     }
 
 
-def version_parameter(version: Version, path: str) -> Json:
+def of_header(path: str, method: str, version: Version) -> list[Json]:
+    """Return the headers that a request may have."""
+    found = [_version_header(version, path)]
+    if method == "GET" and path in TAGGED:
+        found.append(
+            {
+                "name": "If-None-Match",
+                "in": "header",
+                "required": False,
+                "description": "The ETag of an answer that the client has. If it is still true, "
+                "the answer is 304, without a body.",
+                "schema": {"type": "string", "pattern": _TAGS},
+            }
+        )
+    return found
+
+
+def _version_header(version: Version, path: str) -> Json:
     """Return the header that asks for the version.
 
     Its default is the document's own version, which generated clients then send.
     """
     without = NEWEST if is_below_prefix(path) else OLDEST
     wanted = f"placement {name(version)}"
-    of_header = wanted.replace(".", r"\.")
+    escaped = wanted.replace(".", r"\.")
     return {
         "name": "OpenStack-API-Version",
         "in": "header",
         "required": False,
         "description": f"The microversion. Without it, {name(without)} counts.",
         # a pattern, because generators of clients want headers to be plain texts
-        "schema": {"type": "string", "pattern": f"^{of_header}$", "default": wanted},
+        "schema": {"type": "string", "pattern": f"^{escaped}$", "default": wanted},
     }

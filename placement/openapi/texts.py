@@ -1,5 +1,7 @@
 """The document as text, made once for each version."""
 
+import dataclasses
+import hashlib
 import json
 import threading
 import zlib
@@ -8,6 +10,23 @@ from typing import Any
 
 from placement.http.content_headers import JSON
 from placement.microversions import Version
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """The text of a document.
+
+    :param tag: a short text that only this document has, in all workers
+    :param packed: the text in UTF-8, compressed
+    """
+
+    tag: str
+    packed: bytes
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return zlib.decompress(self.packed).decode()
 
 
 class Texts:
@@ -20,10 +39,10 @@ class Texts:
     def __init__(self, routes: Mapping[str, tuple[Any, ...]], server: str = "/") -> None:
         self._routes = routes
         self._server = server
-        self._made: dict[tuple[Version | None, str], bytes] = {}
+        self._made: dict[tuple[Version | None, str], Description] = {}
         self._lock = threading.Lock()
 
-    def text(self, version: Version | None, form: str = JSON) -> str:
+    def of(self, version: Version | None, form: str = JSON) -> Description:
         """Return the document of a version, or of all (None), as JSON or YAML."""
         with self._lock:
             # one at a time: each takes the interpreter for a while
@@ -33,9 +52,10 @@ class Texts:
                 from placement.openapi.document import document
 
                 found = document(self._routes, version) | {"servers": [{"url": self._server}]}
-                made = as_text(found, form)
-                kept = self._made[version, form] = zlib.compress(made.encode())
-        return zlib.decompress(kept).decode()
+                made = as_text(found, form).encode()
+                tag = hashlib.sha256(made).hexdigest()[:16]
+                kept = self._made[version, form] = Description(tag, zlib.compress(made))
+        return kept
 
 
 def as_text(found: object, form: str) -> str:

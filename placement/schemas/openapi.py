@@ -4,12 +4,9 @@ from placement.microversions import HISTORY, name
 from placement.schemas.answer_shapes import AnswerTable
 from placement.schemas.json_schema import Json, Schema, closed_object
 
-LIST = {
-    (1, 0): Schema(
-        closed_object({"microversion": {"enum": [*map(name, HISTORY), "latest"]}}),
-        exact_ends=True,
-    )
-}
+#: each may be given once
+OWN: Json = {"microversion": {"enum": [*map(name, HISTORY), "latest"]}}
+LIST = {(1, 0): Schema(closed_object(OWN), exact_ends=True)}
 
 _DOCUMENT: Json = {
     "type": "object",

@@ -167,10 +167,10 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, 503),
     },
     "/berth/v1/openapi.json": {
-        "GET": _extension({200: openapi.DESCRIBED}),
+        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}),
     },
     "/berth/v1/openapi.yaml": {
-        "GET": _extension({200: openapi.DESCRIBED}),
+        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}),
     },
     "/berth/v1/changes": {
         "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),

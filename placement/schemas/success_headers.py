@@ -1,7 +1,6 @@
 """Headers that successes have, by path, method and status (rest-api.md 1.9 and 1.10)."""
 
 from placement.microversions import SINCE_CACHE_HEADERS, Version
-from placement.schemas.responses import LINES
 
 _PROVIDER = "/resource_providers/{uuid}"
 
@@ -32,7 +31,21 @@ _UNCACHED = frozenset(
     }
 )
 #: (path, method) of answers that never say when the newest part changed
-_UNDATED = frozenset({("/berth/v1/allocations/query", "POST"), ("/berth/v1/provider_trees", "GET")})
+_UNDATED = frozenset(
+    {
+        ("/berth/v1/allocations/query", "POST"),
+        ("/berth/v1/openapi.json", "GET"),
+        ("/berth/v1/openapi.yaml", "GET"),
+        ("/berth/v1/provider_trees", "GET"),
+    }
+)
+#: paths of answers with a tag → whether they always have it. Those of trees have none while
+#: OpenStack Placement writes to the same database, too
+TAGGED = {
+    "/berth/v1/openapi.json": True,
+    "/berth/v1/openapi.yaml": True,
+    "/berth/v1/provider_trees": False,
+}
 #: those of answers that say it only if there is such a part
 _SOMETIMES_DATED = frozenset(
     {
@@ -57,9 +70,8 @@ def success_headers(path: str, method: str, status: int, version: Version) -> di
             found["Last-Modified"] = place not in _SOMETIMES_DATED
     if (path, method, status) in LOCATED:
         found["Location"] = True
-    if path in LINES:
-        # there is none while OpenStack Placement writes to the same database, too
-        found["ETag"] = False
+    if path in TAGGED:
+        found["ETag"] = TAGGED[path]
     return found
 
 

@@ -278,7 +278,7 @@ def test_a_schema_of_nobody_else_stays_where_it_is(source):
 
 def test_the_copy_in_the_documents_is_as_the_command_prints_it():
     """Made by `placement-manage openapi > doc/openapi/placement.json`."""
-    assert COPY.read_text() == Texts(routes(extensions=True)).text(None)
+    assert COPY.read_text() == Texts(routes(extensions=True)).of(None).text
 
 
 def test_the_examples_are_what_the_service_answers(tmp_path):
@@ -304,8 +304,8 @@ def test_every_operation_has_an_example(whole):
 
 def test_yaml_says_the_same():
     texts = Texts(routes(extensions=True))
-    found = texts.text(NEWEST, "application/yaml")
-    assert yaml.safe_load(found) == json.loads(texts.text(NEWEST))
+    found = texts.of(NEWEST, "application/yaml").text
+    assert yaml.safe_load(found) == json.loads(texts.of(NEWEST).text)
 
 
 def test_without_extensions_only_the_standard_is_described():
