@@ -248,6 +248,19 @@ def _statuses(operation: Any, document: Any) -> Iterator[str]:
     done = ", ".join(str(status) for status in found if status < 400)
     refused = ", ".join(str(status) for status in found if 400 <= status < 500 and status != 431)
     yield f"Done: {done}. Refused: {refused}."
+    coded = [
+        f"* {status}: {line.removeprefix('* ').replace('`', '``')}"
+        for status, answer in operation["responses"].items()
+        for line in _resolved(answer, document)["description"].splitlines()
+        if line.startswith("* ")
+    ]
+    if coded:
+        yield from ("", "Codes of these errors beside ``placement.undefined_code``:", "", *coded)
+
+
+def _resolved(answer: Any, document: Any) -> Any:
+    name = answer.get("$ref", "").removeprefix("#/components/responses/")
+    return document["components"]["responses"][name] if name else answer
 
 
 def main() -> None:

@@ -135,14 +135,20 @@ class BadQuery(BadRequest):
 
 
 class BadQueryValue(BadRequest):
+    """A parameter of the query has a value that makes no sense, alone or beside the others."""
+
     code = "placement.query.bad_value"
 
 
 class DuplicateKey(BadRequest):
+    """A parameter of the query that may be given once is given twice."""
+
     code = "placement.query.duplicate_key"
 
 
 class MissingValue(BadRequest):
+    """The query asks for no resources."""
+
     code = "placement.query.missing_value"
 
 
@@ -178,6 +184,8 @@ class UnknownProviderNamed(BadRequest):
 
 
 class NamedProviderUnknown(UnknownProviderNamed):
+    """The body changes a provider that doesn't exist."""
+
     code = "placement.resource_provider.not_found"
     text = (
         "Resource provider {uuid} in {place} not found: No resource provider with uuid {uuid} found"
@@ -363,6 +371,8 @@ class Conflict(PlacementError):
 
 
 class ConcurrentUpdate(Conflict):
+    """Something isn't as the request says, because of another writer: read it, and try again."""
+
     code = "placement.concurrent_update"
     text = "Another thread concurrently updated the data. Please retry your update"
 
@@ -394,16 +404,22 @@ class NoCandidate(Conflict):
 
 
 class InventoryInUse(Conflict):
+    """Consumers hold resources of an inventory that would be gone."""
+
     code = "placement.inventory.inuse"
     text = "Inventory for '{resource_classes}' on resource provider '{uuid}' in use."
 
 
 class ProviderInUse(Conflict):
+    """Consumers hold resources of the provider."""
+
     code = "placement.resource_provider.inuse"
     text = "Unable to delete resource provider {uuid}: Resource provider has allocations."
 
 
 class ProviderHasChildren(Conflict):
+    """The provider has children."""
+
     code = "placement.resource_provider.cannot_delete_parent"
     text = "Unable to delete parent resource provider {uuid}: It has child resource providers."
 

@@ -64,6 +64,8 @@ OLDEST: Version = min(HISTORY)
 NEWEST: Version = max(HISTORY)
 #: first version whose responses have Last-Modified and Cache-Control
 SINCE_CACHE_HEADERS: Version = (1, 15)
+#: first version whose errors have a code
+SINCE_CODES: Version = (1, 23)
 _NAMES = [f"{major}.{minor}" for major, minor in HISTORY]
 
 

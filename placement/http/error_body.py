@@ -12,10 +12,7 @@ from placement.errors import MethodNotAllowed, PlacementError
 from placement.http.content_headers import JSON, NDJSON
 from placement.http.environ import CONTEXT, VERSION, Environ
 from placement.http.extensions import asks_extension
-from placement.microversions import UnacceptableVersion, Version
-
-#: first version whose errors have a code; those of extensions always have one
-SINCE_CODES: Version = (1, 23)
+from placement.microversions import SINCE_CODES, UnacceptableVersion
 
 
 def answer(environ: Environ, error: PlacementError) -> webob.Response:

@@ -7,10 +7,10 @@ from typing import Any, cast
 from placement.errors import PlacementError, kinds_of
 from placement.http.content_headers import JSON, NDJSON
 from placement.http.extensions import is_below_prefix
-from placement.microversions import Version, pick
+from placement.microversions import OLDEST, Version, name, pick
 from placement.openapi.examples import example
 from placement.openapi.forms import Forms, camel
-from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN
+from placement.schemas.answer_shapes import NO_BODY, NOT_GIVEN, AnswerTable
 from placement.schemas.json_schema import Json, Schema
 from placement.schemas.refusals import (
     ANYWHERE,
@@ -98,7 +98,6 @@ def answers(
     :param media: the media types of a body
     :param needs_token: whether a request without a caller is refused
     """
-    is_extension = is_below_prefix(place.path)
     found: dict[int, Json] = {}
     refused = {406, *ANYWHERE}
     for status, table in RESPONSES[place.path][place.method].items():
@@ -110,7 +109,7 @@ def answers(
         else:
             found[status] = _success(place, status, version, shape, forms, media)
     for status in refused:
-        found[status] = _refusal(status, version, is_extension, forms)
+        found[status] = _refusal(place, status, version, forms)
     if needs_token:
         found[401] = forms.answer("Unauthorized", lambda: _unauthorized(forms))
     return {str(status): found[status] for status in sorted(found)}
@@ -139,12 +138,17 @@ def _success(
     return answer
 
 
-def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) -> Json:
+def _refusal(place: Place, status: int, version: Version, forms: Forms) -> Json:
     """Return the answer of an error; the errors of an unreadable version have no code."""
-    prefix = "Extension" if is_extension else ""
-    title = camel(prefix + "_" + TITLES[status].replace(" ", "_"))
-    tables = EXTENSION_REFUSALS if is_extension else REFUSALS
-    shapes = [cast(Schema, pick(tables[status], version))]
+    is_extension = is_below_prefix(place.path)
+    common = (EXTENSION_REFUSALS if is_extension else REFUSALS)[status]
+    table = RESPONSES[place.path][place.method].get(status, common)
+    shapes = [cast(Schema, pick(table, version))]
+    # an endpoint whose errors have further codes has answers of its own
+    owner = "Extension" if is_extension else ""
+    if table is not common:
+        owner = place.operation
+    title = camel(owner + "_" + TITLES[status].replace(" ", "_"))
     unnegotiated = EXTENSION_UNNEGOTIATED if is_extension else UNNEGOTIATED
     if status in unnegotiated:
         shapes.append(unnegotiated[status])
@@ -155,7 +159,7 @@ def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) ->
 
     def answer() -> Json:
         return {
-            "description": f"{TITLES[status]}.{_codes(status, shapes)}",
+            "description": f"{TITLES[status]}.{_codes(status, table, version)}",
             "headers": _headers(headers),
             "content": _content(forms.component(title, _any(shapes))),
         }
@@ -163,26 +167,38 @@ def _refusal(status: int, version: Version, is_extension: bool, forms: Forms) ->
     return forms.answer(title, answer)
 
 
-def _codes(status: int, shapes: Sequence[Schema]) -> str:
+def _codes(status: int, table: AnswerTable, version: Version) -> str:
     """Return a text about the codes that the errors have, if they have any."""
-    first = shapes[0].source["properties"]["errors"]["items"]["properties"]
-    codes = first.get("code", {}).get("enum", ())
-    told = [f"\n* `{code}`: {meaning_of(code, status)}" for code in codes if not _is_plain(code)]
-    return " Codes of its errors:\n" + "".join(told) if told else ""
+    since: dict[str, Version] = {}
+    for first, shape in table.items():
+        if first <= version:
+            for code in _codes_of(cast(Schema, shape)):
+                since.setdefault(code, first)
+    known = sorted(since.keys() - {PlacementError.code})
+    if not known:
+        return ""
+    from_the_first = min(since.values())
+    words = "" if from_the_first == OLDEST else f", since {name(from_the_first)}"
+    text = f" Codes of its errors{words}:\n"
+    for code in known:
+        words = "" if since[code] == from_the_first else f", since {name(since[code])}"
+        text += f"\n* `{code}`{words}: {meaning_of(code, status)}"
+    return text
 
 
-def _is_plain(code: str) -> bool:
-    return code == PlacementError.code
+def _codes_of(shape: Schema) -> list[str]:
+    """Return the codes that a schema of errors allows."""
+    error = shape.source["properties"]["errors"]["items"]["properties"]
+    codes: list[str] = error.get("code", {}).get("enum", [])
+    return codes
 
 
 def meaning_of(code: str, status: int) -> str:
-    """Return what an error with this code means: the text of its class."""
+    """Return what an error with this code means: the first line of its class's docstring."""
     kind = next(
         kind for kind in kinds_of(PlacementError) if kind.code == code and kind.status == status
     )
-    doc = (kind.__doc__ or "").strip().split("\n", 1)[0]
-    inherited = kind.__doc__ is None or kind.__doc__ == PlacementError.__doc__
-    return kind.text if inherited else doc
+    return (kind.__doc__ or "").split("\n", 1)[0]
 
 
 def _unauthorized(forms: Forms) -> Json:

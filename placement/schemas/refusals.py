@@ -3,8 +3,12 @@
 Clients that accept JSON get JSON; others get HTML or plain text.
 """
 
-from placement.errors import PlacementError, kinds_of
-from placement.schemas.answer_shapes import REQUEST_ID, AnswerTable, exactly
+import functools
+from collections.abc import Collection, Mapping, Sequence
+
+from placement.errors import ConcurrentUpdate, PlacementError, PositionGone, kinds_of
+from placement.microversions import OLDEST, SINCE_CODES, Version
+from placement.schemas.answer_shapes import REQUEST_ID, AnswerTable, Bodiless, exactly
 from placement.schemas.json_schema import STRING, Json, Schema
 
 #: titles, by status
@@ -27,10 +31,10 @@ EXPLANATIONS = {
     503: "The server is currently unavailable. Please try again at a later time.",
     507: "There was not enough space to save the resource",
 }
-#: the error codes, by status
-CODES: dict[int, list[str]] = {
-    status: sorted({kind.code for kind in kinds_of(PlacementError) if kind.status == status})
-    for status in EXPLANATIONS
+#: the codes that any error with a status may have; endpoints have more (`refusals`)
+_CODES = {status: {PlacementError.code} for status in EXPLANATIONS} | {
+    409: {PlacementError.code, ConcurrentUpdate.code},
+    410: {PositionGone.code},
 }
 #: statuses that any request may be answered with: the service or its database failed, or the
 #: request is too long
@@ -50,18 +54,54 @@ def _body(status: int, more: Json | None = None) -> Schema:
     return Schema(exactly({"errors": errors}))
 
 
-def _with_code(status: int, more: Json | None = None) -> Schema:
-    return _body(status, {"code": {"enum": CODES[status]}} | (more or {}))
+def _with_code(status: int, codes: Collection[str], more: Json | None = None) -> Schema:
+    return _body(status, {"code": {"enum": sorted(codes)}} | (more or {}))
 
 
-#: errors of requests whose microversion is served, by status
-REFUSALS: dict[int, AnswerTable] = {
-    status: {(1, 0): _body(status), (1, 23): _with_code(status)} for status in EXPLANATIONS
-}
+#: (first microversion, code), several
+_More = tuple[tuple[Version, str], ...]
+
+
+@functools.cache
+def _table(status: int, more: _More, in_extension: bool) -> AnswerTable:
+    """Return the table of errors with a status; below /berth/v1 they have codes from 1.0 on."""
+    first = OLDEST if in_extension else SINCE_CODES
+    table: dict[Version, Schema | Bodiless] = {} if in_extension else {OLDEST: _body(status)}
+    for version in sorted({first, *(max(since, first) for since, _ in more)}):
+        known = {code for since, code in more if since <= version}
+        table[version] = _with_code(status, _CODES[status] | known)
+    return table
+
+
+#: a status, or an error that has a code which not every endpoint has
+Refused = int | type[PlacementError]
+
+
+def refusals(
+    *refused: Refused,
+    later: Mapping[int, Sequence[type[PlacementError]]] | None = None,
+    in_extension: bool = False,
+) -> dict[int, AnswerTable]:
+    """Return the tables of an endpoint's errors, by status.
+
+    :param later: further errors, by the minor version since which they occur
+    :param in_extension: whether the endpoint is below /berth/v1
+    """
+    more: dict[int, list[tuple[Version, str]]] = {}
+    groups = [(OLDEST, refused), *(((1, minor), kinds) for minor, kinds in (later or {}).items())]
+    for since, kinds in groups:
+        for kind in kinds:
+            if isinstance(kind, int):
+                more.setdefault(kind, [])
+            else:
+                more.setdefault(kind.status, []).append((since, kind.code))
+    return {status: _table(status, tuple(sorted(of)), in_extension) for status, of in more.items()}
+
+
+#: errors of requests whose microversion is served, by status, with the codes of any endpoint
+REFUSALS: dict[int, AnswerTable] = refusals(*EXPLANATIONS)
 #: the same below /berth/v1
-EXTENSION_REFUSALS: dict[int, AnswerTable] = {
-    status: {(1, 0): _with_code(status)} for status in EXPLANATIONS
-}
+EXTENSION_REFUSALS: dict[int, AnswerTable] = refusals(*EXPLANATIONS, in_extension=True)
 
 #: errors of requests whose microversion can't be read or isn't served, by status
 UNNEGOTIATED: dict[int, Schema] = {
@@ -70,8 +110,8 @@ UNNEGOTIATED: dict[int, Schema] = {
 }
 #: the same below /berth/v1
 EXTENSION_UNNEGOTIATED: dict[int, Schema] = {
-    400: _with_code(400),
-    406: _with_code(406, _SERVED),
+    400: _with_code(400, _CODES[400]),
+    406: _with_code(406, _CODES[406], _SERVED),
 }
 
 

@@ -6,8 +6,25 @@ negotiation of the microversion failed (:data:`~placement.schemas.refusals.UNNEG
 other methods and 404 for other paths.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from placement.errors import (
+    BadQueryValue,
+    ClaimUnfinished,
+    DuplicateKey,
+    DuplicateName,
+    InventoryInUse,
+    MissingValue,
+    NamedProviderUnknown,
+    NoCandidate,
+    PlacementError,
+    PositionGone,
+    ProviderHasChildren,
+    ProviderInUse,
+    SearchAbandoned,
+    SearchUnfinished,
+    TooManyWaits,
+)
 from placement.schemas import (
     aggregates,
     allocation_candidates,
@@ -30,9 +47,10 @@ from placement.schemas import (
 )
 from placement.schemas.answer_shapes import NO_BODY, AnswerTable
 from placement.schemas.json_schema import Schema
-from placement.schemas.refusals import EXTENSION_REFUSALS, REFUSALS
+from placement.schemas.refusals import Refused, refusals
 
 Responses = Mapping[int, AnswerTable]
+Later = Mapping[int, Sequence[type[PlacementError]]]
 
 
 def _done(minor: int) -> AnswerTable:
@@ -40,18 +58,25 @@ def _done(minor: int) -> AnswerTable:
     return {(1, minor): NO_BODY}
 
 
-def _answers(given: Responses, *refused: int) -> Responses:
+def _answers(given: Responses, *refused: Refused, later: Later | None = None) -> Responses:
     """Add the schemas of errors to those of successes.
 
     400 is always among the errors, because an invalid header alone can cause it.
+
+    :param refused: statuses, and errors with codes that not every endpoint has
+    :param later: such errors by the minor version since which they occur
     """
-    return dict(given) | {status: REFUSALS[status] for status in (400, *refused)}
+    return dict(given) | refusals(400, *refused, later=later)
 
 
-def _extension(given: Responses, *refused: int) -> Responses:
+def _extension(given: Responses, *refused: Refused, later: Later | None = None) -> Responses:
     """Do the same for an extension, whose errors have a code at every microversion."""
-    return dict(given) | {status: EXTENSION_REFUSALS[status] for status in (400, *refused)}
+    return dict(given) | refusals(400, *refused, later=later, in_extension=True)
 
+
+#: errors of every search for candidates, and those that come with parameters of its query
+_SEARCHING = (SearchUnfinished, SearchAbandoned)
+_OF_QUERY: Later = {35: (BadQueryValue, DuplicateKey), 36: (MissingValue,)}
 
 _PROVIDER = "/resource_providers/{uuid}"
 
@@ -82,19 +107,19 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "GET": _answers({200: resource_providers.LISTED}, 403, 406),
         "POST": _answers(
             {200: resource_providers.CREATED_AND_SHOWN, 201: resource_providers.CREATED},
-            *(403, 409, 415),
+            *(403, DuplicateName, 415),
         ),
     },
     _PROVIDER: {
         "GET": _answers({200: resource_providers.SHOWN}, 403, 404, 406),
-        "DELETE": _answers({204: _done(0)}, 403, 404, 409),
-        "PUT": _answers({200: resource_providers.SHOWN}, 403, 404, 409, 415),
+        "DELETE": _answers({204: _done(0)}, 403, 404, ProviderInUse, ProviderHasChildren),
+        "PUT": _answers({200: resource_providers.SHOWN}, 403, 404, DuplicateName, 415),
     },
     f"{_PROVIDER}/inventories": {
         "GET": _answers({200: inventories.LISTED}, 403, 404, 406),
         "POST": _answers({201: inventories.CREATED}, 403, 404, 409, 415),
-        "PUT": _answers({200: inventories.REPLACED}, 403, 404, 409, 415),
-        "DELETE": _answers({204: _done(5)}, 403, 404, 405, 409),
+        "PUT": _answers({200: inventories.REPLACED}, 403, 404, InventoryInUse, 415),
+        "DELETE": _answers({204: _done(5)}, 403, 404, 405, InventoryInUse),
     },
     f"{_PROVIDER}/inventories/{{resource_class}}": {
         "GET": _answers({200: inventories.SHOWN}, 403, 404, 406),
@@ -125,7 +150,11 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "DELETE": _answers({204: _done(0)}, 403, 404, 409),
     },
     "/allocation_candidates": {
-        "GET": _answers({200: allocation_candidates.LISTED}, 403, 404, 406, 503),
+        "GET": _answers(
+            {200: allocation_candidates.LISTED},
+            *(403, 404, 406, *_SEARCHING),
+            later=_OF_QUERY,
+        ),
     },
     "/traits": {
         "GET": _answers({200: traits.LISTED}, 403, 404, 406),
@@ -139,40 +168,60 @@ RESPONSES: dict[str, dict[str, Responses]] = {
         "GET": _answers({200: usages.LISTED}, 403, 404, 406),
     },
     "/reshaper": {
-        "POST": _answers({204: _done(30)}, 403, 404, 409, 415),
+        "POST": _answers({204: _done(30)}, 403, 404, NamedProviderUnknown, InventoryInUse, 415),
     },
     "/berth/v1": {
         "GET": _extension({200: discovery.DISCOVERED}, 406),
     },
     "/berth/v1/provider_trees": {
-        "GET": _extension({200: provider_trees.SHOWN, 304: _done(0)}, 403, 406, 503),
+        "GET": _extension(
+            {200: provider_trees.SHOWN, 304: _done(0)},
+            *(403, 406, DuplicateKey, SearchAbandoned),
+        ),
     },
     "/berth/v1/allocations/query": {
         "POST": _extension({200: provider_trees.ALLOCATIONS_FOUND}, 403, 406, 415),
     },
     "/berth/v1/provider_trees/{root_uuid}": {
-        "PUT": _extension({200: provider_tree_changes.CHANGED}, 403, 404, 409, 415),
+        "PUT": _extension(
+            {200: provider_tree_changes.CHANGED},
+            *(403, 404, 415, NamedProviderUnknown, DuplicateName),
+            *(InventoryInUse, ProviderInUse, ProviderHasChildren),
+        ),
     },
     "/berth/v1/claims": {
-        "POST": _extension({200: claims.CREATED}, 403, 404, 406, 409, 415, 503),
+        "POST": _extension(
+            {200: claims.CREATED},
+            *(403, 404, 406, NoCandidate, 415, *_SEARCHING, ClaimUnfinished),
+            later=_OF_QUERY,
+        ),
     },
     "/berth/v1/allocation_candidates/explain": {
-        "GET": _extension({200: explain.EXPLAINED}, 403, 404, 406, 503),
+        "GET": _extension(
+            {200: explain.EXPLAINED},
+            *(403, 404, 406, BadQueryValue, DuplicateKey, *_SEARCHING),
+            later=_OF_QUERY,
+        ),
     },
     "/berth/v1/capacity": {
-        "GET": _extension({200: capacity.SHOWN}, 403, 404, 406, 503),
-        "POST": _extension({200: capacity.QUERIED}, 403, 404, 406, 415, 503),
+        "GET": _extension({200: capacity.SHOWN}, 403, 404, 406, *_SEARCHING, later=_OF_QUERY),
+        "POST": _extension(
+            {200: capacity.QUERIED}, 403, 404, 406, 415, *_SEARCHING, later=_OF_QUERY
+        ),
     },
     "/berth/v1/capacity/evacuate": {
-        "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, 503),
+        "POST": _extension({200: evacuation.EVACUATED}, 403, 406, 415, *_SEARCHING),
     },
     "/berth/v1/openapi.json": {
-        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}),
+        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}, DuplicateKey),
     },
     "/berth/v1/openapi.yaml": {
-        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}),
+        "GET": _extension({200: openapi.DESCRIBED, 304: _done(0)}, DuplicateKey),
     },
     "/berth/v1/changes": {
-        "GET": _extension({200: changes.LISTED}, 403, 406, 410, 503),
+        "GET": _extension(
+            {200: changes.LISTED},
+            *(403, 406, BadQueryValue, DuplicateKey, PositionGone, TooManyWaits),
+        ),
     },
 }

@@ -16,7 +16,7 @@ from placement_client.api.resource_providers import resource_providers_create as
 from placement_client.api.resource_providers import resource_providers_list_all as providers
 from placement_client.models.allocations_replace_request import AllocationsReplaceRequest
 from placement_client.models.claims_create_request import ClaimsCreateRequest
-from placement_client.models.conflict import Conflict
+from placement_client.models.inventories_replace_conflict import InventoriesReplaceConflict
 from placement_client.models.inventories_replace_request import InventoriesReplaceRequest
 from placement_client.models.reshaper_reshape_request import ReshaperReshapeRequest
 from placement_client.models.resource_providers_create_request import (
@@ -41,7 +41,7 @@ wanted = InventoriesReplaceRequest.from_dict(stock)
 print(inventories.sync(HOST, client=client, body=wanted).inventories["VGPU"].total, "VGPU")
 # the same generation again
 again = inventories.sync(HOST, client=client, body=wanted)
-assert isinstance(again, Conflict), again
+assert isinstance(again, InventoriesReplaceConflict), again
 print(again.errors[0].code.value)
 
 print(*[provider.name for provider in providers.sync(client=client).resource_providers])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement.errors import PlacementError, kinds_of
 from placement.routes import EXTENSIONS, ROUTES
 from placement.schemas.answer_shapes import NOT_GIVEN
 from placement.schemas.responses import RESPONSES
@@ -106,6 +107,55 @@ def test_every_status_with_a_schema_is_in_an_acceptance_file():
     assert missing == LOST_RACES | ENDED_SEARCHES | LEFT_READS | CROWDED_WAITS
 
 
+def codes_of(schema):
+    """Return the codes that the schema of an error allows."""
+    error = schema.source["properties"]["errors"]["items"]["properties"]
+    return error["code"]["enum"]
+
+
+def asserted_codes(file):
+    """Yield (route, method, code) of each request of a file that names the code of its refusal."""
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for request in document["tests"]:
+        codes = [
+            value
+            for where in ("response_json_paths", "response_refusal")
+            for path, value in request.get(where, {}).items()
+            if path in ("$.errors[0].code", "code")
+        ]
+        if codes:
+            method = next(key for key in request if key.isupper())
+            path = request[method].partition("?")[0].removeprefix(document.get("mount", ""))
+            yield exchange(method, path, 0).route, method, codes[0]
+
+
+def test_every_code_of_an_endpoint_is_in_an_acceptance_file():
+    described = {
+        (path, method, code)
+        for path, methods in RESPONSES.items()
+        for method, answers in methods.items()
+        for status, table in answers.items()
+        # refusals of 503 need a limit, a client that left, or many that wait
+        if status >= 400 and status != 503
+        for code in codes_of(table[max(table)])
+    }
+    common = {"placement.undefined_code", "placement.concurrent_update"}
+    told = {one for file in GABBITS for one in asserted_codes(file)}
+    assert {one for one in described - told if one[2] not in common} == set()
+
+
+def test_every_error_with_a_code_of_its_own_is_one_of_an_endpoint():
+    described = {
+        code
+        for methods in RESPONSES.values()
+        for answers in methods.values()
+        for status, table in answers.items()
+        if status >= 400
+        for code in codes_of(table[max(table)])
+    }
+    assert described == {kind.code for kind in kinds_of(PlacementError)}
+
+
 #: only if other writers win every try; see operations/test_lost_races.py
 LOST_RACES = {
     ("/allocations/{consumer_uuid}", "DELETE", 409),
@@ -166,6 +216,18 @@ REFUSAL = {
     "code": "placement.undefined_code",
     "request_id": REQUEST_ID,
 }
+CONFLICT = REFUSAL | {
+    "status": 409,
+    "title": "Conflict",
+    "detail": "There was a conflict when trying to complete your request.\n\n x  ",
+}
+BAD_REQUEST = REFUSAL | {
+    "status": 400,
+    "title": "Bad Request",
+    "detail": "The server could not comply with the request since it is either malformed or "
+    "otherwise incorrect.\n\n x  ",
+}
+TRAITS = f"/resource_providers/{UUID}/traits"
 
 
 def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}", **headers):
@@ -186,6 +248,14 @@ def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}",
     [
         answered(PROVIDER, **CACHED),
         answered({"errors": [REFUSAL]}, 404, vary=None),
+        answered(
+            {"errors": [CONFLICT | {"code": "placement.concurrent_update"}]}, 409, "PUT", TRAITS
+        ),
+        answered(
+            {"errors": [BAD_REQUEST | {"code": "placement.query.missing_value"}]},
+            *(400, "GET", "/allocation_candidates"),
+            openstack_api_version="placement 1.36",
+        ),
         answered(None, 204, "DELETE"),
         answered(None, 201, "POST", "/resource_classes", location=CLASS_URL),
         answered(None, 200, "OPTIONS", openstack_api_version=None),
@@ -214,6 +284,17 @@ WRONG = {
     ),
     "a code of another status": answered(
         {"errors": [REFUSAL | {"code": "placement.concurrent_update"}]}, 404
+    ),
+    "a code of another endpoint": answered(
+        {"errors": [CONFLICT | {"code": "placement.inventory.inuse"}]}, 409, "PUT", TRAITS
+    ),
+    "a code of extensions in a standard answer": answered(
+        {"errors": [CONFLICT | {"code": "berth.no_candidate"}]}, 409, "POST", "/allocations"
+    ),
+    "a code of a later version": answered(
+        {"errors": [BAD_REQUEST | {"code": "placement.query.missing_value"}]},
+        *(400, "GET", "/allocation_candidates"),
+        openstack_api_version="placement 1.35",
     ),
     "a body that tells another status": answered({"errors": [REFUSAL]}, 409),
     "a status the endpoint never gives": answered({"errors": [REFUSAL]}, 415),
