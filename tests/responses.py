@@ -35,7 +35,7 @@ NDJSON = "application/x-ndjson"
 YAML = "application/yaml"
 YAML_ROUTES = ("/berth/v1/openapi.yaml",)
 REQUEST_ID = re.compile("req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-VERSIONS = frozenset(f"placement {name(version)}" for version in HISTORY)
+VERSIONS = {f"placement {name(version)}": version for version in HISTORY}
 #: the service ignores one newline at the end of a path
 _ROUTES = {
     path: re.compile(
@@ -66,11 +66,7 @@ class Exchange:
     @property
     def version(self) -> Version | None:
         """The negotiated microversion, or None."""
-        text = self.headers.get("openstack-api-version")
-        if text is None:
-            return None
-        major, _, minor = text.removeprefix("placement ").partition(".")
-        return int(major), int(minor)
+        return VERSIONS.get(self.headers.get("openstack-api-version", ""))
 
     @property
     def route(self) -> str | None:
@@ -108,7 +104,10 @@ def complaints(exchange: Exchange) -> list[str]:
     if is_ours and "x-openstack-request-id" not in exchange.headers:
         return []
     found = [*_of_request_id(exchange), *_of_header_names(exchange)]
-    if exchange.version is None:
+    text = exchange.headers.get("openstack-api-version")
+    if text is not None and text not in VERSIONS:
+        found.append(f"openstack-api-version {text!r}")
+    elif exchange.version is None:
         found += _of_unversioned(exchange)
     else:
         found += _of_versioned(exchange)
@@ -172,8 +171,6 @@ def _of_unversioned(exchange: Exchange) -> list[str]:
 
 def _of_versioned(exchange: Exchange) -> list[str]:
     text = exchange.headers["openstack-api-version"]
-    if text not in VERSIONS:
-        return [f"openstack-api-version {text!r}"]
     if exchange.version not in _asked_for(exchange):
         return [f"openstack-api-version {text!r}, which wasn't asked for"]
     if is_below_prefix(exchange.path) and not exchange.extensions:
@@ -192,7 +189,7 @@ def _of_versioned(exchange: Exchange) -> list[str]:
         found += _of_refusal(exchange, schema) + _of_allow(exchange)
     else:
         found = _of_absence(exchange) if schema is NO_BODY else _of_json(exchange, schema)
-        found += _of_success_headers(exchange)
+        found = found or _of_success_headers(exchange)
     return found or complaints_by_document(exchange)
 
 
@@ -309,10 +306,22 @@ def _of_vary(exchange: Exchange) -> list[str]:
     return [f"vary {vary!r}"]
 
 
+#: behind a proxy the service is elsewhere for its clients
+_OF_PROXIES = ("forwarded", "x-forwarded-host", "x-forwarded-proto")
+
+
 def _leads_to_what_was_made(exchange: Exchange, location: str) -> bool:
     """Return whether a URL is that of the request, or of one thing below it for a POST."""
+    host = exchange.asked.get("host")
+    is_direct = not any(header in exchange.asked for header in _OF_PROXIES)
+    if host is not None and is_direct and not location.startswith(f"http://{host}/"):
+        return False
     url, path = unquote(location), exchange.path.removesuffix("\n")
-    return (url.rpartition("/")[0] if exchange.method == "POST" else url).endswith(path)
+    if exchange.method != "POST":
+        return url.endswith(path)
+    folder, _, made = url.rpartition("/")
+    shown = json.loads(exchange.body).get("uuid", made) if exchange.body else made
+    return folder.endswith(path) and made == shown
 
 
 def _of_allow(exchange: Exchange) -> list[str]:

@@ -258,6 +258,11 @@ def answered(body, status=200, method="GET", path=f"/resource_providers/{UUID}",
         ),
         answered(None, 204, "DELETE"),
         answered(None, 201, "POST", "/resource_classes", location=CLASS_URL),
+        answered(
+            *(PROVIDER, 200, "POST", "/resource_providers"),
+            location=f"http://x/placement/resource_providers/{UUID}",
+            **CACHED,
+        ),
         answered(None, 200, "OPTIONS", openstack_api_version=None),
     ],
     ids=lambda right: f"{right.method} {right.status}",
@@ -319,6 +324,12 @@ WRONG = {
     "vary of something else": answered({"errors": [REFUSAL]}, 404, vary="accept"),
     "no request id": answered(PROVIDER, **CACHED, x_openstack_request_id=None),
     "an ill-formed version": answered(PROVIDER, **CACHED, openstack_api_version="1.39"),
+    "a version of another service": answered(
+        PROVIDER, **CACHED, openstack_api_version="compute 2.1"
+    ),
+    "an ill-formed version of a refusal": answered(
+        {"errors": [BAD_REQUEST]}, 400, openstack_api_version="@"
+    ),
     "cache headers too early": answered(
         without(without(PROVIDER, "root_provider_uuid"), "parent_provider_uuid"),
         openstack_api_version="placement 1.13",
@@ -331,6 +342,18 @@ WRONG = {
     "cache headers of a write": answered(None, 204, "DELETE", **CACHED),
     "a location of something else": answered(
         None, 201, "POST", "/resource_classes", location="http://x/traits/CUSTOM_A"
+    ),
+    "a location on another server": dataclasses.replace(
+        answered(
+            *(None, 201, "POST", "/resource_classes"),
+            location="http://elsewhere/placement/resource_classes/CUSTOM_A",
+        ),
+        asked={"openstack-api-version": "placement 1.39", "host": "x"},
+    ),
+    "a location of another provider": answered(
+        *(PROVIDER, 200, "POST", "/resource_providers"),
+        location="http://x/placement/resource_providers/9b5ca6f7-5c5f-4a3b-8f0e-0d4f7c1f8a11",
+        **CACHED,
     ),
     "a location without a server": answered(
         None, 201, "POST", "/resource_classes", location="/resource_classes/CUSTOM_A"
