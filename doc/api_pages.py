@@ -98,6 +98,9 @@ _TITLES = {
     "claims": "Finding and claiming",
     "provider_traits": "Traits of a provider",
 }
+_FOR = """\
+*For people who write clients.* `The API <../api.rst>`_ has what the examples need to run in bash.
+"""
 _OPENING = """\
 ===
 API
@@ -134,7 +137,7 @@ def pages() -> dict[str, str]:
     found = {"api.rst": _index(by_tag)}
     for tag, places in by_tag.items():
         sections = [_section(path, method, whole, newest) for path, method in places]
-        found[f"api/{tag}.rst"] = "\n".join([_title(_name(tag), "=", over=True), *sections])
+        found[f"api/{tag}.rst"] = "\n".join([_title(_name(tag), "=", over=True), _FOR, *sections])
     return found
 
 

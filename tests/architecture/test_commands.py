@@ -1,21 +1,28 @@
-"""Every block of commands in a page is run by a test, or says here why none runs it."""
+"""Every block of commands in a page is run by a test, or is listed here with the reason why not."""
 
 import pathlib
 import re
+import textwrap
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOC = ROOT / "doc"
-#: a block of code; without a language it is a literal block
+PAGES = [ROOT / "README.rst", *sorted(DOC.glob("*.rst")), *sorted((DOC / "man").glob("*.rst"))]
+#: a block of code, also in a list; without a language it is a literal block
 _BLOCK = re.compile(
-    r"(?:\.\. code-block:: (?:bash|console)|(?<!\.\.)::)\n(?: {3}:\w+:.*\n)*\n((?: {4}.*\n|\n)+)"
+    r"^(?P<margin> *)(?:\.\. code-block:: *(?P<language>\w*)|(?! *\.\. )(?=\S).*::)\n"
+    r"(?:(?P=margin) {3}:\w+:.*\n)*\n(?P<text>(?P<indent>(?P=margin) {3,})\S.*\n"
+    r"(?:(?P=indent).*\n|\n)*)",
+    re.M,
 )
-#: what begins a command, after prompts and variables
+SHELLS = ("bash", "console", "sh")
+#: what begins a command in a literal block, after prompts and variables
 _COMMAND = re.compile(
-    r"^ {4}(?:\$ )?(?:[A-Z_]+=\S+ )*(?:sudo )?"
+    r"^ *(?:\$ )?(?:[A-Z_]+=\S+ )*(?:sudo )?"
     r"(?:\S*/)?(?:placement-\w+|nova-manage|berth-compute|openstack|curl|call|python3?|pip|tox|pytest"
-    r"|gunicorn|systemctl|promtool|podman|buildah|oslo\w*-\w+|make_base)\b(?! =)",
+    r"|gunicorn|uwsgi|systemctl|promtool|podman|buildah|oslo\w*-\w+|make_base|alembic|towncrier"
+    r"|apt-get|useradd|export|echo|touch|rm|mkdir|psql|mysql|git|socat)\b(?![-\w]| ?=| ▶)",
     re.M,
 )
 #: pages whose commands no test runs as the page has them
@@ -32,11 +39,13 @@ WHOLE = {
     "capacity.rst": "tests/functional/placement/test_capacity_page.py",
     "explain.rst": "tests/functional/placement/test_explain_page.py",
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
+    "keystone.rst": "tests/keystone/test_walk_through.py",
     "nova_manage.rst": "tests/functional/compute/maintenance/test_manual.py",
     "openstack_commands.rst": "tests/openstackclient/test_extension_commands.py",
     "tutorial.rst": "tests/functional/placement/test_tutorials.py",
     "without_openstack.rst": "tests/functional/placement/test_tutorials.py",
 }
+_SWAP = "tests/adoption/test_upgrade_page.py"
 #: page and command → the test that runs it, if only parts of the page are run
 RUN_BY = {
     ("agent.rst", "ExecStart=/opt/berth/bin/berth-compute"): "tests/contrib/test_systemd.py",
@@ -47,6 +56,8 @@ RUN_BY = {
     ): "tests/functional/placement/cli/compare/test_page.py",
     ("container.rst", "python3 -m pip wheel"): "tests/contrib/container/image.py",
     ("container.rst", "contrib/container/make_base"): "tests/contrib/container/image.py",
+    ("databases.rst", "placement-manage db"): "tests/adoption/test_taking_over.py",
+    ("databases.rst", "placement-manage: The"): "tests/adoption/test_refusing.py",
     ("deployment.rst", "python3 -m venv /opt/berth"): "tests/installation/test_distributions.py",
     ("deployment.rst", "pip uninstall"): "tests/installation/test_shared_environment.py",
     ("deployment.rst", "placement-manage db sync"): "tests/packages/test_built_packages.py",
@@ -55,6 +66,9 @@ RUN_BY = {
     ("deployment.rst", "/opt/berth/bin/placement-api"): "tests/functional/placement/serving/"
     "test_placement_api.py",
     ("deployment.rst", "gunicorn"): "tests/functional/placement/serving/test_wsgi_servers.py",
+    ("deployment.rst", "apt-get install --no-install-recommends"): "tests/packages/conftest.py",
+    ("deployment.rst", "/opt/berth/bin/uwsgi --ini"): "tests/contrib/test_uwsgi.py",
+    ("deployment.rst", 'echo "set server'): "tests/contrib/test_haproxy.py",
     ("driver_libvirt.rst", "apt-get install libvirt-dev"): "tests/install_libvirt.py",
     (
         "page.rst",
@@ -65,34 +79,91 @@ RUN_BY = {
         "nova-manage placement tree --node compute1 --html",
     ): "tests/functional/compute/maintenance/test_drawn_files.py",
     ("page.rst", "python3 -m tox -e demo -- --stay"): "tests/functional/compute/test_demo.py",
+    (
+        "berth-compute.rst",
+        "berth-compute --once",
+    ): "tests/functional/compute/agent/test_agent_process.py",
+    ("placement-manage.rst", "placement-manage db sync"): _SWAP,
+    ("placement-manage.rst", "OS_TOKEN="): "tests/functional/placement/cli/compare/test_page.py",
+    ("README.rst", "PIP_BREAK_SYSTEM_PACKAGES=1"): "tests/architecture/test_readme.py",
+    ("README.rst", "python3 -m venv .venv"): "tests/functional/test_first_requests.py",
+    ("README.rst", "url="): "tests/functional/test_first_requests.py",
+    ("README.rst", "export OS_AUTH_TYPE="): "tests/openstackclient/test_first_requests.py",
+    ("README.rst", "pip install '.[keystone]'"): "tests/installation/test_distributions.py",
+    ("README.rst", "export OS_PLACEMENT_"): "tests/functional/test_first_requests.py",
+    ("upgrade.rst", "/opt/berth/bin/placement-manage compare"): _SWAP,
+    ("upgrade.rst", "/opt/berth/bin/placement-manage db sync\nOS_PLACEMENT"): _SWAP,
+    ("upgrade.rst", "/opt/berth/bin/placement-manage db sync"): "tests/versions/test_page.py",
+    ("upgrade.rst", "/opt/berth/bin/placement-status"): "tests/versions/test_page.py",
     ("monitoring.rst", "nova-manage placement audit --every"): "tests/functional/compute/"
     "maintenance/test_audit_metrics.py",
 }
 
 
+def commands_in(page: pathlib.Path) -> list[str]:
+    """Return the blocks of a page that show commands."""
+    return [
+        textwrap.dedent(block["text"]).strip()
+        for block in _BLOCK.finditer(page.read_text(encoding="utf-8"))
+        if block["language"] in SHELLS or (not block["language"] and _COMMAND.search(block["text"]))
+    ]
+
+
 def pages_with_commands() -> list[str]:
     """Return the pages that show a command in a block."""
-    found = []
-    for page in sorted(DOC.glob("*.rst")):
-        blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
-        if any(_COMMAND.search(block) for block in blocks):
-            found.append(page.name)
-    return found
+    return [page.name for page in PAGES if commands_in(page)]
 
 
 def blocks() -> list[tuple[str, str]]:
     """Return page and text of the blocks that aren't in pages that are run, or not run, whole."""
     return [
-        (page, block.strip())
-        for page in pages_with_commands()
-        if page not in WHOLE and page not in EXCEPTIONS
-        for block in _BLOCK.findall((DOC / page).read_text(encoding="utf-8"))
-        if _COMMAND.search(block)
+        (page.name, block)
+        for page in PAGES
+        if page.name not in WHOLE and page.name not in EXCEPTIONS
+        for block in commands_in(page)
     ]
 
 
 def test_pages_with_commands_are_found() -> None:
-    assert {"tutorial.rst", "deployment.rst", "nova_manage.rst"} <= set(pages_with_commands())
+    found = set(pages_with_commands())
+    assert {"README.rst", "tutorial.rst", "deployment.rst", "nova_manage.rst"} <= found
+
+
+def test_commands_are_found_in_lists_and_in_every_shell(tmp_path: pathlib.Path) -> None:
+    page = tmp_path / "page.rst"
+    page.write_text(
+        """
+Run it::
+
+    $ OS_TOKEN=admin openstack resource provider list
+    a table
+
+.. code-block:: sh
+   :name: in a shell
+
+    frobnicate --all
+
+1. Prepare::
+
+       /opt/berth/bin/placement-manage db sync
+
+       and more of it
+
+   This is text again. A figure and a file are no commands::
+
+       berth-compute ▶ driver
+       python = 3.11
+
+   .. code-block:: json
+
+       {"curl": 1}
+"""
+    )
+    assert commands_in(page) == [
+        "$ OS_TOKEN=admin openstack resource provider list\na table",
+        "frobnicate --all",
+        "/opt/berth/bin/placement-manage db sync\n\nand more of it",
+    ]
 
 
 @pytest.mark.parametrize(("page", "block"), blocks())

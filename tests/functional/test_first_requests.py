@@ -1,10 +1,12 @@
 """What the README has a newcomer type into a shell."""
 
 import json
+import os
 import re
+import sysconfig
 
 from tests import readme_commands
-from tests.functional.placement.serving.programs import needed
+from tests.functional.placement.serving.programs import Server, free_port, needed
 
 
 def test_the_requests_with_curl_allocate_from_a_new_provider(tmp_path):
@@ -23,3 +25,30 @@ def test_the_requests_with_curl_allocate_from_a_new_provider(tmp_path):
 
 def test_the_service_is_started_as_this_test_starts_it():
     assert "\n.venv/bin/placement-api\n" in readme_commands.commands_beginning("python3 -m venv")
+
+
+def test_the_service_runs_in_production_as_the_readme_runs_it(tmp_path):
+    commands = readme_commands.commands_beginning("export OS_PLACEMENT_DATABASE__CONNECTION=")
+    port = free_port()
+    script = commands.replace("/var/lib/placement", str(tmp_path)).replace(
+        "\ngunicorn ", f"\nexec gunicorn --bind 127.0.0.1:{port} "
+    )
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+    environ |= {
+        "PATH": f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        # what the comment leaves to the reader; GET / asks no keystone
+        "OS_KEYSTONE_AUTHTOKEN__AUTH_TYPE": "password",
+        "OS_KEYSTONE_AUTHTOKEN__AUTH_URL": "http://127.0.0.1:1/v3",
+    }
+    server = Server(
+        ["bash", "-euo", "pipefail", "-c", script], tmp_path, environ, f"http://127.0.0.1:{port}"
+    )
+    try:
+        server.wait_until(None)
+        versions = server.request("GET", "/", headers={}).json()["versions"]
+        assert versions[0]["max_version"] == "1.39"
+        assert server.request("GET", "/traits", headers={}).status_code == 401
+        assert (tmp_path / "placement.db").exists()
+    finally:
+        server.stop()
