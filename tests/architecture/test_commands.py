@@ -37,6 +37,7 @@ EXCEPTIONS = {
 WHOLE = {
     "api.rst": "tests/functional/placement/openapi/test_pages.py",
     "capacity.rst": "tests/functional/placement/test_capacity_page.py",
+    "drain.rst": "tests/functional/placement/test_drain_page.py",
     "explain.rst": "tests/functional/placement/test_explain_page.py",
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",
