@@ -83,6 +83,11 @@ COMMANDS = {
     "POST /berth/v1/capacity/evacuate": f"capacity evacuate {_HOST}",
 }
 
+#: answers that are too long for a page → the file that the example writes
+FILES = {
+    "GET /berth/v1/openapi.json": "placement.json",
+    "GET /berth/v1/openapi.yaml": "placement.yaml",
+}
 _TITLES = {
     "root": "Versions",
     "usages": "Usages",
@@ -110,8 +115,10 @@ API
 
 Each request with its parameters, an example, and what may be answered. All of this comes from the
 `description of the API <openapi/placement.json>`_ as OpenAPI 3.1, which the service itself gives at
-``/berth/v1/openapi.json``. The examples were sent and answered by a test, at microversion {newest},
-in an order in which they succeed. They are for a service without configuration, and for bash::
+``/berth/v1/openapi.json``. A test has sent the examples to a service without configuration, at
+microversion {newest}. It sends them in another order than that of the pages: first what creates,
+last what deletes. One example alone may be refused, because what it names doesn't exist yet. In
+bash they need::
 
     url=http://127.0.0.1:8778
     call() {{
@@ -203,9 +210,10 @@ def _row(first: str, *others: str) -> Iterator[str]:
 def _example(path: str, method: str) -> Iterator[str]:
     place = f"{method.upper()} {path}"
     shown = example(method.upper(), path)
-    if not shown:
-        return
     yield from (".. code-block:: bash", "", *_indented(curl(place)), "")
+    if place in FILES:
+        yield from ("It answers 200, and the file has the answer.", "")
+        return
     if place in COMMANDS:
         yield from (".. code-block:: bash", "", *_indented(_folded(COMMANDS[place])), "")
     if shown["answer"] is None:
@@ -219,6 +227,8 @@ def _example(path: str, method: str) -> Iterator[str]:
 def curl(place: str) -> str:
     """Return the command of bash that sends the example of `METHOD path`."""
     method, _, path = place.partition(" ")
+    if place in FILES:
+        return f'call -o {FILES[place]} "$url{path}?microversion={name(NEWEST)}"'
     shown = example(method, path)
     url = path.format(**shown["places"]) + (f"?{shown['query']}" if shown["query"] else "")
     words = ["call"]

@@ -2,7 +2,12 @@
 
 import json
 
+import yaml
+
+from placement.microversions import NEWEST
+from placement.openapi.document import document
 from placement.openapi.examples import example
+from placement.routes import routes
 from tests import api_pages, readme_commands
 from tests.functional.placement.openapi import scenario
 
@@ -20,7 +25,7 @@ def test_the_pages_are_up_to_date():
 def test_every_request_of_the_pages_is_answered_as_they_show(tmp_path):
     commands = api_pages.shown("call ")
     order = [f"{method} {path}" for path, _, method, *_ in scenario.STEPS]
-    assert sorted(commands) == sorted(order)
+    assert sorted(commands) == sorted([*order, *api_pages.pages.FILES])
     quiet = "call -X PUT $url/traits/CUSTOM_SILVER"
     script = "\n".join(
         [
@@ -38,3 +43,22 @@ def test_every_request_of_the_pages_is_answered_as_they_show(tmp_path):
         text = answers[place].strip()
         answer = json.loads(text) if text else None
         assert scenario.settled(answer) == example(*place.split(" "))["answer"], place
+
+
+def test_the_descriptions_are_in_the_files_that_the_page_names(tmp_path):
+    commands = api_pages.shown("call ")
+    files = api_pages.pages.FILES
+    script = [
+        api_pages.preparation("url="),
+        f"cd {tmp_path}",
+        *(commands[place] for place in files),
+    ]
+
+    with readme_commands.service_in(tmp_path) as url:
+        readme_commands.run("\n".join(script), url)
+
+    wanted = json.loads(json.dumps(document(routes(extensions=True), NEWEST)))
+    wanted["servers"] = [{"url": "../.."}]
+    for file in files.values():
+        # each JSON text is YAML, too
+        assert yaml.load((tmp_path / file).read_text(), yaml.CSafeLoader) == wanted, file
