@@ -15,14 +15,14 @@ import { whyView } from "./why/view.js";
 import { number } from "./words.js";
 
 /** Each takes a place and the cloud, and returns `{title, node, go?, changed?, close?}`. */
-const VIEWS = {
-  cloud: cloudView,
-  trees: treesView,
-  consumer: consumerView,
-  why: whyView,
-  capacity: capacityView,
-  reshape: reshapeView,
-};
+const VIEWS = new Map([
+  ["cloud", cloudView],
+  ["trees", treesView],
+  ["consumer", consumerView],
+  ["why", whyView],
+  ["capacity", capacityView],
+  ["reshape", reshapeView],
+]);
 /** what a view without questions to the service needs no token for */
 const OPEN = new Set(["reshape"]);
 const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -36,7 +36,7 @@ let known = null;
 
 function route() {
   const place = placeOf(location.hash);
-  const view = VIEWS[place.view];
+  const view = VIEWS.get(place.view);
   for (const link of document.querySelectorAll("nav a")) {
     const here = link.getAttribute("href") === `#/${place.view}`;
     if (here) link.setAttribute("aria-current", "page");
@@ -44,6 +44,7 @@ function route() {
   }
   if (!view) {
     replace(null, element("h1", {}, "There is no such view"), notice("Choose one above."));
+    document.title = "Placement";
     return;
   }
   if (!hasToken() && !OPEN.has(place.view)) {

@@ -118,10 +118,19 @@ def test_a_hostile_rehearsal_is_text(open_page, small_cloud, rehearsal, tmp_path
     assert page.locator("main script, main img").count() == 0
 
 
-@pytest.mark.parametrize("place", ["#/<script>", "#/%zz", "#/trees/%zz", "#/trees//", "#"])
+@pytest.mark.parametrize("place", ["#/trees/%zz", "#/trees//", "#/cloud?class=__proto__", "#"])
 def test_any_address_shows_something(open_page, small_cloud, place):
     page = open_page(small_cloud.ui + place, refused=[400])
     expect(page.locator("main h1")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "place", ["#/<script>", "#/%zz", "#/constructor", "#/__proto__", "#/hasOwnProperty"]
+)
+def test_a_view_that_is_none_is_told(open_page, small_cloud, place):
+    page = open_page(small_cloud.ui + place)
+    expect(page.get_by_role("heading", name="There is no such view")).to_be_visible()
+    assert page.title() == "Placement"
 
 
 def focused(page):
