@@ -10,10 +10,13 @@ import pytest
 from tests.extras import needed_library
 from tests.functional.placement.serving.programs import needed
 
+#: a host's name, for pages that aren't on the reader's own machine: it leads to the loopback
+ELSEWHERE = "placement.example"
 #: root may run chromium only without its sandbox; the rest keeps it from asking anybody
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
 )
 #: milliseconds to wait for what a page shows
 PATIENCE = 60_000

@@ -61,15 +61,26 @@ def _headers(keystone: str | None) -> list[tuple[str, str]]:
         ("X-Content-Type-Options", "nosniff"),
         ("X-Frame-Options", "DENY"),
         ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Opener-Policy", "same-origin"),
     ]
+
+
+def _guarded(environ: Environ, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers, with the one that browsers heed of origins that they trust alone.
+
+    Elsewhere, such as at a host without TLS, they complain of it. They tell `Sec-Fetch-Dest` to
+    origins that they trust alone, also through a proxy that ends TLS.
+    """
+    if "HTTP_SEC_FETCH_DEST" not in environ:
+        return headers
+    return [*headers, ("Cross-Origin-Opener-Policy", "same-origin")]
 
 
 def _file(file: PageFile, headers: list[tuple[str, str]]) -> WSGIApplication:
     # a browser asks each time whether a file is still the same, so that an upgrade shows at once
-    kept = [("Cache-Control", "no-cache"), ("ETag", quoted(file.tag)), *headers]
+    fixed = [("Cache-Control", "no-cache"), ("ETag", quoted(file.tag)), *headers]
 
     def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        kept = _guarded(environ, fixed)
         if {file.tag, ANY} & set(named(environ.get("HTTP_IF_NONE_MATCH"))):
             start_response("304 Not Modified", kept)
             return [b""]

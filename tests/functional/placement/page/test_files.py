@@ -57,6 +57,14 @@ def test_modules_import_what_is_there(name):
         assert "/".join(parts) in page_files()
 
 
+def test_pages_that_open_it_have_no_hold_of_it(shown):
+    # browsers complain of the header where they don't trust the origin: plain HTTP of another host
+    name = "Cross-Origin-Opener-Policy"
+    assert shown(**{"Sec-Fetch-Dest": "document"}).headers[name] == "same-origin"
+    assert shown("main.js", **{"Sec-Fetch-Dest": "script"}).headers[name] == "same-origin"
+    assert name not in shown().headers
+
+
 class _Inline(html.parser.HTMLParser):
     """Finds scripts and styles that stand in the page itself, and files of other hosts."""
 

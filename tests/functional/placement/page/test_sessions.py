@@ -9,8 +9,9 @@ import pytest
 
 from placement import config
 from placement.app import start as start_app
-from tests.browsing import expect
+from tests.browsing import ELSEWHERE, expect
 from tests.functional.placement.keystone_stub import Keystone, token
+from tests.functional.placement.page.clouds import POOL, numbered
 from tests.functional.placement.served import served
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import free_port
@@ -209,6 +210,18 @@ def test_what_can_be_no_token_is_told(open_page, secured, text):
     page.get_by_label("Token").fill(text)
     page.get_by_role("button", name="Use this token").click()
     expect(page.get_by_role("alert")).to_contain_text("This is no token")
+
+
+def test_a_host_without_tls_serves_the_page_too(open_page, small_cloud):
+    ui = small_cloud.ui.replace("127.0.0.1", ELSEWHERE)
+    page = open_page(f"{ui}#/trees/{numbered(POOL, 1)}")
+    # whoever is elsewhere isn't an administrator without asking
+    page.get_by_label("Token").fill("admin")
+    page.get_by_role("button", name="Use this token").click()
+    # no browser gives a page without TLS the clipboard: the uuid is marked to be copied
+    page.get_by_role("button", name=numbered(POOL, 1)).click()
+    page.wait_for_function("getSelection().toString() !== ''")
+    assert page.evaluate("getSelection().toString()") == numbered(POOL, 1)
 
 
 def test_a_service_may_go_and_come_back(open_page, tmp_path):
