@@ -20,10 +20,12 @@ export class VirtualList {
     this.cells = cells;
     this.items = [];
     this.first = 0;
-    this.body = element("div", { class: "rows", role: "presentation" });
+    /** key of the item that had the focus last */
+    this.current = null;
+    this.body = element("div", { class: "rows", role: "presentation", focusin: () => this.enter() });
     this.scroller = element(
       "div",
-      { class: "scroller", tabindex: 0, role: "rowgroup", scroll: () => this.draw(), keydown: (event) => this.move(event) },
+      { class: "scroller", tabindex: -1, role: "rowgroup", scroll: () => this.draw(), keydown: (event) => this.move(event) },
       this.body,
     );
     this.node = element(
@@ -75,6 +77,7 @@ export class VirtualList {
       this.body,
       this.items.slice(first, last).map((item, place) => this.row(item, first + place)),
     );
+    this.lead();
     if (focused >= first && focused < last) this.link(focused)?.focus({ preventScroll: true });
     else if (held !== null) this.scroller.focus({ preventScroll: true });
   }
@@ -100,11 +103,31 @@ export class VirtualList {
     return this.body.children[index - this.first]?.querySelector("a, button");
   }
 
-  /** Go to the next or previous row with the arrows. */
+  enter() {
+    this.current = this.focused();
+    this.lead();
+  }
+
+  /** Let Tab lead to one row, and then out of the list: there may be 10,000 rows. */
+  lead() {
+    const links = [...this.body.children]
+      .map((row) => ({ key: row.dataset.key, link: row.querySelector("a, button") }))
+      .filter(({ link }) => link);
+    const inSight = Math.ceil(this.scroller.scrollTop / this.height) - this.first;
+    const one =
+      links.find(({ key }) => key === this.current) ??
+      links.find(({ link }) => link.hasAttribute("aria-current")) ??
+      links[Math.min(inSight, links.length - 1)];
+    for (const each of links) each.link.tabIndex = each === one ? 0 : -1;
+  }
+
+  /** Go to another row with the keys for that. */
   move(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const page = Math.max(Math.floor(this.scroller.clientHeight / this.height) - 1, 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const step = steps[event.key];
     const held = this.focused();
-    if (!step || held === null) return;
+    if (!step || held === null || event.ctrlKey || event.altKey || event.metaKey) return;
     const from = this.items.findIndex((item) => keyOf(item) === held);
     event.preventDefault();
     const to = Math.min(Math.max(from + step, 0), this.items.length - 1);

@@ -152,13 +152,45 @@ def test_everything_is_reached_by_keyboard(open_page, small_cloud):
     page.keyboard.press("Tab")
     page.keyboard.type("compute")
     expect(page.get_by_text("3 of 4 trees")).to_be_visible()
-    # the list itself scrolls by keys, then come its links
-    while focused(page) != "compute1":
-        page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert focused(page) == "compute1"
     page.keyboard.press("ArrowDown")
     assert focused(page) == "compute2"
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="compute2_numa0")).to_be_visible()
+    assert focused(page) == "compute2"
+
+
+@pytest.fixture(scope="module")
+def many_hosts(tmp_path_factory):
+    def fill(api):
+        for number in range(1, 61):
+            api.put(f"/berth/v1/provider_trees/{numbered(HOST, number)}", clouds.host(number))
+
+    yield from serving(tmp_path_factory, fill)
+
+
+def test_a_list_of_any_length_is_one_stop_of_the_keyboard(open_page, many_hosts):
+    page = open_page(f"{many_hosts.ui}#/trees/{numbered(HOST, 3)}")
+    expect(page.get_by_role("heading", name="compute3_numa0")).to_be_visible()
+    page.get_by_role("searchbox").focus()
+    page.keyboard.press("Tab")
+    # where the reader is
+    assert focused(page) == "compute3"
+    for key, name in {
+        "PageDown": None,
+        "End": "compute60",
+        "ArrowDown": "compute60",
+        "ArrowUp": "compute59",
+        "Home": "compute1",
+        "ArrowDown ": "compute2",
+    }.items():
+        page.keyboard.press(key.strip())
+        assert name is None or focused(page) == name
+    page.keyboard.press("Tab")
+    # behind the list
+    assert focused(page) == numbered(HOST, 3)
+    page.keyboard.press("Shift+Tab")
     assert focused(page) == "compute2"
 
 
