@@ -1,13 +1,20 @@
-/** Answers to a view's question: only the last one asked is shown. */
+/** Answers to a view's question: the last one asked is shown, and follows the cloud. */
 
 import { element, show } from "./dom.js";
+import { keeping } from "./keeping.js";
 import { failure, notice } from "./links.js";
+import { Pace } from "./model/pace.js";
 
 /** Shows in `node` what an answer says, or why there is none. */
 export class Asking {
   constructor(node) {
     this.node = node;
     this.stop = new AbortController();
+    /** what is shown, as text; null while a question is open, or was refused */
+    this.shown = null;
+    this.isStale = false;
+    this.isAsking = false;
+    this.pace = new Pace();
   }
 
   /**
@@ -18,22 +25,62 @@ export class Asking {
   async show(question, drawn) {
     this.close();
     this.stop = new AbortController();
-    const { signal } = this.stop;
+    this.question = question;
+    this.drawn = drawn;
+    this.shown = null;
+    this.isStale = false;
     show(this.node, notice("The service is asked."));
+    await this.ask((error) => this.fail(error));
+  }
+
+  /** Ask again, because something changed: at once, or when the last answer is a while ago. */
+  changed() {
+    this.isStale = true;
+    this.refresh();
+  }
+
+  /** Ask again what changed meanwhile, if it is time for that. What is shown stays until then. */
+  async refresh() {
+    if (!this.isStale || this.shown === null || this.isAsking || this.pace.rests) return;
+    this.isStale = false;
+    this.isAsking = true;
+    await this.ask((error) => {
+      // the top of the page says that the service is away
+      if (error.passes) this.isStale = true;
+      else this.fail(error);
+    });
+    this.isAsking = false;
+  }
+
+  async ask(failed) {
+    const { signal } = this.stop;
     try {
-      const answer = await question(signal);
-      if (!signal.aborted) show(this.node, drawn(answer));
+      const answer = await this.pace.time(() => this.question(signal));
+      if (!signal.aborted) this.tell(answer);
     } catch (error) {
-      if (signal.aborted || error.status === 401) return;
-      const again = () => this.show(question, drawn);
-      const button = element("button", { type: "button", class: "plain", click: again }, "Try again");
-      show(this.node, failure(error, error.passes && button));
+      if (!signal.aborted && error.status !== 401) failed(error);
     }
+  }
+
+  /** Show an answer, unless it is what is shown. */
+  tell(answer) {
+    const text = JSON.stringify(answer, (_, value) => (value instanceof Map ? [...value] : value));
+    if (text === this.shown) return;
+    keeping(this.node, () => show(this.node, this.drawn(answer)));
+    this.shown = text;
+  }
+
+  fail(error) {
+    this.shown = null;
+    const again = () => this.show(this.question, this.drawn);
+    const button = element("button", { type: "button", class: "plain", click: again }, "Try again");
+    show(this.node, failure(error, error.passes && button));
   }
 
   /** Show nothing of what was asked. */
   say(...texts) {
     this.close();
+    this.shown = null;
     show(this.node, notice(...texts));
   }
 

@@ -14,7 +14,7 @@ import { treesView } from "./trees/view.js";
 import { whyView } from "./why/view.js";
 import { number } from "./words.js";
 
-/** Each takes a place and the cloud, and returns `{title, node, go?, changed?, close?}`. */
+/** Each takes a place and the cloud, and returns `{title, node, go?, changed?, status?, close?}`. */
 const VIEWS = new Map([
   ["cloud", cloudView],
   ["trees", treesView],
@@ -98,7 +98,7 @@ function tellFreshness() {
     idle: ["", ""],
     reading: ["Reading the trees", read ? `${number(read)} so far` : ""],
     live: ["Live", time],
-    refused: ["The trees can't be read.", ""],
+    refused: [`${live.wantsTrees ? "The trees" : "Changes"} can't be read.`, ""],
     late: [`${error?.message ?? ""} Trying again.`, asOf ? `This is how it was at ${time}.` : ""],
   };
   // readers of screens hear that it is live, not each time at which it is

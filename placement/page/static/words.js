@@ -64,6 +64,11 @@ export function shortened(text, most) {
     .join("");
 }
 
+/** Return whether a text looks like a uuid; the service decides. */
+export function mayBeUuid(text) {
+  return /^[0-9a-f-]{32,36}$/i.test(text);
+}
+
 /** Compare names of resource classes: those of each host first, then by the alphabet. */
 export function byClass(one, other) {
   return rank(one) - rank(other) || (one < other ? -1 : Number(one > other));

@@ -15,7 +15,7 @@ const WITHOUT = "without";
 const MOST = 100;
 
 export function capacityView(place, live) {
-  live.begin();
+  live.watch();
   const answer = element("div", { class: "answer" });
   const asking = new Asking(answer);
   const without = input({ placeholder: "Names or uuids, with commas" });
@@ -67,11 +67,19 @@ export function capacityView(place, live) {
   }
 
   go(place);
-  return { title: "Capacity", node, go, close: () => asking.close() };
+  return {
+    title: "Capacity",
+    node,
+    go,
+    changed: () => asking.changed(),
+    status: () => asking.refresh(),
+    close: () => asking.close(),
+  };
 }
 
 /** Return the root uuids of hosts that are named by name or uuid. */
 async function rootsOf(names, live, signal) {
+  live.begin();
   await live.known(signal);
   const byName = new Map(live.cloud.list().map(({ uuid, name }) => [name, uuid]));
   return names.map((name) => {

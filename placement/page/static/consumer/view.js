@@ -1,13 +1,13 @@
 /** What does this consumer hold, and where? */
 
-import { element, show } from "../dom.js";
+import { Asking } from "../asking.js";
+import { element } from "../dom.js";
 import { wideTable } from "../drawings/table.js";
 import { heldText } from "../drawings/tree.js";
-import { keeping } from "../keeping.js";
-import { copyable, failure, notice, toTree } from "../links.js";
+import { copyable, notice, toTree } from "../links.js";
 import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
-import { count, exactly } from "../words.js";
+import { count, exactly, mayBeUuid } from "../words.js";
 
 const FACTS = [
   ["Type", "consumer_type"],
@@ -19,13 +19,10 @@ const FACTS = [
 const MOST_UUIDS = 100;
 
 export function consumerView(place, live) {
-  live.begin();
-  /** what is shown, as text; null while a question is open, or was refused */
-  let shown = null;
-  let stop = new AbortController();
-  let wanted = place.path[0] ?? "";
-  const input = element("input", { value: wanted, spellcheck: "false", autocomplete: "off", required: true });
+  live.watch();
+  const input = element("input", { spellcheck: "false", autocomplete: "off", required: true });
   const found = element("div");
+  const asking = new Asking(found);
   const node = element(
     "div",
     { class: "consumer" },
@@ -36,8 +33,9 @@ export function consumerView(place, live) {
         class: "line",
         submit: (event) => {
           event.preventDefault();
-          const next = addressOf("consumer", [input.value.trim()]);
-          if (next === location.hash) look();
+          const wanted = input.value.trim();
+          const next = addressOf("consumer", [wanted]);
+          if (next === location.hash) look(wanted);
           else location.hash = next;
         },
       },
@@ -47,57 +45,29 @@ export function consumerView(place, live) {
     found,
   );
 
-  async function look() {
-    stop.abort();
-    stop = new AbortController();
-    const { signal } = stop;
-    shown = null;
-    if (!wanted) {
-      show(found, notice("The uuid of a server is in the output of ", element("code", {}, "openstack server list"), "."));
+  function look(wanted) {
+    if (!wanted || !mayBeUuid(wanted)) {
+      const wrong = wanted ? `“${wanted}” is no uuid. ` : "";
+      asking.say(wrong, "The uuid of a server is in the output of ", element("code", {}, "openstack server list"), ".");
       return;
     }
-    show(found, notice("It is being read."));
-    try {
-      tell(await read(wanted, signal));
-    } catch (error) {
-      if (signal.aborted || error.status === 401) return;
-      const again = element("button", { type: "button", class: "plain", click: look }, "Try again");
-      show(found, failure(error, again));
-    }
+    asking.show((signal) => read(wanted, signal), drawn);
   }
 
-  /** Show what was read, unless it is what is shown. */
-  function tell(holdings) {
-    const text = JSON.stringify([holdings, [...holdings.providers]]);
-    if (text === shown) return;
-    shown = text;
-    keeping(found, () => show(found, drawn(holdings)));
+  function go({ path: [wanted = ""] }) {
+    input.value = wanted;
+    look(wanted);
+    return true;
   }
 
-  /** Ask again because something changed; what can't be read now leaves what is shown. */
-  async function lookAgain() {
-    const { signal } = stop;
-    if (shown === null) return;
-    try {
-      const holdings = await read(wanted, signal);
-      if (!signal.aborted && shown !== null) tell(holdings);
-    } catch {
-      // the next change asks again, and the top of the page says that the service is away
-    }
-  }
-
-  look();
+  go(place);
   return {
     title: "Consumer",
     node,
-    go(next) {
-      wanted = next.path[0] ?? "";
-      input.value = wanted;
-      look();
-      return true;
-    },
-    changed: lookAgain,
-    close: () => stop.abort(),
+    go,
+    changed: () => asking.changed(),
+    status: () => asking.refresh(),
+    close: () => asking.close(),
   };
 }
 

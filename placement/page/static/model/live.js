@@ -7,7 +7,7 @@ const FIELDS = "inventories,usages,aggregates";
 /** milliseconds between two questions for changes, and the longest wait after failures */
 const PAUSE = 3000;
 const LONGEST = 30000;
-/** the longest wait before everything is read again and again, because changes can't be told */
+/** the longest wait before everything is read again and again where changes can't be told */
 const LONGEST_OF_ALL = 120000;
 /** uuids in one request: each is 37 characters of its line */
 const MOST_UUIDS = 100;
@@ -29,17 +29,31 @@ export class Live extends EventTarget {
     this.asOf = null;
     this.error = null;
     this.complete = false;
+    /** whether somebody needs the trees, and more than what changes */
+    this.wantsTrees = false;
+    /** whether they are needed now, not after the pause */
+    this.hurries = false;
     /** roots of trees from which a provider moved while they were read: they are read again */
     this.moved = new Set();
     this.stop = null;
   }
 
-  /** Read the cloud and keep it up to date until `end`; after a refusal ask again. */
-  begin() {
+  /** Follow what changes until `end`, without reading the trees; after a refusal ask again. */
+  watch() {
     if (this.stop && this.state !== "refused") return;
     this.error = null;
     this.stop = new AbortController();
     this.follow(this.stop.signal).catch(() => {});
+  }
+
+  /** Read the trees and keep them up to date until `end`; after a refusal ask again. */
+  begin() {
+    if (!this.wantsTrees) {
+      this.wantsTrees = true;
+      this.hurries = true;
+      this.dispatchEvent(new Event("hurry"));
+    }
+    this.watch();
   }
 
   /** Wait until the trees are read; throws why they can't be. */
@@ -56,6 +70,7 @@ export class Live extends EventTarget {
     this.stop = null;
     this.cloud = new Cloud();
     this.complete = false;
+    this.wantsTrees = false;
     this.asOf = null;
     this.error = null;
     this.tell("idle");
@@ -65,25 +80,40 @@ export class Live extends EventTarget {
     let position = null;
     let pause = PAUSE;
     while (!signal.aborted) {
+      this.hurries = false;
+      if (this.wantsTrees && !this.complete) position = null;
       try {
-        if (position !== null) {
-          position = await this.readNews(position, signal);
-          pause = position === null ? Math.min(2 * pause, LONGEST_OF_ALL) : PAUSE;
-        }
-        position ??= await this.readAll(signal);
+        const isFollowed = position !== null;
+        if (isFollowed) position = await this.readNews(position, signal);
+        const isTold = position !== null;
+        position ??= await this.readStart(signal);
+        if (isTold) pause = PAUSE;
+        else if (isFollowed || position === null) pause = Math.min(2 * pause, LONGEST_OF_ALL);
       } catch (error) {
-        if (signal.aborted || error.status === 401) return;
-        this.error = error;
-        if (error instanceof Refused && !error.passes) {
-          // the same question would be refused again
-          this.tell("refused");
-          return;
-        }
-        this.tell("late");
+        if (signal.aborted || error.status === 401 || this.isEndedBy(error)) return;
         pause = Math.min(2 * pause, Math.max(pause, LONGEST));
       }
-      await rested(pause, signal);
+      if (!this.hurries) await rested(pause, signal, [this, "hurry"]);
     }
+  }
+
+  /** Tell of a failure; return whether the same question would fail again. */
+  isEndedBy(error) {
+    const isRefused = error instanceof Refused && !error.passes;
+    this.error = error;
+    this.tell(isRefused ? "refused" : "late");
+    return isRefused;
+  }
+
+  readStart(signal) {
+    return this.wantsTrees ? this.readAll(signal) : this.readPosition(signal);
+  }
+
+  /** Return the present position, or null if changes can't be told; what was before is unknown. */
+  async readPosition(signal) {
+    const news = await this.newsAfter(null, signal);
+    this.fresh(true);
+    return news?.position ?? null;
   }
 
   async readAll(signal) {
@@ -119,6 +149,10 @@ export class Live extends EventTarget {
   /** Read the trees that changed; return the new position, or null if all must be read again. */
   async readNews(position, signal) {
     const news = await this.newsAfter(position, signal);
+    if (news !== null && !this.complete) {
+      this.fresh(news.providers.length > 0);
+      return news.position;
+    }
     if (news === null || !news.complete || news.providers.length > MOST_CHANGES) return null;
     // a provider may have left its tree for another one: both are read
     const roots = news.providers.map((uuid) => this.cloud.roots.get(uuid)).filter(Boolean);
@@ -144,7 +178,8 @@ export class Live extends EventTarget {
 
   async newsAfter(position, signal) {
     try {
-      return await askMore(`changes?after=${encodeURIComponent(position)}`, { signal });
+      const after = position === null ? "" : `?after=${encodeURIComponent(position)}`;
+      return await askMore(`changes${after}`, { signal });
     } catch (error) {
       if (error.status === 410) return null;
       throw error;
@@ -164,11 +199,11 @@ export class Live extends EventTarget {
   }
 }
 
-/** Wait; longer while nobody looks at the page. */
-async function rested(milliseconds, signal) {
+/** Wait, at most until an event `[target, type]`; longer while nobody looks at the page. */
+async function rested(milliseconds, signal, event) {
   const timer = new EventTarget();
   const number = setTimeout(() => timer.dispatchEvent(new Event("end")), milliseconds);
-  await first([timer, "end"], [signal, "abort"]);
+  await first([timer, "end"], [signal, "abort"], event);
   clearTimeout(number);
   while (document.hidden && !signal.aborted) {
     await first([document, "visibilitychange"], [signal, "abort"]);

@@ -9,7 +9,7 @@ import { copyable, failure, notice, toAggregate, toConsumer, toTree } from "../l
 import { addressOf, refine } from "../place.js";
 import { ask, askMore } from "../session.js";
 import { VirtualList } from "../virtual_list.js";
-import { count, number } from "../words.js";
+import { count, mayBeUuid, number } from "../words.js";
 
 const FIELDS = "inventories,traits,aggregates,usages,allocations,consumers";
 /** so many trees that share are named */
@@ -18,6 +18,7 @@ const MOST_SHARED = 30;
 export function treesView(place, live) {
   live.begin();
   let tree = null;
+  let wanted = null;
   const search = element("input", {
     type: "search",
     "aria-label": "Search by name or uuid of any provider",
@@ -41,7 +42,7 @@ export function treesView(place, live) {
     element("div", { class: "columns" }, element("div", { class: "side" }, search, found, hosts.node), detail),
   );
 
-  function here(uuid = tree?.wanted) {
+  function here(uuid = wanted) {
     const query = new URLSearchParams(search.value ? { q: search.value } : {});
     return addressOf("trees", uuid ? [uuid] : [], query);
   }
@@ -71,11 +72,18 @@ export function treesView(place, live) {
     );
   }
 
-  function open(wanted) {
+  function open(next) {
     tree?.close();
     tree = null;
+    wanted = next;
     if (!wanted) {
       show(detail, notice("Choose a tree to see its providers, what they have, and who holds it."));
+      list();
+      return;
+    }
+    if (!mayBeUuid(wanted)) {
+      const search = element("a", { href: addressOf("trees", [], new URLSearchParams({ q: wanted })) }, "Search for this name");
+      show(detail, notice(`“${wanted}” is no uuid. `, search, "."));
       list();
       return;
     }
@@ -94,7 +102,7 @@ export function treesView(place, live) {
     node,
     go(next) {
       search.value = next.query.get("q") ?? "";
-      if (next.path[0] === tree?.wanted) list();
+      if (next.path[0] === wanted) list();
       else open(next.path[0]);
       return true;
     },
@@ -161,7 +169,7 @@ class OpenTree {
       // what is shown stays while the service is away; how old it is stands above
       if (this.root && error.passes) return;
       const again = element("button", { type: "button", class: "plain", click: () => this.read() }, "Try again");
-      show(this.node, failure(error, again));
+      show(this.node, failure(error, error.passes && again));
     }
   }
 

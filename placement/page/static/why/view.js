@@ -13,7 +13,8 @@ import { amount, count, exactly, number } from "../words.js";
 /** parameters of the explanation that the query for candidates doesn't have */
 const OWN = ["provider", "consumer"];
 
-export function whyView(place) {
+export function whyView(place, live) {
+  live.watch();
   const answer = element("div", { class: "answer" });
   const asking = new Asking(answer);
   const provider = input({ placeholder: "Name or uuid" });
@@ -62,7 +63,14 @@ export function whyView(place) {
   }
 
   go(place);
-  return { title: "Why", node, go, close: () => asking.close() };
+  return {
+    title: "Why",
+    node,
+    go,
+    changed: () => asking.changed(),
+    status: () => asking.refresh(),
+    close: () => asking.close(),
+  };
 }
 
 function explained(found, query) {

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browsing import expect
 from tests.functional.placement.page import clouds
-from tests.functional.placement.page.clouds import GPU, HOST, NUMA, SERVER, numbered
+from tests.functional.placement.page.clouds import GPU, HOST, NUMA, POOL, SERVER, numbered
 
 #: milliseconds: longer than the page rests in any case
 LONG = 31_000
@@ -100,6 +100,73 @@ def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
     page.unroute("**/provider_trees?uuid=*allocations*")
     # without another change, and without a click
     expect(gpu).to_contain_text("1 of 4 used")
+
+
+def test_an_explanation_follows_the_cloud(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/why?resources=VGPU:4")
+    fits = page.get_by_role("heading", name="It fits into")
+    expect(fits).to_have_text("It fits into 3\N{NO-BREAK SPACE}trees of 4")
+    page.get_by_label("Amount", exact=True).fill("3")
+    claim(changing_cloud, 500, 3)
+    expect(fits).to_have_text("It fits into 2\N{NO-BREAK SPACE}trees of 4")
+    # what somebody is about to ask stays
+    expect(page.get_by_label("Amount", exact=True)).to_have_value("3")
+    assert page.evaluate("document.activeElement.value") == "3"
+
+
+def test_a_question_needs_no_trees(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    page.clock.install()
+    reads = []
+    page.route("**/provider_trees?*", lambda route: (reads.append(1), route.continue_()))
+    page.goto(f"{small_cloud.ui}#/why?resources=VGPU:4")
+    expect(page.get_by_role("status").first).to_have_text("Live")
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 10)
+    page.wait_for_load_state("networkidle")
+    assert reads == []
+    # the time stands: the trees don't wait for the next round
+    page.get_by_role("link", name="Cloud").click()
+    expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
+    assert reads == [1]
+
+
+def test_where_changes_can_not_be_told_answers_are_asked_for_ever_more_rarely(
+    open_page, small_cloud
+):
+    page = open_page(f"{small_cloud.ui}#/reshape", refused=[410])
+    page.clock.install()
+    asked = []
+    page.route("**/changes*", lambda route: fill(route, 410, GONE))
+    page.route("**/explain?*", lambda route: (asked.append(1), route.continue_()))
+    page.goto(f"{small_cloud.ui}#/why?resources=VGPU:4")
+    expect(page.get_by_role("status").first).to_have_text("Live")
+    for _ in range(80):
+        page.clock.run_for(3000)
+        page.wait_for_load_state("networkidle")
+    assert 3 <= len(asked) <= 12
+
+
+def test_a_count_follows_the_cloud(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/capacity?resources=VGPU:4", refused=[503])
+    expect(page.locator(".figure")).to_have_text("3")
+    page.get_by_role("link", name="compute1", exact=True).focus()
+    page.route("**/capacity", lambda route: fill(route, 503, {"errors": [{"detail": "Away."}]}))
+    with page.expect_response(lambda answer: answer.status == 503):
+        claim(changing_cloud, 500, 5)
+    # what was counted stays while the service is away
+    expect(page.locator(".figure")).to_have_text("3")
+    page.unroute("**/capacity")
+    expect(page.locator(".figure")).to_have_text("2")
+    assert focused(page) == "compute1"
+
+
+def test_a_count_that_is_refused_later_is_told(open_page, changing_cloud):
+    address = "#/capacity?resources=VCPU:1&without=nfs-pool"
+    page = open_page(changing_cloud.ui + address)
+    expect(page.locator(".figure")).to_be_visible()
+    path = f"/resource_providers/{numbered(POOL, 1)}"
+    assert changing_cloud.service.delete(path).status_code == 204
+    expect(page.get_by_role("alert")).to_contain_text("There is no host nfs-pool.")
 
 
 def test_where_no_position_lasts_all_is_read_ever_more_rarely(open_page, small_cloud):

@@ -134,6 +134,19 @@ def test_a_consumer_without_anything_is_said_to_hold_nothing(open_page, small_cl
     expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
 
 
+@pytest.mark.parametrize("view", ["consumer", "trees"])
+def test_a_name_is_said_to_be_no_uuid(open_page, small_cloud, view):
+    page = open_page(f"{small_cloud.ui}#/{view}/compute2")
+    expect(page.get_by_text("“compute2” is no uuid.")).to_be_visible()
+
+
+def test_a_name_in_the_address_leads_to_the_search(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/trees/compute2")
+    page.get_by_role("link", name="Search for this name").click()
+    expect(page.get_by_text("1 of 4 trees")).to_be_visible()
+    expect(page.get_by_text("Choose a tree")).to_be_visible()
+
+
 def test_a_consumer_is_followed(open_page, changing_cloud):
     page = open_page(f"{changing_cloud.ui}#/consumer/{FIRST}")
     expect(page.get_by_role("heading", name="On 3 providers of 1 tree")).to_be_visible()
