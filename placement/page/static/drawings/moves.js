@@ -1,6 +1,6 @@
 /** What a reshape moves, in rows and lines: no elements here, only numbers and names. */
 
-import { family, stockOf } from "./provider.js";
+import { DEEPEST, family, stockOf, withAllBelow } from "./provider.js";
 
 const ROW = 22;
 const HEAD = 26;
@@ -16,10 +16,13 @@ export function laidOut(providers) {
   const { roots, children } = family(providers);
   const boxes = [];
   const places = new Map();
+  const depths = new Map();
   let y = 0;
-  const place = (provider, depth) => {
+  for (const provider of withAllBelow(roots, children)) {
+    const depth = (depths.get(provider.parent_provider_uuid) ?? -1) + 1;
+    depths.set(provider.uuid, depth);
     const rows = stockOf(provider);
-    const box = { provider, x: depth * STEP, y, height: HEAD + rows.length * ROW + 6, rows: [] };
+    const box = { provider, x: Math.min(depth, DEEPEST) * STEP, y, height: HEAD + rows.length * ROW + 6, rows: [] };
     places.set(provider.uuid, { x: box.x, y: y + HEAD / 2 });
     rows.forEach((row, number) => {
       const top = y + HEAD + number * ROW;
@@ -28,9 +31,7 @@ export function laidOut(providers) {
     });
     boxes.push(box);
     y += box.height + GAP;
-    for (const child of children.get(provider.uuid) ?? []) place(child, depth + 1);
-  };
-  for (const root of roots) place(root, 0);
+  }
   return { height: Math.max(y - GAP, 0), boxes, places };
 }
 

@@ -8,6 +8,9 @@
 
 import { byClass } from "../words.js";
 
+/** so many levels are indented */
+export const DEEPEST = 8;
+
 /** Return how much of an inventory may be used in all. */
 export function roomOf(inventory) {
   if (!inventory) return 0;
@@ -48,6 +51,19 @@ export function family(providers) {
     some.sort((one, other) => order(one.name, other.name));
   }
   return { roots, children };
+}
+
+/** Return providers, each followed by all below it; `children` is that of `family`. */
+export function withAllBelow(providers, children) {
+  const found = [];
+  // no recursion: a tree may have any depth
+  const rest = [...providers].reverse();
+  while (rest.length) {
+    const provider = rest.pop();
+    found.push(provider);
+    for (const child of [...(children.get(provider.uuid) ?? [])].reverse()) rest.push(child);
+  }
+  return found;
 }
 
 /** Return providers of `GET /berth/v1/provider_trees` in this shape. */

@@ -4,7 +4,7 @@ import { element } from "../dom.js";
 import { byClass, count, exactly, amount, number, percent } from "../words.js";
 import { bar, level } from "./bar.js";
 import { addSome, Extent } from "./listed.js";
-import { family, stockOf } from "./provider.js";
+import { DEEPEST, family, stockOf, withAllBelow } from "./provider.js";
 
 /** so many are drawn before one asks for more */
 const CHILDREN = 100;
@@ -35,6 +35,7 @@ export function drawTree(providers, links = {}) {
     ...links,
     extent,
     children: known.children,
+    names: new Map(providers.map(({ uuid, name }) => [uuid, name])),
     path: pathTo(links.chosen, providers),
     isLarge: providers.length > CHILDREN,
   });
@@ -48,24 +49,29 @@ function pathTo(chosen, providers) {
   return path;
 }
 
-function branches(providers, parent, links) {
+function branches(providers, parent, links, depth = 0) {
   const { children, path, isLarge, extent } = links;
   const list = element("ul", { class: "tree" });
+  // what is deeper stands in the last list, and names its parent
+  const isLast = depth === DEEPEST;
+  const all = isLast ? withAllBelow(providers, children) : providers;
   // of a tree that isn't drawn whole, what was asked for comes first, and what is above it
-  const at = isLarge ? providers.findIndex(({ uuid }) => path.has(uuid)) : -1;
-  const sorted = at < 0 ? providers : [providers[at], ...providers.slice(0, at), ...providers.slice(at + 1)];
+  const isAsked = ({ uuid }) => isLarge && path.has(uuid);
+  const sorted = [...all.filter(isAsked), ...all.filter((provider) => !isAsked(provider))];
   const draw = (provider) =>
     element(
       "li",
       {},
-      card(provider, links),
-      children.has(provider.uuid) && branches(children.get(provider.uuid), provider.uuid, links),
+      card(provider, isLast && provider.parent_provider_uuid !== parent, links),
+      !isLast &&
+        children.has(provider.uuid) &&
+        branches(children.get(provider.uuid), provider.uuid, links, depth + 1),
     );
   addSome(list, sorted, draw, { key: `below ${parent}`, step: CHILDREN, extent });
   return list;
 }
 
-function card(provider, links) {
+function card(provider, isDeep, links) {
   const chosen = provider.uuid === links.chosen;
   const isNew = provider.generation === null || provider.generation === undefined;
   return element(
@@ -83,6 +89,7 @@ function card(provider, links) {
         "p",
         { class: "facts" },
         isNew ? "new" : [links.uuid(provider.uuid), element("span", {}, `generation ${provider.generation}`)],
+        isDeep && element("span", { dir: "auto" }, `below ${links.names.get(provider.parent_provider_uuid)}`),
       ),
     ),
     stock(provider, links),

@@ -51,6 +51,28 @@ def large_tree(tmp_path_factory):
     yield from serving(tmp_path_factory, fill)
 
 
+@pytest.fixture(scope="module")
+def deep_tree(tmp_path_factory):
+    """Serve a tree of 40 providers, each below the one before."""
+
+    def fill(api):
+        providers = {
+            numbered(NUMA, number): {
+                "name": f"level{number}",
+                "parent_provider_uuid": numbered(NUMA, number - 1) if number else None,
+                "generation": None,
+                "inventories": {"VCPU": clouds.stock(4)},
+                "traits": [],
+                "aggregates": [],
+            }
+            for number in range(40)
+        }
+        body = {"providers": providers, "remove": {}, "allocations": {}, "create_names": True}
+        api.put(f"/berth/v1/provider_trees/{numbered(NUMA, 0)}", body)
+
+    yield from serving(tmp_path_factory, fill)
+
+
 def elements(page):
     return page.evaluate("document.querySelectorAll('*').length")
 
@@ -82,3 +104,15 @@ def test_what_was_asked_for_is_always_drawn(open_page, large_tree):
     expect(chosen).to_contain_text(f"card{CARDS - 1}_device{DEVICES - 1}")
     expect(chosen).to_be_in_viewport()
     assert elements(page) < ELEMENTS
+
+
+def test_a_deep_tree_has_room(open_page, deep_tree, screenshots):
+    page = open_page(f"{deep_tree.ui}#/trees/{numbered(NUMA, 39)}")
+    expect(page.locator("article")).to_have_count(40)
+    chosen = page.locator("article[aria-current]")
+    expect(chosen).to_contain_text("below level38")
+    for width in (360, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert chosen.bounding_box()["width"] > 200
+        screenshots(page, f"deep-tree-{width}", full_page=True)

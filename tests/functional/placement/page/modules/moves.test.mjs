@@ -36,6 +36,14 @@ test("each inventory has a place, children are indented", () => {
   assert.ok(height >= boxes[1].y + boxes[1].height);
 });
 
+test("a tree of any depth has places that fit", () => {
+  const chain = Array.from({ length: 20_000 }, (_, n) => provider(`p${n}`, n ? `p${n - 1}` : null, {}));
+  const { boxes } = laidOut(chain.reverse());
+  assert.deepEqual(boxes.slice(0, 3).map(({ provider: { uuid }, x }) => [uuid, x]), [["p0", 0], ["p1", 16], ["p2", 32]]);
+  assert.equal(boxes.at(-1).provider.uuid, "p19999");
+  assert.ok(boxes.every(({ x }) => x <= 128));
+});
+
 test("sums say what differs", () => {
   const sums = Object.fromEntries(sumsByClass({ before: BEFORE, after: AFTER }).map((one) => [one.name, one]));
   assert.deepEqual([sums.VCPU.before, sums.VCPU.after], [3, 0]);
