@@ -54,7 +54,7 @@ export function capacityView(place, live) {
       return;
     }
     const names = (query.get(WITHOUT) ?? "").split(",").map((name) => name.trim()).filter(Boolean);
-    asking.show(async (signal) => {
+    const ask = async (signal) => {
       const body = {
         requests: { asked: { query: own.toString() } },
         by: ["aggregate", "root"],
@@ -63,7 +63,8 @@ export function capacityView(place, live) {
       if (names.length) body.without = await rootsOf(names, live, signal);
       const { requests } = await askMore("capacity", { signal, body });
       return requests.asked;
-    }, counted);
+    };
+    asking.show(ask, counted);
   }
 
   go(place);
@@ -109,8 +110,8 @@ function counted(found) {
     ),
     limits(found.limited_by, trees),
     stranded(found.stranded),
-    table("By aggregate", "Aggregate", Object.entries(found.by_aggregate ?? {}).map(([uuid, part]) => [toAggregate(uuid), part])),
-    table("By tree", "Tree", (found.by_root ?? []).map((part) => [toTree(part.uuid, part.name), part])),
+    table("By aggregate", "Aggregate", Object.entries(found.by_aggregate ?? {}), ([uuid]) => toAggregate(uuid)),
+    table("By tree", "Tree", (found.by_root ?? []).map((part) => [part, part]), ([{ uuid, name }]) => toTree(uuid, name)),
   ];
 }
 
@@ -155,21 +156,23 @@ function stranded(found) {
   );
 }
 
-function table(title, head, rows) {
-  if (!rows.length) return null;
+/** Return a table of `[what, part]`; `named` returns what shows an entry. */
+function table(label, head, parts, named) {
+  if (!parts.length) return null;
   // an aggregate says of each class on how many trees it runs out, a tree names one
   const limited = ({ limited_by: by }) => (by === null || typeof by === "string" ? by : Object.keys(by).join(", "));
   const fits = (part) => (part.exact === false ? `${number(part.fits)} to ${number(part.upper)}` : number(part.fits));
   return element(
     "section",
     { class: "panel" },
-    element("h2", {}, title),
-    wideTable(
-      title,
-      [head, "Runs out of", "Fits"],
-      rows.map(([name, part]) => [name, limited(part), fits(part)]),
-      1,
-    ),
-    rows.length === MOST && element("p", { class: "quiet" }, `The first ${number(MOST)} are shown.`),
+    element("h2", {}, label),
+    wideTable({
+      label,
+      heads: [head, "Runs out of", "Fits"],
+      items: parts,
+      cells: (entry) => [named(entry), limited(entry[1]), fits(entry[1])],
+      numeric: 1,
+    }),
+    parts.length === MOST && element("p", { class: "quiet" }, `The first ${number(MOST)} are shown.`),
   );
 }

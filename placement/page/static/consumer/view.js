@@ -120,11 +120,12 @@ function drawn({ uuid, consumer, providers }) {
       "section",
       { class: "panel" },
       element("h2", {}, `On ${count(held.length, "provider")} of ${count(roots.size, "tree")}`),
-      wideTable(
-        "What it holds where",
-        ["Tree", "Provider", "Holds"],
-        held.map(([provider, { resources }]) => row(provider, resources, providers.get(provider))),
-      ),
+      wideTable({
+        label: "What it holds where",
+        heads: ["Tree", "Provider", "Holds"],
+        items: held,
+        cells: ([provider, { resources }]) => row(provider, resources, providers.get(provider)),
+      }),
     ),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { element, show } from "../dom.js";
 import { count } from "../words.js";
-import { drawReshape } from "./reshape.js";
+import { drawReshapes } from "./reshape.js";
 import { drawTree } from "./tree.js";
 
 /** Draw the data of a file into its `main`. */
@@ -25,7 +25,7 @@ function reshapes({ nodes, consumers }) {
   if (!nodes.length) return element("p", { class: "quiet" }, "This host has no node.");
   return [
     element("p", { class: "quiet" }, `${count(nodes.length, "node")}. Nothing was written to placement.`),
-    nodes.map((node) => drawReshape(node, (uuid) => holder(uuid, consumers[uuid]))),
+    drawReshapes(nodes, (uuid) => holder(uuid, consumers[uuid])),
   ];
 }
 

@@ -29,8 +29,10 @@ export class Extent {
  * @param {string} options.key tells this list from the others of the drawing
  * @param {number} options.step so many items come at once
  * @param {Extent} options.extent
+ * @param {function(Element): Element} [options.more] returns the item that the button stands in, of
+ *   the class `more`
  */
-export function addSome(list, all, draw, { key, step, extent }) {
+export function addSome(list, all, draw, { key, step, extent, more = item }) {
   let drawn = 0;
   const add = (most, asked) => {
     while (drawn < Math.min(most, all.length) && (drawn < asked || extent.left > 0)) {
@@ -38,13 +40,13 @@ export function addSome(list, all, draw, { key, step, extent }) {
       list.append(draw(all[drawn]));
       drawn += 1;
     }
-    if (drawn < all.length) list.append(more());
+    if (drawn < all.length) list.append(more(next()));
   };
-  const more = () => {
+  const next = () => {
     const from = drawn;
     const rest = all.length - from;
     const go = (event) => {
-      event.currentTarget.parentNode.remove();
+      event.currentTarget.closest(".more").remove();
       extent.begin();
       add(from + step, from + 1);
       // whoever sees all sees what comes to it, too
@@ -55,8 +57,12 @@ export function addSome(list, all, draw, { key, step, extent }) {
       target.focus();
     };
     const text = `Show ${number(Math.min(step, rest))} of ${number(rest)} more`;
-    return element("li", { class: "more" }, element("button", { type: "button", class: "plain", click: go }, text));
+    return element("button", { type: "button", class: "plain", click: go }, text);
   };
   const asked = extent.shown.get(key) ?? 0;
   add(Math.max(step, asked), asked);
+}
+
+function item(button) {
+  return element("li", { class: "more" }, button);
 }

@@ -3,7 +3,8 @@
 import { drawn, element } from "../dom.js";
 import { amount, byClass, count, number, shortened } from "../words.js";
 import { level } from "./bar.js";
-import { GAP, joined, laidOut, sumsByClass, sumsByConsumer } from "./moves.js";
+import { addSome, Extent } from "./listed.js";
+import { GAP, joined, laidOut, shownOf, sumsByClass, sumsByConsumer } from "./moves.js";
 import { wideTable } from "./table.js";
 import { heldText } from "./tree.js";
 
@@ -11,8 +12,27 @@ const WIDE = 400;
 const BETWEEN = 200;
 const TOP = 34;
 const BAR = 90;
-/** so many consumers are listed before one asks for more */
+/** so many are drawn before one asks for more */
+const NODES = 20;
 const CONSUMERS = 20;
+/** so many providers each side of a drawing has, and so many lines are between them */
+const PROVIDERS = 200;
+const LINES = 500;
+
+/**
+ * Return drawings of the nodes of a host: first those that something is wrong with, then those that
+ * are reshaped.
+ * @param {Array} nodes see `drawReshape`
+ * @param {function(string): Node} [consumer] returns what shows a consumer
+ */
+export function drawReshapes(nodes, consumer) {
+  const list = element("ul", { class: "plainly" });
+  const rank = (node) => (problems(node, sumsByConsumer(node.moves)).length ? 0 : node.before.length || node.after.length ? 1 : 2);
+  const ranked = nodes.map((node) => [rank(node), node]).sort(([one], [other]) => one - other);
+  const draw = ([, node]) => element("li", {}, drawReshape(node, consumer));
+  addSome(list, ranked, draw, { key: "nodes", step: NODES, extent: new Extent() });
+  return list;
+}
 
 /**
  * Return a drawing of one node of `migrate_compute_inventory --dry-run --json`.
@@ -20,8 +40,9 @@ const CONSUMERS = 20;
  * @param {function(string): Node} [consumer] returns what shows a consumer
  */
 export function drawReshape(node, consumer = (uuid) => element("code", {}, uuid)) {
-  const moves = joined(node.moves ?? {});
-  const consumers = sumsByConsumer(node.moves ?? {});
+  const moves = joined(node.moves);
+  const consumers = sumsByConsumer(node.moves);
+  const shown = shownOf(node, moves, PROVIDERS);
   const trees = node.before.length || node.after.length;
   return element(
     "article",
@@ -31,22 +52,27 @@ export function drawReshape(node, consumer = (uuid) => element("code", {}, uuid)
       ? element(
           "div",
           { class: "sides", tabindex: 0, role: "group", "aria-label": "Before and after" },
-          sides(node, moves),
+          sides(shown, moves.slice(0, LINES)),
         )
       : element("p", { class: "quiet" }, "Nothing of this node is reshaped."),
+    shown.left > 0 && element("p", { class: "quiet" }, `${count(shown.left, "provider")} more ${shown.left === 1 ? "isn't" : "aren't"} drawn.`),
     moves.length > 0 && movesTable(node, moves),
     trees > 0 && classTable(sumsByClass(node)),
     consumers.length > 0 && consumerTable(consumers, consumer),
   );
 }
 
-function verdict(node, consumers) {
+function problems(node, consumers) {
   const lost = consumers.filter(({ keeps }) => !keeps).length;
-  const wrong = [
-    ...(node.misfits ?? []).map((misfit) => `It doesn't fit: ${misfit}`),
+  return [
+    ...node.misfits.map((misfit) => `It doesn't fit: ${misfit}`),
     ...(node.error ? [node.error] : []),
     ...(lost ? [`${count(lost, "consumer")} would not hold what they held.`] : []),
   ];
+}
+
+function verdict(node, consumers) {
+  const wrong = problems(node, consumers);
   if (wrong.length) {
     return element("ul", { class: "verdict bad" }, wrong.map((text) => element("li", {}, text)));
   }
@@ -109,7 +135,7 @@ function side({ boxes }, left, elsewhere, mark) {
   return drawn(
     "g",
     { transform: `translate(${left} ${TOP})` },
-    boxes.map(({ provider, x, y, height, rows }) => {
+    boxes.map(({ provider, x, y, height, rows, more }) => {
       const there = elsewhere.get(provider.uuid);
       return drawn(
         "g",
@@ -123,6 +149,7 @@ function side({ boxes }, left, elsewhere, mark) {
         ),
         !there && drawn("text", { class: "mark", x: WIDE - 10, y: y + 18 }, mark === "comes" ? "new" : "removed"),
         rows.map((row) => inventoryRow(row, x, there && !(row.name in there), mark)),
+        more > 0 && drawn("text", { class: "rest", x: x + 10, y: y + height - 12 }, `${number(more)} more classes`),
       );
     }),
   );
@@ -145,65 +172,53 @@ function inventoryRow({ name, used, room, y }, x, differs, mark) {
 function movesTable(node, moves) {
   const names = new Map([...node.before, ...node.after].map(({ uuid, name }) => [uuid, name]));
   const named = (uuid) => names.get(uuid) ?? uuid ?? "–";
-  return table(
-    "What moves",
-    ["Class", "From", "To", "Amount", "Consumers"],
-    moves.map((move) => [
+  return table({
+    label: "What moves",
+    heads: ["Class", "From", "To", "Amount", "Consumers"],
+    items: moves,
+    cells: (move) => [
       move.renamed_to ? `${move.resource_class} becomes ${move.renamed_to}` : move.resource_class,
       named(move.from),
       named(move.to),
       amount(move.amount, move.resource_class),
       number(move.consumers),
-    ]),
-    2,
-  );
+    ],
+    numeric: 2,
+  });
 }
 
 function classTable(classes) {
-  const sorted = [...classes].sort((one, other) => byClass(one.name, other.name));
-  return table(
-    "Sums by class",
-    ["Class", "Capacity before", "after", "Used before", "after", "Same?"],
-    sorted.map(({ name, before, after, room }) => [
+  return table({
+    label: "Sums by class",
+    heads: ["Class", "Capacity before", "after", "Used before", "after", "Same?"],
+    items: [...classes].sort((one, other) => byClass(one.name, other.name)),
+    cells: ({ name, before, after, room }) => [
       name,
       amount(room.before, name),
       amount(room.after, name),
       amount(before, name),
       amount(after, name),
       before === after && room.before === room.after ? "yes" : "no",
-    ]),
-    5,
-  );
+    ],
+    numeric: 5,
+  });
 }
 
 function consumerTable(consumers, shown) {
-  const rows = ({ name, before, after, keeps }) => [
-    shown(name),
-    heldText(before) || "nothing",
-    keeps && heldText(before) === heldText(after) ? "the same" : heldText(after) || "nothing",
-  ];
-  const sorted = [...consumers].sort((one, other) => one.keeps - other.keeps);
-  const made = table("What consumers hold of it", ["Consumer", "Before", "After"], sorted.slice(0, CONSUMERS).map(rows), 0);
-  const rest = sorted.slice(CONSUMERS);
-  if (rest.length) {
-    made.append(
-      element(
-        "details",
-        {},
-        element("summary", {}, `${number(rest.length)} more consumers`),
-        table("More consumers", ["Consumer", "Before", "After"], rest.map(rows), 0),
-      ),
-    );
-  }
-  return made;
+  return table({
+    label: "What consumers hold of it",
+    heads: ["Consumer", "Before", "After"],
+    items: [...consumers].sort((one, other) => one.keeps - other.keeps),
+    cells: ({ name, before, after, keeps }) => [
+      shown(name),
+      heldText(before) || "nothing",
+      keeps && heldText(before) === heldText(after) ? "the same" : heldText(after) || "nothing",
+    ],
+    step: CONSUMERS,
+  });
 }
 
-/** Return a section with a table; its last `numeric` columns are numbers. */
-function table(title, heads, rows, numeric) {
-  return element(
-    "section",
-    { class: "sums" },
-    element("h3", {}, title),
-    wideTable(title, heads, rows, numeric),
-  );
+/** Return a section with a table. */
+function table(options) {
+  return element("section", { class: "sums" }, element("h3", {}, options.label), wideTable(options));
 }

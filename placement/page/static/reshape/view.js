@@ -1,14 +1,13 @@
 /** What will this reshape move? It draws what a rehearsal wrote. No request is sent. */
 
-import { drawReshape } from "../drawings/reshape.js";
+import { drawReshapes } from "../drawings/reshape.js";
 import { element, show } from "../dom.js";
 import { failure, notice } from "../links.js";
+import { COMMAND, rehearsal } from "../model/rehearsal.js";
 import { count } from "../words.js";
 
-const COMMAND = "nova-manage placement migrate_compute_inventory --dry-run --json > reshape.json";
 /** bytes of a file that the page reads */
 const LONGEST = 64 * 2 ** 20;
-const LISTS = ["before", "after", "misfits"];
 
 export function reshapeView() {
   const file = element("input", {
@@ -67,38 +66,10 @@ async function text(file) {
   return file.text();
 }
 
-/** Return what a file says; raise an Error that says what is wrong with it. */
-export function rehearsal(written) {
-  let found;
-  try {
-    found = JSON.parse(written);
-  } catch {
-    throw new Error(`This file isn't JSON. ${COMMAND} writes one.`);
-  }
-  const isOne =
-    Array.isArray(found?.nodes) &&
-    found.nodes.every(
-      (node) =>
-        typeof node?.node === "string" &&
-        LISTS.every((key) => Array.isArray(node[key])) &&
-        [...node.before, ...node.after].every(isProvider) &&
-        Object.values(node.moves ?? {}).every(Array.isArray),
-    );
-  if (!isOne) throw new Error(`This file isn't what ${COMMAND} writes.`);
-  return found;
-}
-
-function isProvider(one) {
-  return (
-    [one?.uuid, one?.name].every((value) => typeof value === "string") &&
-    [one.inventories, one.used, one.allocations].every((map) => typeof map === "object" && map !== null)
-  );
-}
-
 function drawn({ host, nodes, dry_run: isRehearsal }) {
   const written = isRehearsal ? "Nothing was written yet." : "This was written to placement.";
   return [
     element("p", { class: "quiet" }, `${count(nodes.length, "node")} of ${host}. ${written}`),
-    nodes.length ? nodes.map((node) => drawReshape(node)) : notice("This host has no node."),
+    nodes.length ? drawReshapes(nodes) : notice("This host has no node."),
   ];
 }

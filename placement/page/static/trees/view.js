@@ -82,8 +82,9 @@ export function treesView(place, live) {
       return;
     }
     if (!mayBeUuid(wanted)) {
-      const search = element("a", { href: addressOf("trees", [], new URLSearchParams({ q: wanted })) }, "Search for this name");
-      show(detail, notice(`“${wanted}” is no uuid. `, search, "."));
+      const address = addressOf("trees", [], new URLSearchParams({ q: wanted }));
+      const byName = element("a", { href: address }, "Search for this name");
+      show(detail, notice(`“${wanted}” is no uuid. `, byName, "."));
       list();
       return;
     }

@@ -1,5 +1,7 @@
 """Trees of any size: what is drawn is bounded, and the rest a click away (extensions.md 9)."""
 
+import json
+
 import pytest
 
 from tests.browsing import expect
@@ -116,3 +118,50 @@ def test_a_deep_tree_has_room(open_page, deep_tree, screenshots):
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert chosen.bounding_box()["width"] > 200
         screenshots(page, f"deep-tree-{width}", full_page=True)
+
+
+def reshaped(node, devices, consumers):
+    """Return a node of a rehearsal that moves GPUs to their own providers."""
+
+    def provider(name, parent, inventories):
+        uuid = f"{node}-{name}"
+        return {"uuid": uuid, "name": uuid, "parent_provider_uuid": parent, "generation": 1} | {
+            "inventories": inventories,
+            "used": {},
+            "allocations": {},
+        }
+
+    root = f"{node}-root"
+    cards = [provider(f"gpu{n}", root, {"VGPU": {"total": 1}}) for n in range(devices)]
+    move = {"resource_class": "VGPU", "renamed_to": None, "amount": 1, "from": root}
+    return {
+        "node": node,
+        "result": "would be migrated",
+        "before": [provider("root", None, {"VGPU": {"total": devices}})],
+        "after": [provider("root", None, {}), *cards],
+        "moves": {
+            f"{node}-server{n}": [move | {"to": f"{node}-gpu{n % devices}"}]
+            for n in range(consumers)
+        },
+        "misfits": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "devices", "consumers"), [(1_500, 2, 2), (1, 5_000, 5_000), (2, 3, 20_000)]
+)
+def test_a_large_rehearsal_is_drawn_in_parts(
+    open_page, empty_cloud, tmp_path, nodes, devices, consumers
+):
+    shown = [reshaped(f"node{number}", devices, consumers) for number in range(nodes)]
+    # what is wrong stands first
+    shown[-1]["misfits"] = ["too large"]
+    file = tmp_path / "reshape.json"
+    file.write_text(json.dumps({"host": "host", "dry_run": True, "nodes": shown}))
+    page = open_page(f"{empty_cloud.ui}#/reshape")
+    page.get_by_label("File of a rehearsal").set_input_files(file)
+    expect(page.locator(".reshape").first).to_contain_text("It doesn't fit: too large")
+    assert elements(page) < ELEMENTS
+    before = elements(page)
+    page.get_by_role("button", name="more").last.click()
+    assert before < elements(page) < 2 * ELEMENTS

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { family, roomOf, stockOf } from "../../../../../placement/page/static/drawings/provider.js";
-import { joined, laidOut, sumsByClass, sumsByConsumer } from "../../../../../placement/page/static/drawings/moves.js";
+import { joined, laidOut, shownOf, sumsByClass, sumsByConsumer } from "../../../../../placement/page/static/drawings/moves.js";
 
 function provider(uuid, parent, inventories, used = {}) {
   return { uuid, name: uuid, parent_provider_uuid: parent, inventories, used, allocations: {} };
@@ -42,6 +42,26 @@ test("a tree of any depth has places that fit", () => {
   assert.deepEqual(boxes.slice(0, 3).map(({ provider: { uuid }, x }) => [uuid, x]), [["p0", 0], ["p1", 16], ["p2", 32]]);
   assert.equal(boxes.at(-1).provider.uuid, "p19999");
   assert.ok(boxes.every(({ x }) => x <= 128));
+});
+
+test("a drawing has so many rows, and says how many it lacks", () => {
+  const inventories = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`CUSTOM_${n}`, { total: 1 }]));
+  const { boxes } = laidOut(Array.from({ length: 50 }, (_, n) => provider(`p${n}`, null, inventories)));
+  assert.ok(boxes.flatMap(({ rows }) => rows).length <= 1500);
+  assert.ok(boxes.every(({ rows, more }) => rows.length + more === 100));
+});
+
+test("of many providers those that differ are drawn, and what is above them", () => {
+  const many = (count, parent) => Array.from({ length: count }, (_, n) => provider(`p${n}`, parent, {}));
+  const before = [provider("r", null, {}), ...many(300, "r")];
+  const after = [...before, provider("new", "p299", {})];
+  const uuids = (side) => side.map(({ uuid }) => uuid);
+  const shown = shownOf({ before, after }, [], 200);
+  assert.deepEqual(uuids(shown.after), ["r", "p299", "new"]);
+  // what both sides have stands on both
+  assert.deepEqual(uuids(shown.before), ["r", "p299"]);
+  assert.equal(shown.left, 598);
+  assert.deepEqual(shownOf({ before: BEFORE, after: AFTER }, [], 200), { before: BEFORE, after: AFTER, left: 0 });
 });
 
 test("sums say what differs", () => {
