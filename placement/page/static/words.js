@@ -18,6 +18,11 @@ export function number(value, decimals = 0) {
   return GROUPED[decimals].format(value).replaceAll(",", "\u202f");
 }
 
+/** Return whether amounts of a class are bytes, so that people read them with a unit. */
+export function isSize(resourceClass) {
+  return BYTES.has(resourceClass);
+}
+
 /** Return a size if the class counts bytes (`4 GiB`), else the number. */
 export function amount(value, resourceClass) {
   const size = BYTES.get(resourceClass);

@@ -11,9 +11,12 @@ const LARGEST = 28;
 export const SHARES = [0, 0.25, 0.5, 0.8, 1];
 const LABELS = ["none", "to 25 %", "to 50 %", "to 80 %", "to 100 %", "over capacity"];
 
-/** Return which colour a use has: a number from 0, `SHARES.length` if it is over capacity. */
-export function shade(used, capacity) {
-  if (used > capacity) return SHARES.length;
+/**
+ * Return which colour a use has: a number from 0, `SHARES.length` if more is used than there is, be
+ * it of one provider of several.
+ */
+export function shade({ used, capacity, over }) {
+  if (over || used > capacity) return SHARES.length;
   if (used === 0) return 0;
   return SHARES.findIndex((most) => used <= most * capacity);
 }
@@ -41,8 +44,8 @@ export class HeatMap {
   set(trees, resourceClass) {
     this.trees = trees;
     this.resourceClass = resourceClass;
-    const over = trees.filter(({ sums }) => sums.used > sums.capacity).length;
-    const full = trees.filter(({ sums }) => sums.used >= sums.capacity && sums.used > 0).length - over;
+    const over = trees.filter(({ sums }) => sums.over).length;
+    const full = trees.filter(({ sums }) => !sums.over && sums.used > 0 && sums.used >= sums.capacity).length;
     const unused = trees.filter(({ sums }) => sums.used === 0).length;
     this.canvas.setAttribute(
       "aria-label",
@@ -74,11 +77,12 @@ export class HeatMap {
       const x = (place % this.columns) * this.cell;
       const y = Math.floor(place / this.columns) * this.cell;
       const side = this.cell - gap;
-      const shaded = shade(sums.used, sums.capacity);
+      const shaded = shade(sums);
       paint.fillStyle = colours[shaded];
       paint.fillRect(x, y, side, side);
       if (shaded < SHARES.length) return;
       // a mark besides the colour
+      paint.lineWidth = gap;
       paint.strokeStyle = style.getPropertyValue("--paper");
       paint.beginPath();
       paint.moveTo(x, y + side);
@@ -99,9 +103,10 @@ export class HeatMap {
       show(this.told, "Point at a square to see which tree it is; click to open it.");
       return;
     }
-    const { used, capacity } = tree.sums;
+    const { used, capacity, over } = tree.sums;
     const what = `${amount(used, this.resourceClass)} of ${amount(capacity, this.resourceClass)} used`;
-    show(this.told, element("strong", { dir: "auto" }, tree.name), ` ${what}, ${percent(used, capacity)}`);
+    const more = over ? ", over capacity" : "";
+    show(this.told, element("strong", { dir: "auto" }, tree.name), ` ${what}, ${percent(used, capacity)}${more}`);
   }
 
   open(tree) {

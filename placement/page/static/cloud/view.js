@@ -7,7 +7,7 @@ import { copyable, failure, notice, toAggregate, toTree } from "../links.js";
 import { sumsOf } from "../model/cloud.js";
 import { addressOf, refine } from "../place.js";
 import { VirtualList } from "../virtual_list.js";
-import { amount, byClass, count, exactly, number, percent } from "../words.js";
+import { amount, byClass, count, isSize, number, percent } from "../words.js";
 import { HeatMap } from "./heat_map.js";
 
 export function cloudView(place, live) {
@@ -25,7 +25,7 @@ export function cloudView(place, live) {
     cells: ({ uuid, name, sums }) => [
       toTree(uuid, name),
       bar(sums.used, sums.capacity),
-      `${percent(sums.used, sums.capacity)}`,
+      sums.over ? element("strong", { class: "bad" }, "over") : percent(sums.used, sums.capacity),
       amount(Math.max(sums.capacity - sums.used, 0), resourceClass),
     ],
   });
@@ -109,7 +109,7 @@ export function cloudView(place, live) {
       .map((host) => ({ uuid: host.uuid, name: host.name, sums: host.classes.get(resourceClass) }));
     show(mapTitle, `${count(having.length, "tree")} with ${resourceClass ?? "nothing"}`);
     map.set(having, resourceClass);
-    hosts.set([...having].sort((one, other) => share(other.sums) - share(one.sums)));
+    hosts.set([...having].sort(byShare));
     const found = aggregate ? [] : cloud.byAggregate(resourceClass);
     aggregatesPanel.hidden = !found.length;
     rest.classList.toggle("alone", !found.length);
@@ -131,7 +131,14 @@ export function cloudView(place, live) {
   };
 }
 
-function share({ used, capacity }) {
+/** Compare trees: the fullest first. */
+function byShare({ sums: one }, { sums: other }) {
+  const [mine, its] = [share(one), share(other)];
+  return mine === its ? 0 : its - mine;
+}
+
+function share({ used, capacity, over }) {
+  if (over) return Infinity;
   if (capacity > 0) return used / capacity;
   return used > 0 ? Infinity : -1;
 }
@@ -139,7 +146,7 @@ function share({ used, capacity }) {
 function headline(cloud, within, sums, aggregate) {
   const over = within.filter((host) => host.over > 0);
   const fullest = [...sums]
-    .filter(([, { capacity }]) => capacity > 0)
+    .filter(([, { used, capacity }]) => used > 0 && capacity > 0)
     .sort(([, one], [, other]) => share(other) - share(one))[0];
   return [
     element("h1", {}, aggregate ? `${count(within.length, "tree")} of an aggregate` : "Cloud"),
@@ -184,8 +191,8 @@ function classTable(names, sums, chosen, choose) {
         {},
         names.map((name) => {
           const one = sums.get(name);
-          const figure = (value, more = "") =>
-            element("td", { class: `number ${more}`, title: exactly(value, name) }, amount(value, name));
+          const figure = (value, ...more) =>
+            element("td", { class: "number" }, amount(value, name), more, isSize(name) && value > 0 && element("small", {}, number(value)));
           return element(
             "tr",
             { class: level(one.used, one.capacity) },
@@ -199,11 +206,7 @@ function classTable(names, sums, chosen, choose) {
               ),
             ),
             element("td", { class: "wide-bar" }, bar(one.used, one.capacity)),
-            element(
-              "td",
-              { class: "number", title: exactly(one.used, name) },
-              `${amount(one.used, name)} · ${percent(one.used, one.capacity)}`,
-            ),
+            figure(one.used, ` · ${percent(one.used, one.capacity)}`),
             figure(Math.max(one.capacity - one.used, 0)),
             figure(one.capacity),
             figure(one.total),

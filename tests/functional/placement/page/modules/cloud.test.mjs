@@ -57,10 +57,13 @@ test("names are sorted as people count", () => {
 });
 
 test("each use has one colour", () => {
-  assert.equal(shade(0, 10), 0);
-  assert.equal(shade(0, 0), 0);
-  assert.equal(shade(1, 10), 1);
-  assert.equal(shade(10, 10), SHARES.length - 1);
-  assert.equal(shade(11, 10), SHARES.length);
-  assert.equal(shade(1, 0), SHARES.length);
+  const shaded = (used, capacity, over = 0) => shade({ used, capacity, over });
+  assert.equal(shaded(0, 10), 0);
+  assert.equal(shaded(0, 0), 0);
+  assert.equal(shaded(1, 10), 1);
+  assert.equal(shaded(10, 10), SHARES.length - 1);
+  assert.equal(shaded(11, 10), SHARES.length);
+  assert.equal(shaded(1, 0), SHARES.length);
+  // one of its providers has too little
+  assert.equal(shaded(1, 10, 1), SHARES.length);
 });
