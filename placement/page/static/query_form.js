@@ -3,6 +3,7 @@
 import { element, show } from "./dom.js";
 import { fieldsOf, queryOf } from "./model/query.js";
 import { ask } from "./session.js";
+import { amount as sizeOf, isSize } from "./words.js";
 
 /**
  * Return `{node, set}` of the form; `set` puts a query into its fields.
@@ -17,7 +18,7 @@ export function queryForm({ go, use, more }) {
   const resources = element("div", { class: "resources" });
   const traits = input({ list: "traits", placeholder: "HW_CPU_X86_AVX2,!CUSTOM_OLD" });
   const aggregates = input({ placeholder: "in:<uuid>,<uuid>" });
-  const others = input({ placeholder: "resources_GPU=VGPU:1&group_policy=none" });
+  const others = input({ placeholder: "resources_GPU=VGPU:1" });
   const add = element(
     "button",
     { type: "button", class: "plain", click: () => resourceRow().querySelector("input").focus() },
@@ -25,9 +26,14 @@ export function queryForm({ go, use, more }) {
   );
 
   function resourceRow(name = "", amount = "") {
+    const size = element("span", { class: "size quiet" });
+    const tell = () => {
+      const [what, much] = [...row.querySelectorAll("input")].map(({ value }) => value.trim());
+      show(size, isSize(what) && Number(much) > 0 && sizeOf(Number(much), what));
+    };
     const row = element(
       "div",
-      { class: "resource" },
+      { class: "resource", input: tell },
       input({ list: "classes", value: name, "aria-label": "Resource class", required: true }),
       input({ type: "number", min: 1, value: amount, "aria-label": "Amount", required: true }),
       element(
@@ -35,7 +41,9 @@ export function queryForm({ go, use, more }) {
         { type: "button", class: "plain", "aria-label": "Remove this resource class", click: () => (row.remove(), add.focus()) },
         "×",
       ),
+      size,
     );
+    tell();
     resources.append(row);
     return row;
   }

@@ -28,15 +28,15 @@ export class VirtualList {
       { class: "scroller", tabindex: -1, role: "rowgroup", scroll: () => this.draw(), keydown: (event) => this.move(event) },
       this.body,
     );
+    this.heads = element(
+      "div",
+      { class: "heads", role: "rowgroup" },
+      element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: head ? "columnheader" : "cell" }, head))),
+    );
     this.node = element(
       "div",
       { class: `list ${kind}`, role: "table", "aria-label": label },
-      heads.length > 0 &&
-        element(
-          "div",
-          { class: "heads", role: "rowgroup" },
-          element("div", { class: "row", role: "row" }, heads.map((head) => element("span", { role: head ? "columnheader" : "cell" }, head))),
-        ),
+      heads.length > 0 && this.heads,
       this.scroller,
     );
     this.headed = Number(heads.length > 0);
@@ -63,7 +63,9 @@ export class VirtualList {
   }
 
   draw() {
-    const { scrollTop, clientHeight } = this.scroller;
+    const { scrollTop, clientHeight, offsetWidth, clientWidth } = this.scroller;
+    // columns stand below their heads, also beside a bar for scrolling
+    this.heads.style.paddingRight = `${offsetWidth - clientWidth}px`;
     const first = Math.max(Math.floor(scrollTop / this.height) - BEYOND, 0);
     const last = Math.min(
       Math.ceil((scrollTop + clientHeight) / this.height) + BEYOND,

@@ -9,11 +9,13 @@ import { addressOf } from "../place.js";
 import { askMore } from "../session.js";
 import { count, exactly, mayBeUuid } from "../words.js";
 
+const plain = (value) => value ?? "–";
+const copied = (value) => (value ? copyable(value, "id") : "–");
 const FACTS = [
-  ["Type", "consumer_type"],
-  ["Project", "project_id"],
-  ["User", "user_id"],
-  ["Generation", "consumer_generation"],
+  ["Type", "consumer_type", plain],
+  ["Project", "project_id", copied],
+  ["User", "user_id", copied],
+  ["Generation", "consumer_generation", plain],
 ];
 /** uuids in one request */
 const MOST_UUIDS = 100;
@@ -110,8 +112,8 @@ function drawn({ uuid, consumer, providers }) {
       element(
         "dl",
         { class: "facts-list" },
-        FACTS.map(([label, key]) =>
-          element("div", {}, element("dt", {}, label), element("dd", { dir: "auto" }, consumer[key] ?? "–")),
+        FACTS.map(([label, key, shown]) =>
+          element("div", {}, element("dt", {}, label), element("dd", { dir: "auto" }, shown(consumer[key]))),
         ),
         element("div", {}, element("dt", {}, "Holds"), element("dd", {}, heldText(sums))),
       ),
@@ -122,7 +124,7 @@ function drawn({ uuid, consumer, providers }) {
       element("h2", {}, `On ${count(held.length, "provider")} of ${count(roots.size, "tree")}`),
       wideTable({
         label: "What it holds where",
-        heads: ["Tree", "Provider", "Holds"],
+        heads: ["Provider", "Holds"],
         items: held,
         cells: ([provider, { resources }]) => row(provider, resources, providers.get(provider)),
       }),
@@ -132,5 +134,6 @@ function drawn({ uuid, consumer, providers }) {
 
 function row(uuid, resources, provider) {
   const { name = uuid, root } = provider ?? {};
-  return [root ? toTree(root.uuid, root.name) : "–", toTree(uuid, name), heldText(resources, exactly)];
+  const tree = root && root.uuid !== uuid && [" of ", toTree(root.uuid, root.name)];
+  return [[toTree(uuid, name), tree], heldText(resources, exactly)];
 }

@@ -30,5 +30,5 @@ function reshapes({ nodes, consumers }) {
 }
 
 function holder(uuid, what) {
-  return element("span", {}, element("code", {}, uuid), what ? ` ${what}` : "");
+  return [element("code", {}, uuid), what && [" ", element("span", { class: "quiet" }, what)]];
 }

@@ -18,7 +18,7 @@ export function wideTable({ label, heads, items, cells, numeric = 0, step = 100,
   const kind = (column) => (column >= heads.length - numeric ? { class: "number" } : {});
   const body = element("tbody");
   const draw = (item) =>
-    element("tr", {}, cells(item).map((cell, column) => element("td", { dir: column ? null : "auto", ...kind(column) }, cell)));
+    element("tr", {}, cells(item).map((cell, column) => element("td", { dir: column ? null : "auto", ...kind(column) }, wrapped(cell))));
   const more = (button) => element("tr", { class: "more" }, element("td", { colspan: heads.length }, button));
   addSome(body, items, draw, { key: label, step, extent, more });
   return element(
@@ -35,4 +35,12 @@ export function wideTable({ label, heads, items, cells, numeric = 0, step = 100,
       body,
     ),
   );
+}
+
+/** Return what a cell says. Words are as long as a uuid or shorter, or else break anywhere. */
+function wrapped(cell) {
+  const all = element("span", {}, cell);
+  if (/^\S{1,36}$/.test(all.textContent)) all.className = "word";
+  else if (!/\S{37}/.test(all.textContent)) all.className = "words";
+  return all;
 }

@@ -112,7 +112,7 @@ function stock(provider, { extent }) {
       element(
         "span",
         { class: "amounts" },
-        element("strong", {}, amount(used, name)),
+        element("strong", { title: exactly(used, name) }, amount(used, name)),
         ` of ${amount(room, name)} used`,
         element("span", { class: "share" }, percent(used, room)),
       ),

@@ -127,6 +127,15 @@ def test_a_consumer_says_what_it_holds_where(open_page, small_cloud, screenshots
     expect(page.locator("article[aria-current]")).to_contain_text(FIRST)
 
 
+def test_a_project_is_copied_by_a_click(open_page, small_cloud):
+    page = open_page(
+        f"{small_cloud.ui}#/consumer/{FIRST}", permissions=["clipboard-read", "clipboard-write"]
+    )
+    page.get_by_role("button", name="research").click()
+    expect(page.get_by_role("button", name="research copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "research"
+
+
 def test_a_consumer_without_anything_is_said_to_hold_nothing(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/consumer/{numbered(SERVER, 999)}")
     expect(page.get_by_text("This consumer holds nothing")).to_be_visible()
@@ -179,6 +188,14 @@ def test_why_is_asked_by_a_form(open_page, small_cloud):
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("heading", name="Why not compute1")).to_be_visible()
     expect(page.get_by_text("976.6 GiB").or_(page.get_by_text("977 GiB")).first).to_be_visible()
+
+
+def test_an_amount_is_told_in_the_unit_that_people_read(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/capacity?resources=VCPU:1,MEMORY_MB:8192")
+    amounts = page.get_by_label("Amount", exact=True)
+    expect(page.locator(".size")).to_have_text(["", "8 GiB"])
+    amounts.nth(1).fill("512")
+    expect(page.locator(".size")).to_have_text(["", "512 MiB"])
 
 
 def test_a_wrong_query_says_what_is_wrong(open_page, small_cloud):
