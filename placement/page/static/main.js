@@ -116,7 +116,8 @@ live.addEventListener("status", () => {
 live.addEventListener("change", () => shown?.made.changed?.());
 onRefusedToken(() => loggedOut("The service doesn't accept this token. It may have expired."));
 leave.addEventListener("click", () => loggedOut());
-addEventListener("hashchange", route);
+// before it is known how callers are known there is nothing to show
+addEventListener("hashchange", () => known && route());
 
 async function begin() {
   try {

@@ -222,6 +222,18 @@ def test_a_lying_session_is_told(open_page, small_cloud, body):
     expect(page.get_by_text("4 trees")).to_be_visible()
 
 
+def test_whoever_is_quicker_than_the_service_arrives(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    waiting = []
+    page.route("**/session.json", lambda route: waiting.append(route))
+    page.reload()
+    page.get_by_role("link", name="Trees").click()
+    while not waiting:
+        page.wait_for_timeout(10)
+    waiting[0].continue_()
+    expect(page.get_by_text("4 trees")).to_be_visible()
+
+
 def test_an_answer_that_ends_early_can_be_asked_for_again(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/why")
     page.route("**/explain?*", lambda route: route.fulfill(status=200, body='{"trees": {"to'))
