@@ -50,3 +50,24 @@ def test_a_reader_is_told_what_it_may_not(
     page.get_by_label("Token").fill(people.token("member"))
     page.get_by_role("button", name="Use this token").click()
     expect(page.get_by_role("alert")).to_contain_text("berth:provider_trees:show")
+
+
+def test_tokens_that_keystone_does_not_know_are_asked_for_again(
+    start_for_module, open_page, people, page_port, tmp_path
+):
+    chosen = options(people.identity.url, token_cache_time="-1")
+    start_ours(start_for_module, tmp_path, page_port, **chosen)
+    page = open_page(f"http://127.0.0.1:{page_port}/berth/v1/ui/", refused=[401])
+
+    def use(token):
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Use this token").click()
+
+    use("gAAAAABm-nobody-issued-this")
+    expect(page.get_by_role("alert")).to_contain_text("doesn't accept this token")
+    token = people.token("admin")
+    use(token)
+    expect(page.get_by_role("heading", name="An empty cloud")).to_be_visible()
+    people.identity.revoke(token)
+    expect(page.get_by_role("alert")).to_contain_text("It may have expired.")
+    expect(page.get_by_role("heading", name="Who is asking?")).to_be_visible()

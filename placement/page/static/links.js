@@ -55,7 +55,13 @@ export function toAggregate(uuid) {
 
 /** Return a message of what went wrong, with what to do about it. */
 export function failure(error, then) {
-  return element("p", { class: "notice bad", role: "alert" }, error.message, then && [" ", then]);
+  return element("p", { class: "notice bad", role: "alert" }, reasonOf(error), then && [" ", then]);
+}
+
+/** Return what went wrong, as people say it: the browser's own words are about the page's code. */
+export function reasonOf(error) {
+  const isOfCode = error instanceof TypeError || error instanceof RangeError;
+  return isOfCode ? "The answer lacks what this page needs. Something else than the service may have sent it." : error.message;
 }
 
 /** Return what a view says while, and where, there is nothing to show. */

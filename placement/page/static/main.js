@@ -4,7 +4,7 @@ import { capacityView } from "./capacity/view.js";
 import { cloudView } from "./cloud/view.js";
 import { consumerView } from "./consumer/view.js";
 import { element, show } from "./dom.js";
-import { failure, notice } from "./links.js";
+import { failure, notice, reasonOf } from "./links.js";
 import { logInForm } from "./log_in.js";
 import { Live } from "./model/live.js";
 import { placeOf } from "./place.js";
@@ -99,7 +99,7 @@ function tellFreshness() {
     reading: ["Reading the trees", read ? `${number(read)} so far` : ""],
     live: ["Live", time],
     refused: [`${live.wantsTrees ? "The trees" : "Changes"} can't be read.`, ""],
-    late: [`${error?.message ?? ""} Trying again.`, asOf ? `This is how it was at ${time}.` : ""],
+    late: [`${error ? reasonOf(error) : ""} Trying again.`, asOf ? `This is how it was at ${time}.` : ""],
   };
   // readers of screens hear that it is live, not each time at which it is
   texts[state].forEach((text, place) => {

@@ -123,7 +123,8 @@ async function asked(url, { signal, body, accept }) {
 
 async function reached(url, request) {
   try {
-    return await fetch(url, request);
+    // the service redirects nobody: who does, would get the token
+    return await fetch(url, { ...request, redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw unreachable();
@@ -166,6 +167,7 @@ export async function logIn(keystone, { user, userDomain, password, project, pro
       body: JSON.stringify(body),
       cache: "no-store",
       credentials: "omit",
+      redirect: "error",
     });
   } catch {
     throw new Refused(

@@ -5,7 +5,7 @@ import { Extent } from "../drawings/listed.js";
 import { fromService } from "../drawings/provider.js";
 import { element, show } from "../dom.js";
 import { keeping } from "../keeping.js";
-import { copyable, failure, notice, toAggregate, toConsumer, toTree } from "../links.js";
+import { copyable, failure, notice, reasonOf, toAggregate, toConsumer, toTree } from "../links.js";
 import { addressOf, refine } from "../place.js";
 import { ask, askMore } from "../session.js";
 import { VirtualList } from "../virtual_list.js";
@@ -56,7 +56,7 @@ export function treesView(place, live) {
 
   function list() {
     if (!live.complete) {
-      show(found, live.error?.message ?? "The trees are being read.");
+      show(found, live.error ? reasonOf(live.error) : "The trees are being read.");
       return;
     }
     const some = live.cloud.found(search.value);

@@ -234,6 +234,29 @@ def test_whoever_is_quicker_than_the_service_arrives(open_page, small_cloud):
     expect(page.get_by_text("4 trees")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["why?resources=VCPU:1", f"trees/{numbered(HOST, 1)}", f"consumer/{numbered(SERVER, 1)}"],
+)
+@pytest.mark.parametrize("answer", [None, [], {}, {"trees": [None], "consumers": {"x": None}}])
+def test_an_answer_that_lacks_everything_is_told(open_page, small_cloud, place, answer):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    for asked in ("**/explain?*", "**/provider_trees?*", "**/allocations/query"):
+        page.route(asked, lambda route: fill(route, 200, answer))
+    page.goto(f"{small_cloud.ui}#/{place}")
+    expect(page.get_by_role("alert").first).to_contain_text("lacks what this page needs")
+
+
+def test_nobody_is_sent_elsewhere_with_the_token(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape", refused=["ERR_FAILED"])
+    elsewhere = {"Location": small_cloud.url.replace("127.0.0.1", "localhost")}
+    page.route("**/changes*", lambda route: route.fulfill(status=307, headers=elsewhere))
+    page.route("**/explain?*", lambda route: route.fulfill(status=307, headers=elsewhere))
+    page.goto(f"{small_cloud.ui}#/why?resources=VCPU:1")
+    # the test ends with an error if another origin was asked
+    expect(page.get_by_role("alert")).to_contain_text("The service can't be reached.")
+
+
 def test_an_answer_that_ends_early_can_be_asked_for_again(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/why")
     page.route("**/explain?*", lambda route: route.fulfill(status=200, body='{"trees": {"to'))
