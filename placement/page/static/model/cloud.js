@@ -8,7 +8,12 @@ export function noAmounts() {
 }
 
 function add(sums, other) {
-  for (const key of Object.keys(sums)) sums[key] += other[key];
+  sums.total += other.total;
+  sums.reserved += other.reserved;
+  sums.capacity += other.capacity;
+  sums.used += other.used;
+  sums.providers += other.providers;
+  sums.over += other.over;
 }
 
 /**
@@ -62,7 +67,8 @@ export class Cloud {
     this.hosts = new Map();
     /** provider uuid → root uuid */
     this.roots = new Map();
-    this.sorted = null;
+    this.sorted = [];
+    this.isSorted = true;
   }
 
   get providers() {
@@ -78,7 +84,7 @@ export class Cloud {
     const host = summary(tree);
     const moved = new Set();
     this.hosts.set(tree.root, host);
-    this.sorted = null;
+    this.isSorted = false;
     for (const uuid of host.uuids) {
       const other = this.roots.get(uuid);
       if (other) moved.add(other);
@@ -94,14 +100,19 @@ export class Cloud {
     // a provider that moved is another tree's now
     for (const uuid of host.uuids) if (this.roots.get(uuid) === root) this.roots.delete(uuid);
     this.hosts.delete(root);
-    this.sorted = null;
+    this.isSorted = false;
   }
 
   /** Return all hosts by name. */
   list() {
-    if (this.sorted?.length !== this.hosts.size) {
+    if (!this.isSorted) {
+      // in the order of last time: what is nearly sorted is sorted soon
+      const hosts = new Map(this.hosts);
+      const known = this.sorted.map(({ uuid }) => hosts.get(uuid)).filter(Boolean);
+      for (const { uuid } of known) hosts.delete(uuid);
       const order = new Intl.Collator("en", { numeric: true }).compare;
-      this.sorted = [...this.hosts.values()].sort((one, other) => order(one.name, other.name));
+      this.sorted = [...known, ...hosts.values()].sort((one, other) => order(one.name, other.name));
+      this.isSorted = true;
     }
     return this.sorted;
   }
@@ -137,8 +148,7 @@ export class Cloud {
         if (!found.has(uuid)) found.set(uuid, { hosts: 0, ...noAmounts() });
         const entry = found.get(uuid);
         entry.hosts += 1;
-        const sums = host.classes.get(resourceClass);
-        for (const key of sums ? Object.keys(sums) : []) entry[key] += sums[key];
+        add(entry, host.classes.get(resourceClass) ?? noAmounts());
       }
     }
     return [...found].sort(([, one], [, other]) => other.hosts - one.hosts);

@@ -56,6 +56,18 @@ test("names are sorted as people count", () => {
   assert.deepEqual(cloud.list().map(({ name }) => name), ["host1", "host10"]);
 });
 
+test("what changes keeps the order by name", () => {
+  const cloud = new Cloud();
+  for (const name of ["c", "a", "b"]) cloud.take(tree(name, name));
+  cloud.list();
+  cloud.take(tree("c", "0"));
+  cloud.drop("b");
+  cloud.take(tree("b", "b", { usages: { VCPU: 9 } }));
+  cloud.take(tree("d", "aa"));
+  assert.deepEqual(cloud.list().map(({ name }) => name), ["0", "a", "aa", "b"]);
+  assert.equal(cloud.list()[3].classes.get("VCPU").used, 9);
+});
+
 test("each use has one colour", () => {
   const shaded = (used, capacity, over = 0) => shade({ used, capacity, over });
   assert.equal(shaded(0, 10), 0);
