@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rest_api import Cloud
+from benchmarks.rest_cloud import Cloud
 from benchmarks.servers import Server, berth
 from placement.storage.engine import Connection, Database, DatabaseSettings
 from tests.databases.fixtures import COPIES, KINDS

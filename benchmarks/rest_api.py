@@ -1,276 +1,236 @@
-"""`python -m benchmarks.rest_api`: the costs of requests, Berth against OpenStack Placement.
+"""`python -m benchmarks.rest_api`: what requests cost, Berth against OpenStack Placement.
 
-Prints CPU milliseconds of the worker per request, and ratios. The services and the floor run side
-by side and take turns for each request, so that all run under the same load.
+Prints milliseconds of processor time per request, of the worker and of its database server
+together, and ratios. Each service has a worker and a database server of its own. They take turns
+for each row, so that all run under the same load; the cheapest of some rounds counts.
+
+The floor of a read is a Flask route that returns the same bytes, and that of a write the smallest
+transaction by the driver itself behind a Flask route (`write_floor.py`).
 """
 
 import argparse
 import contextlib
 import dataclasses
-import json
+import functools
+import statistics
 import tempfile
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import sqlalchemy as sa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import Server, berth, floor, reference
-from placement.storage.engine import Connection, Database, DatabaseSettings
+from benchmarks import servers
+from benchmarks.processor_time import DatabaseServer, NoServer
+from benchmarks.rest_cloud import Cloud
+from benchmarks.rest_requests import (
+    BY_HAND,
+    HELLO,
+    SAME_BYTES,
+    Goal,
+    Measure,
+    Request,
+    measures,
+    prepare_reshape,
+)
+from benchmarks.servers import Server
 from tests.databases.fixtures import COPIES, KINDS
-from tests.databases.fresh import Databases, SQLiteFiles
+from tests.databases.fresh import SQLiteFiles
 from tests.databases.keeper import join
 
-NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
-NEW_HOST = (
-    "INSERT INTO resource_providers (uuid, name, generation, created_at) "
-    "VALUES (:uuid, :name, 3, :now)"
+BERTH, REFERENCE, WRITES = "berth", "reference", "writes"
+STARTS = ("start until the first answer, ms", "an idle worker, MiB")
+Start = Callable[[], contextlib.AbstractContextManager[Server]]
+TITLES = (
+    *("request", "Berth", "worker", "database", "reference", "floor"),
+    *("ratio", "× floor", "to reach", ""),
 )
-#: rows after the hosts: hosts are their own roots and have 64 VCPU, 256 GB of memory and 4 TB of
-#: disk; some are in an aggregate, some have a trait
-FURTHER_ROWS = (
-    "UPDATE resource_providers SET root_provider_id = id WHERE root_provider_id IS NULL",
-    # a host's inventories have adjacent ids, as when hosts report
-    "INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, "
-    "min_unit, max_unit, step_size, allocation_ratio, created_at) "
-    "SELECT p.id, s.class_id, s.total, 0, 1, s.total, 1, s.ratio, :now FROM resource_providers p, "
-    "(SELECT 0 AS class_id, 64 AS total, 4.0 AS ratio UNION ALL SELECT 1, 262144, 1.0 "
-    "UNION ALL SELECT 2, 4096, 1.0) s ORDER BY p.id, s.class_id",
-    "INSERT INTO placement_aggregates (uuid) VALUES (:aggregate)",
-    "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id) "
-    "SELECT p.id, a.id FROM resource_providers p, placement_aggregates a WHERE p.name LIKE '%0'",
-    "INSERT INTO resource_provider_traits (trait_id, resource_provider_id) "
-    "SELECT t.id, p.id FROM resource_providers p, traits t "
-    "WHERE t.name = 'HW_CPU_X86_AVX2' AND p.id % 7 = 1",
-)
-OWNER = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
 
 
-def name_based(text: str) -> str:
-    """Return the same uuid for the same text, for every service."""
-    return str(uuid.uuid5(NAMESPACE, text))
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """Seconds of processor time of one request: of the worker, and of the database server."""
+
+    worker: float
+    database: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.worker + self.database
 
 
 @dataclasses.dataclass
-class Measure:
-    """One line of the table.
+class Service:
+    """A service or a floor, and the database server that only it uses."""
 
-    :param request: sends request number `n` to a server
-    :param repeats: number of requests per round
+    server: Server
+    database: DatabaseServer | NoServer
+    ask: Request
+    repeats: int
+    asked: int = 0
+    costs: list[Cost] = dataclasses.field(default_factory=list)
+
+    def turn(self) -> None:
+        """Send the requests of one round."""
+        worker, database = self.server.spent(), self.database.spent()
+        for _ in range(self.repeats):
+            self.ask(self.server, self.asked)
+            self.asked += 1
+        costs = (self.server.spent() - worker, self.database.spent() - database)
+        self.costs.append(Cost(*(spent / self.repeats for spent in costs)))
+
+    @property
+    def cost(self) -> Cost:
+        """The cheapest round."""
+        return min(self.costs, key=lambda cost: cost.total)
+
+
+class Stand:
+    """Where services run: their folder and, for each, an empty database.
+
+    :param kind: the kind of database
     """
 
-    title: str
-    target: str
-    request: Callable[[Server, int], object]
-    repeats: int = 100
-    #: repeats on the reference if it is much slower
-    reference_repeats: int | None = None
+    def __init__(self, kind: str, folder: Path, stack: contextlib.ExitStack) -> None:
+        self.folder = folder
+        self.connections: dict[str, str] = {}
+        self.databases: dict[str, DatabaseServer | NoServer] = {}
+        for name in (BERTH, REFERENCE, WRITES):
+            if kind == "sqlite":
+                self.databases[name] = NoServer()
+                files = folder / f"{name}-files"
+                files.mkdir()
+                new = stack.enter_context(SQLiteFiles(files).lent())
+            else:
+                server = join(kind, folder / f"{kind}-{name}")
+                self.databases[name] = DatabaseServer(server)
+                new = stack.enter_context(COPIES[kind](server).lent())
+            # both services make their own tables
+            self.connections[name] = new(empty=name != WRITES)
 
+    def starts(self, interpreter: str) -> dict[str, Start]:
+        """Return what starts each service.
 
-def generation(server: Server, provider: str) -> int:
-    """Return a provider's current generation."""
-    return json.loads(server.get(f"/resource_providers/{provider}"))["generation"]
-
-
-class Cloud:
-    """Flat hosts with three classes; every tenth in an aggregate, every seventh with a trait."""
-
-    def __init__(self, hosts: int) -> None:
-        self.hosts = hosts
-        self.aggregate = name_based("aggregate")
-        self.provider = name_based("host-0")
-        self.consumer = name_based("consumer-0")
-
-    def fill(self, server: Server, connection: str) -> None:
-        """Write the hosts into the service's database, whose tables are the same in both."""
-        now = "2026-01-01 00:00:00"
-        made = [
-            {"uuid": name_based(f"host-{n}"), "name": f"host-{n}", "now": now}
-            for n in range(self.hosts)
-        ]
-
-        def write(database: Connection) -> None:
-            database.execute(sa.text(NEW_HOST), made)
-            for statement in FURTHER_ROWS:
-                given = {"aggregate": self.aggregate, "now": now}
-                asked = sa.text(statement)
-                database.execute(asked, {name: given[name] for name in asked.compile().params})
-
-        settings = DatabaseSettings(connection)
-        with contextlib.closing(Database(settings)) as database:
-            database.write(write)
-        self.claim(server, 0)
-
-    def claim(self, server: Server, number: int) -> None:
-        """PUT /allocations of one consumer at generation `number` (0: new)."""
-        resources = {"VCPU": 1 + number % 2, "MEMORY_MB": 1024, "DISK_GB": 10}
-        body = OWNER | {
-            "allocations": {self.provider: {"resources": resources}},
-            "consumer_generation": number or None,
+        :param interpreter: the reference's
+        """
+        names, folder = self.connections, self.folder
+        return {
+            BERTH: lambda: servers.berth(names[BERTH], folder),
+            REFERENCE: lambda: servers.reference(interpreter, names[REFERENCE], folder),
         }
-        server.request("PUT", f"/allocations/{self.consumer}", body)
 
 
-class Story:
-    """The requests, with their state for each server."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self.cloud = cloud
-        self.consumer_generations: dict[str, int] = {}
-        self.provider_generations: dict[str, int] = {}
-
-    def put_allocations(self, server: Server, number: int) -> None:
-        known = self.consumer_generations.get(server.name, 1)
-        self.cloud.claim(server, known)
-        self.consumer_generations[server.name] = known + 1
-
-    def put_inventories(self, server: Server, number: int) -> None:
-        host = name_based("host-1")
-        known = self.provider_generations.get(server.name)
-        if known is None:
-            known = generation(server, host)
-        stock = {
-            "VCPU": {"total": 64 + number % 2, "allocation_ratio": 4.0},
-            "MEMORY_MB": {"total": 262144, "reserved": 512},
-            "DISK_GB": {"total": 4096},
-        }
-        body = {"resource_provider_generation": known, "inventories": stock}
-        server.request("PUT", f"/resource_providers/{host}/inventories", body)
-        self.provider_generations[server.name] = known + 1
-
-    def search(self, server: Server, number: int) -> None:
-        query = (
-            "resources=VCPU:1,MEMORY_MB:1024,DISK_GB:10&required=HW_CPU_X86_AVX2"
-            f"&member_of={self.cloud.aggregate}"
-        )
-        server.request("GET", f"/resource_providers?{query}")
-
-    def reshape(self, server: Server, number: int) -> None:
-        """Move 200 consumers between a host and its child, there and back."""
-        reshape_consumers(server, number)
+def shown(milliseconds: float) -> str:
+    """Return a time with as many digits as matter."""
+    return f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:.0f}"
 
 
-def prepare_reshape(server: Server, consumers: int = 200) -> None:
-    """Create a host with that many consumers, and a child to move them to."""
-    host, child = name_based("reshaped"), name_based("reshaped-child")
-    server.request("POST", "/resource_providers", {"name": "reshaped", "uuid": host})
-    body = {"name": "reshaped-child", "uuid": child, "parent_provider_uuid": host}
-    server.request("POST", "/resource_providers", body)
-    stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1000}}}
-    server.request("PUT", f"/resource_providers/{host}/inventories", stock)
-    for number in range(consumers):
-        held = OWNER | {
-            "allocations": {host: {"resources": {"VCPU": 1}}},
-            "consumer_generation": None,
-        }
-        server.request("PUT", f"/allocations/{name_based(f'moving-{number}')}", held)
-
-
-def reshape_consumers(server: Server, number: int, consumers: int = 200) -> None:
-    """Reshape once; even numbers move to the child, odd ones back."""
-    host, child = name_based("reshaped"), name_based("reshaped-child")
-    source, target = (host, child) if number % 2 == 0 else (child, host)
-    vcpus = {"VCPU": {"total": 1000}}
-    body = {
-        "inventories": {
-            provider: {
-                "resource_provider_generation": generation(server, provider),
-                "inventories": vcpus if provider == target else {},
-            }
-            for provider in (source, target)
-        },
-        "allocations": {
-            name_based(f"moving-{consumer}"): OWNER
-            | {
-                "allocations": {target: {"resources": {"VCPU": 1}}},
-                "consumer_generation": number + 1,
-            }
-            for consumer in range(consumers)
-        },
-    }
-    server.request("POST", "/reshaper", body)
-
-
-def measures(cloud: Cloud) -> list[Measure]:
-    """Return the lines of the table, with their targets."""
-    story = Story(cloud)
-    at_least = {1000: "10×", 10000: "50×"}.get(cloud.hosts, "")
-
-    def get(path: str) -> Callable[[Server, int], object]:
-        return lambda server, number: server.get(path)
-
+def row(measure: Measure, found: dict[str, Service]) -> list[str]:
+    """Return the cells of a row."""
+    ours, theirs = found[BERTH].cost, found[REFERENCE].cost
+    floor = found["floor"].cost.total if "floor" in found else None
+    ratio = theirs.total / ours.total
+    above = None if floor is None else ours.total / floor
+    cells = [ours.total, ours.worker, ours.database, theirs.total]
     return [
-        Measure("GET /", "2× the floor", get("/"), 500),
-        Measure(
-            "GET /resource_providers/{uuid}",
-            "4×",
-            get(f"/resource_providers/{cloud.provider}"),
-            300,
-        ),
-        Measure("GET /allocations/{consumer}", "5×", get(f"/allocations/{cloud.consumer}"), 300),
-        Measure("PUT /allocations/{consumer}", "6×", story.put_allocations, 200, 100),
-        Measure("PUT …/inventories", "4×", story.put_inventories, 200, 100),
-        Measure(
-            f"GET /resource_providers, filtered, of {cloud.hosts}", at_least, story.search, 40, 5
-        ),
-        Measure("POST /reshaper, 200 consumers", "20×", story.reshape, 10, 4),
+        measure.title,
+        *(shown(1000 * seconds) for seconds in cells),
+        "" if floor is None else shown(1000 * floor),
+        f"{ratio:.1f}×",
+        "" if above is None else f"{above:.1f}×",
+        str(measure.goal),
+        "" if measure.goal.reached(ratio, above) else "not reached",
     ]
 
 
-def cost(running: dict[str, Server], measure: Measure, rounds: int) -> dict[str, float]:
-    """Return CPU milliseconds per request by server, the best of some alternating rounds."""
-    costs: dict[str, list[float]] = {name: [] for name in running}
-    numbers = dict.fromkeys(running, 0)
+def rows(
+    stand: Stand, interpreter: str, cloud: Cloud, rounds: int, only: str
+) -> Iterator[list[str]]:
+    """Measure all rows; yield their cells."""
+    starts = stand.starts(interpreter)
+    for name, start in starts.items():
+        with start() as server:
+            server.get("/")
+        cloud.store(stand.connections[name])
+    cloud.store(stand.connections[WRITES])
+    if any(only in title for title in STARTS):
+        yield from start_rows(starts, rounds)
+    with contextlib.ExitStack() as stack:
+        running = {name: stack.enter_context(start()) for name, start in starts.items()}
+        hello = stack.enter_context(servers.floor(stand.folder))
+        writes = stack.enter_context(servers.write_floor(stand.connections[WRITES], stand.folder))
+        for server in running.values():
+            cloud.plant(server)
+            prepare_reshape(server)
+        for server in (*running.values(), writes):
+            cloud.claim(server, 0)
+        for measure in measures(cloud):
+            if only in measure.title:
+                yield row(measure, measured(measure, running, (hello, writes), stand, rounds))
+
+
+def measured(
+    measure: Measure,
+    running: dict[str, Server],
+    floors: tuple[Server, Server],
+    stand: Stand,
+    rounds: int,
+) -> dict[str, Service]:
+    """Let the services take turns; return them with their costs.
+
+    :param floors: the one that returns files and the one that writes
+    """
+    hello, writes = floors
+    found = {
+        name: Service(server, stand.databases[name], measure.request, measure.repeats)
+        for name, server in running.items()
+    }
+    found[REFERENCE].repeats = measure.slow or measure.repeats
+    found[BERTH].ask = measure.ours or measure.request
+    if measure.floor == BY_HAND:
+        floor = Service(writes, stand.databases[WRITES], measure.request, measure.repeats)
+        found["floor"] = floor
+    elif measure.floor in (HELLO, SAME_BYTES):
+        paths = _files(measure, running[BERTH], stand.folder)
+        ask = functools.partial(_read, paths)
+        found["floor"] = Service(hello, NoServer(), ask, measure.repeats)
     for _ in range(rounds):
-        for name, server in running.items():
-            slow = name == "reference" and measure.reference_repeats
-            repeats = slow or measure.repeats
-            before = server.spent()
-            for _ in range(repeats):
-                measure.request(server, numbers[name])
-                numbers[name] += 1
-            costs[name].append((server.spent() - before) / repeats * 1000)
-    return {name: min(each) for name, each in costs.items()}
+        for service in found.values():
+            service.turn()
+    return found
 
 
-def _databases(kind: str, folder: Path, stack: contextlib.ExitStack) -> dict[str, str]:
-    """Create an empty database for each of the two services; return connections by name."""
-    copies: Databases = SQLiteFiles(folder)
-    if kind != "sqlite":
-        copies = COPIES[kind](join(kind, folder / kind))
-    new = stack.enter_context(copies.lent())
-    return {"berth": new(empty=True), "reference": new(empty=True)}
+def _files(measure: Measure, berth: Server, folder: Path) -> list[str]:
+    """Store what Berth answers as files; return their paths at the floor."""
+    names = []
+    for number, path in enumerate(measure.paths or ["/"]):
+        names.append(f"{abs(hash(measure.title))}-{number}")
+        (folder / names[-1]).write_bytes(berth.get(path))
+    return [f"/{name}" for name in names]
 
 
-def table(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Table:
-    """Run all measurements."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-benchmark-")))
-    # database servers run as other users
-    folder.chmod(0o755)
-    connections = _databases(arguments.database, folder, stack)
-    (folder / "hello").write_text("hello")
-    ours = stack.enter_context(berth(connections["berth"], folder))
-    theirs = stack.enter_context(reference(arguments.reference, connections["reference"], folder))
-    hello = stack.enter_context(floor(folder))
-    cloud = Cloud(arguments.hosts)
-    for server in (ours, theirs):
-        server.get("/")
-        cloud.fill(server, connections[server.name])
-        prepare_reshape(server)
-    shown = Table("request", "Berth, ms CPU", "reference, ms CPU", "ratio", "to reach")
-    nothing = Measure("floor", "", lambda server, number: server.get("/hello"), 500)
-    lowest = cost({"floor": hello}, nothing, arguments.rounds)["floor"]
-    shown.add_row("hello-world Flask route (the floor)", f"{lowest:.2f}", "", "", "")
-    for measure in measures(cloud):
-        costs = cost({"berth": ours, "reference": theirs}, measure, arguments.rounds)
-        ratio = f"{costs['reference'] / costs['berth']:.1f}×"
-        if measure.title == "GET /":
-            ratio += f", {costs['berth'] / lowest:.1f}× the floor"
-        each = [f"{costs[name]:.2f}" for name in ("berth", "reference")]
-        shown.add_row(measure.title, *each, ratio, measure.target)
-    return shown
+def _read(paths: list[str], server: Server, number: int) -> None:
+    for path in paths:
+        server.get(path)
+
+
+def start_rows(starts: dict[str, Start], rounds: int) -> Iterator[list[str]]:
+    """Yield the rows of processor time until a first answer, and of a worker's memory then."""
+    times: dict[str, list[float]] = {name: [] for name in starts}
+    sizes: dict[str, list[float]] = {name: [] for name in starts}
+    for _ in range(rounds):
+        for name, start in starts.items():
+            with start() as server:
+                server.get("/")
+                times[name].append(server.spent())
+                sizes[name].append(server.memory())
+    for title, unit, values in zip(STARTS, (1000.0, 2**-20), (times, sizes), strict=True):
+        ours, theirs = (statistics.median(values[name]) for name in (BERTH, REFERENCE))
+        goal = Goal(ratio=1)
+        mine, other = (shown(value * unit) for value in (ours, theirs))
+        ratio = theirs / ours
+        reached = "" if goal.reached(ratio, None) else "not reached"
+        yield [title, mine, "", "", other, "", f"{ratio:.2f}×", "", str(goal), reached]
 
 
 def main() -> None:
@@ -278,11 +238,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rest_api", description=__doc__)
     parser.add_argument("--reference", required=True, help="Python with openstack-placement")
     parser.add_argument("--database", choices=KINDS, default="sqlite")
-    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    parser.add_argument("--only", default="", help="only rows whose title contains this")
+    given = parser.parse_args()
+    table = Table(*TITLES, title=f"{given.database}, {given.hosts:,} hosts; ms of processor time")
     with contextlib.ExitStack() as stack:
-        Console().print(table(arguments, stack))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-benchmark-")))
+        # database servers run as other users
+        folder.chmod(0o755)
+        stand = Stand(given.database, folder, stack)
+        for cells in rows(stand, given.reference, Cloud(given.hosts), given.rounds, given.only):
+            table.add_row(*cells)
+            print("\t".join(cells), flush=True)
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import processor_time
 from tests.reference.environment import SCHEMES
 
 HEADERS = {
@@ -96,12 +97,11 @@ class Server:
         return int(shown) * 1024
 
     def spent(self) -> float:
-        """Return the seconds of processor time that the worker has used."""
-        return int((self._worker() / "schedstat").read_text().split()[0]) / 1e9
+        """Return the seconds of processor time that the worker has used, in all threads."""
+        return processor_time.of_process(int(self._worker().name))
 
     def _worker(self) -> Path:
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
-        return Path("/proc") / children.read_text().split()[0]
+        return Path("/proc", str(processor_time.children(self._process.pid)[0]))
 
 
 @contextlib.contextmanager
@@ -172,4 +172,13 @@ def floor(folder: Path) -> Iterator[Server]:
     here = Path(__file__).parent
     settings = {"FLOOR_FOLDER": str(folder), "PYTHONPATH": str(here)}
     with _gunicorn("floor", sys.executable, "floor:application", folder, settings) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def write_floor(connection: str, folder: Path) -> Iterator[Server]:
+    """Start Flask routes that write with the driver's own calls; see `write_floor.py`."""
+    settings = {"FLOOR_CONNECTION": connection, "PYTHONPATH": str(Path(__file__).parents[1])}
+    target = "benchmarks.write_floor:application"
+    with _gunicorn("writes", sys.executable, target, folder, settings) as server:
         yield server

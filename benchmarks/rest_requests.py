@@ -1,0 +1,238 @@
+"""The rows of `benchmarks.rest_api`: which requests are sent, and what each should reach."""
+
+import collections
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.rest_cloud import (
+    BUSY,
+    OWNER,
+    TREE,
+    Cloud,
+    generation,
+    host,
+    name_based,
+    node,
+    put_allocations,
+)
+from benchmarks.servers import Server
+
+Request = Callable[[Server, int], object]
+#: how a floor is made
+NO_FLOOR, HELLO, SAME_BYTES, BY_HAND = "", "hello", "same bytes", "by hand"
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """What a row should reach.
+
+    :param ratio: how many times cheaper than the reference at least
+    :param floor: how many times the floor at most
+    """
+
+    ratio: float | None = None
+    floor: float | None = None
+
+    def __str__(self) -> str:
+        shown = [] if self.ratio is None else [f"≥ {self.ratio:g}×"]
+        return ", ".join(shown + ([] if self.floor is None else [f"≤ {self.floor:g}× floor"]))
+
+    def reached(self, ratio: float | None, floor: float | None) -> bool:
+        """Return whether a row with these figures reaches it."""
+        enough = self.ratio is None or ratio is None or ratio >= self.ratio
+        return enough and (self.floor is None or floor is None or floor <= self.floor)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """One row of the table.
+
+    :param request: sends request number `n` to a server; a row may have several for each `n`
+    :param repeats: number of requests per round
+    :param slow: repeats on the reference if it is much slower
+    :param paths: what is read; the floor returns the same bytes
+    :param ours: what Berth is asked instead
+    """
+
+    title: str
+    goal: Goal
+    request: Request
+    repeats: int = 100
+    slow: int | None = None
+    floor: str = NO_FLOOR
+    paths: Sequence[str] = ()
+    ours: Request | None = None
+
+
+class Story:
+    """The requests that write, with their state for each server."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+        #: by server and by provider or consumer, the generation that the next request names
+        self.generations: dict[tuple[str, str], int] = collections.defaultdict(int)
+
+    def claim(self, server: Server, number: int) -> None:
+        """Claim for a new consumer, on one of many hosts."""
+        resources = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+        target = host(1000 + number % max(1, self.cloud.hosts - 1000))
+        put_allocations(server, name_based(f"claim-{number}"), target, resources, None)
+
+    def replace(self, server: Server, number: int) -> None:
+        """Write another amount for a consumer that has allocations."""
+        key = (server.name, self.cloud.consumer)
+        # the first generation is that after `Cloud.claim`
+        self.cloud.claim(server, self.generations[key] + 1)
+        self.generations[key] += 1
+
+    def move(self, server: Server, number: int) -> None:
+        """Hand the allocations of a consumer to a new one, as of an instance to its migration."""
+        resources = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+        holder, heir = (name_based(f"moved-{n}") for n in (number, number + 1))
+        if number == 0:
+            put_allocations(server, holder, host(2), resources, None)
+        body = {
+            holder: {**OWNER, "allocations": {}, "consumer_generation": 1},
+            heir: {
+                **OWNER,
+                "allocations": {host(2): {"resources": resources}},
+                "consumer_generation": None,
+            },
+        }
+        server.request("POST", "/allocations", body)
+
+    def put_inventories(self, server: Server, number: int) -> None:
+        stock = {
+            "VCPU": {"total": 64 + number % 2, "allocation_ratio": 4.0},
+            "MEMORY_MB": {"total": 262144, "reserved": 512},
+            "DISK_GB": {"total": 4096},
+        }
+        self._put(server, host(1), "inventories", stock)
+
+    def put_traits(self, server: Server, number: int) -> None:
+        """Replace one of two traits."""
+        traits = ["HW_CPU_X86_AVX2", f"HW_CPU_X86_{('SSE', 'SSE2')[number % 2]}"]
+        self._put(server, host(3), "traits", traits)
+
+    def _put(self, server: Server, provider: str, kind: str, value: Any) -> None:
+        # hosts begin at generation 3
+        known = self.generations[server.name, provider] + 3
+        body = {"resource_provider_generation": known, kind: value}
+        server.request("PUT", f"/resource_providers/{provider}/{kind}", body)
+        self.generations[server.name, provider] += 1
+
+
+def prepare_reshape(server: Server, consumers: int = 200) -> None:
+    """Create a host with that many consumers, and a child to move them to."""
+    parent, child = name_based("reshaped"), name_based("reshaped-child")
+    server.request("POST", "/resource_providers", {"name": "reshaped", "uuid": parent})
+    body = {"name": "reshaped-child", "uuid": child, "parent_provider_uuid": parent}
+    server.request("POST", "/resource_providers", body)
+    stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1000}}}
+    server.request("PUT", f"/resource_providers/{parent}/inventories", stock)
+    for number in range(consumers):
+        put_allocations(server, name_based(f"moving-{number}"), parent, {"VCPU": 1}, None)
+
+
+def reshape(server: Server, number: int, consumers: int = 200) -> None:
+    """Move consumers between a host and its child; even numbers there, odd ones back."""
+    parent, child = name_based("reshaped"), name_based("reshaped-child")
+    source, target = (parent, child) if number % 2 == 0 else (child, parent)
+    vcpus = {"VCPU": {"total": 1000}}
+    body = {
+        "inventories": {
+            provider: {
+                "resource_provider_generation": generation(server, provider),
+                "inventories": vcpus if provider == target else {},
+            }
+            for provider in (source, target)
+        },
+        "allocations": {
+            name_based(f"moving-{consumer}"): OWNER
+            | {
+                "allocations": {target: {"resources": {"VCPU": 1}}},
+                "consumer_generation": number + 1,
+            }
+            for consumer in range(consumers)
+        },
+    }
+    server.request("POST", "/reshaper", body)
+
+
+def get(*paths: str, **headers: str) -> Request:
+    """Return the request that reads all of these."""
+
+    def ask(server: Server, number: int) -> None:
+        for path in paths:
+            server.get(path, **headers)
+
+    return ask
+
+
+def tree_paths() -> list[str]:
+    """Return what nova reads of a tree: its providers, and four things of each."""
+    paths = [f"/resource_providers?in_tree={node(0)}"]
+    for number in range(TREE):
+        provider = f"/resource_providers/{node(number)}"
+        for part in ("inventories", "aggregates", "traits", "allocations"):
+            paths.append(f"{provider}/{part}")
+    return paths
+
+
+def _read(title: str, goal: Goal, path: str, repeats: int, slow: int | None = None) -> Measure:
+    return Measure(title, goal, get(path), repeats, slow, SAME_BYTES, [path])
+
+
+def measures(cloud: Cloud) -> list[Measure]:
+    """Return the rows of the table, with their goals."""
+    story = Story(cloud)
+    search = (
+        "resources=VCPU:1,MEMORY_MB:1024,DISK_GB:10&required=HW_CPU_X86_AVX2"
+        f"&member_of={cloud.aggregate}"
+    )
+    usages = f"/usages?project_id={BUSY}"
+    paths = tree_paths()
+    tree = (
+        f"/berth/v1/provider_trees?uuid={node(0)}&fields=inventories,traits,aggregates,allocations"
+    )
+    old = {"OpenStack_API_Version": "placement 1.9"}
+    write = Goal(8, 2.5)
+    return [
+        Measure("GET /", Goal(floor=2), get("/"), 300, floor=HELLO),
+        Measure("PUT /allocations: claim", write, story.claim, 150, 50, BY_HAND),
+        Measure("PUT /allocations: replace", write, story.replace, 150, 50, BY_HAND),
+        Measure("POST /allocations: move", write, story.move, 150, 50, BY_HAND),
+        Measure("PUT …/inventories", Goal(5, 2.5), story.put_inventories, 150, 50, BY_HAND),
+        Measure("PUT …/traits", Goal(5, 2.5), story.put_traits, 150, 50, BY_HAND),
+        _read("GET a provider", Goal(4), f"/resource_providers/{cloud.provider}", 200),
+        _read("GET a consumer", Goal(5), f"/allocations/{cloud.consumer}", 200),
+        _read(
+            f"GET providers, filtered, of {cloud.hosts:,}",
+            Goal(100, 3),
+            f"/resource_providers?{search}",
+            *(20, 3),
+        ),
+        _read(f"GET providers, all {cloud.hosts:,}", Goal(12, 2), "/resource_providers", 5, 2),
+        _read(f"GET usages of {cloud.instances:,} × 3", Goal(20), usages, 30, 30),
+        Measure(
+            f"GET usages of {cloud.instances:,} × 3, version 1.9",
+            Goal(20),
+            get(usages, **old),
+            *(30, 30),
+        ),
+        Measure(
+            f"a tree of {TREE}, {len(paths)} requests",
+            Goal(5),
+            get(*paths),
+            *(10, 5, SAME_BYTES, paths),
+        ),
+        Measure(
+            f"a tree of {TREE}, GET provider_trees; reference: {len(paths)}",
+            Goal(5),
+            get(*paths),
+            *(100, 5, SAME_BYTES, [tree]),
+            ours=get(tree),
+        ),
+        Measure("POST /reshaper, 200 consumers", Goal(20), reshape, 10, 4),
+    ]
