@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ from benchmarks.rest_requests import (
     prepare_reshape,
 )
 from benchmarks.servers import Server
-from tests.databases.fixtures import COPIES, KINDS
+from tests.databases.fixtures import COPIES, KINDS, MEMORY, ROOM
 from tests.databases.fresh import SQLiteFiles
 from tests.databases.keeper import join
 
@@ -244,7 +245,10 @@ def main() -> None:
     given = parser.parse_args()
     table = Table(*TITLES, title=f"{given.database}, {given.hosts:,} hosts; ms of processor time")
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="berth-benchmark-")))
+        # nothing should wait for a disk, so in memory if there is room
+        place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
+        made = tempfile.TemporaryDirectory(prefix="berth-benchmark-", dir=place)
+        folder = Path(stack.enter_context(made))
         # database servers run as other users
         folder.chmod(0o755)
         stand = Stand(given.database, folder, stack)
