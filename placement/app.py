@@ -1,19 +1,18 @@
 """The composition root: the only module that creates the service's parts and connects them."""
 
 import dataclasses
+import importlib
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement.candidates.live_snapshot import LOAD_CAUSES, LiveSnapshot
+from placement.candidates.load_causes import LOAD_CAUSES
 from placement.candidates.other_writers import OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
-from placement.candidates.table_snapshot import TableSnapshot
 from placement.errors import Conflict, codes_of
-from placement.handlers.discovery import REFERENCE
 from placement.http.authentication import authenticated
 from placement.http.call import Services
 from placement.http.context import Identification
@@ -33,24 +32,26 @@ from placement.metrics.layout import Layout
 from placement.metrics.tally import UNCOUNTED, Tally
 from placement.monitoring import port
 from placement.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, networks
-from placement.monitoring.cloud import Cloud
-from placement.monitoring.counted import Counted
 from placement.monitoring.counting import Counting
 from placement.monitoring.health import Health, document
-from placement.monitoring.page import Build, page
-from placement.monitoring.providers import ProviderPage
 from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
-from placement.operations.joint_claims import JointClaims
 from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
-from placement.routes import offers, routes
+from placement.routes import METRICS, offers, routes
+from placement.searching import Searching
 from placement.storage import readiness
 from placement.storage.dialects import CAUSES
 from placement.storage.engine import RACE, Database, DatabaseSettings
 from placement.storage.feed_watch import FeedWatch
 
+if TYPE_CHECKING:
+    from placement.candidates.live_snapshot import LiveSnapshot
+    from placement.candidates.table_snapshot import TableSnapshot
+    from placement.search_parts import SearchParts
+
 LOG = logging.getLogger(__name__)
+_SEARCHING = "placement.search_parts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,14 +63,19 @@ class Running:
 
     application: WSGIApplication
     database: Database
-    snapshot: LiveSnapshot
+    searching: Searching
     watch: FeedWatch
     pages: Mapping[str, WSGIApplication]
+
+    @property
+    def snapshot(self) -> "LiveSnapshot":
+        """What searches search."""
+        return self.searching.parts.snapshot
 
     def close(self) -> None:
         """Close the connections to the database; a later request opens new ones."""
         self.watch.end_waits()
-        self.snapshot.rest()
+        self.searching.rest()
         self.database.close()
 
 
@@ -120,17 +126,17 @@ def start(
     if counting is not None:
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
-    snapshot = LiveSnapshot(database, conf.berth.snapshot_audit_interval, others, tally=tally)
+    searching = Searching(lambda: _parts(conf, database, others, tally, counting))
     watch = FeedWatch(database)
-    pages = {} if counting is None else pages_of(counting, database, snapshot)
+    pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
     if counting is not None and counting.listener is not None:
         port.serve(counting.listener, pages)
     services = Services(
         conf,
         database,
         policy,
-        snapshot,
-        JointClaims(),
+        searching,
+        searching,
         watch,
         EmptySearches(),
         offers(),
@@ -143,7 +149,7 @@ def start(
     paths = routes(conf.berth.extensions, needs_token)
     application: WSGIApplication = Placement(paths, services)
     application = StatementCount(application, database)
-    health = Health(database, snapshot)
+    health = Health(database, searching)
     meter = None if counting is None else counting.meter
 
     def outermost(application: WSGIApplication) -> WSGIApplication:
@@ -152,20 +158,20 @@ def start(
         return traced(with_probes(application, conf, health, pages, meter), conf)
 
     wrapping = wrapped(application, conf, outermost, meter)
-    return Running(wrapping, database, snapshot, watch, pages)
+    return Running(wrapping, database, searching, watch, pages)
 
 
-def pages_of(
-    counting: Counting, database: Database, snapshot: LiveSnapshot
-) -> dict[str, WSGIApplication]:
-    """Return the pages of metrics, by path."""
-    cloud = Cloud(database, snapshot.current)
-    counted = Counted(counting.meter, counting.slots, counting.of_process)
-    build = Build(our_version(), REFERENCE, database.engine.dialect.name)
-    return {
-        "/metrics": page([build, cloud, counted]),
-        "/metrics/providers": ProviderPage(database, snapshot.current),
-    }
+def _parts(*given: Any) -> "SearchParts":
+    parts: SearchParts = importlib.import_module(_SEARCHING).made(*given)
+    return parts
+
+
+def import_all() -> None:
+    """Import what is otherwise imported when a request first needs it."""
+    importlib.import_module(_SEARCHING)
+    for endpoints in routes(extensions=True, with_metrics=True).values():
+        for endpoint in endpoints:
+            endpoint.handler  # noqa: B018
 
 
 def with_probes(
@@ -207,7 +213,7 @@ class Reading:
 
     application: WSGIApplication
     database: Database
-    snapshot: TableSnapshot
+    snapshot: "TableSnapshot"
 
     def close(self) -> None:
         """Close the connections to the database."""
@@ -223,6 +229,10 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
 
     :param extensions: whether it offers the extensions that only read the cloud
     """
+    # imported here because a service that idles needs neither
+    from placement.candidates.table_snapshot import TableSnapshot
+    from placement.operations.joint_claims import JointClaims
+
     policy = Policy(conf)
     database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)
     try:

@@ -13,7 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from placement.candidates import audit_schedule, loading
 from placement.candidates.audit_schedule import AuditTimes
 from placement.candidates.comparison import differences
-from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters, notice
+from placement.candidates.noticed_writes import notice
+from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.snapshot_size import size_of
@@ -29,11 +30,6 @@ from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
-#: why all is loaded: at first, and as the change feed, deletions, failures and audits demand it
-LOAD_CAUSES = (
-    *("first use", "fell off the feed", "many deletions"),
-    *("failure", "audit", "audit failed"),
-)
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
 #: providers from which on the garbage collector skips a snapshot

@@ -12,7 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import config
-from placement.app import metrics_layout
+from placement.app import import_all, metrics_layout
 from placement.cli.configuration import ConfigurationInForce, Refused, config_arguments
 from placement.cli.failure import told
 from placement.config import logs, sources
@@ -25,7 +25,7 @@ from placement.metrics.slots import Slots
 from placement.monitoring import port as metrics_port
 from placement.monitoring.counting import Counting
 from placement.serving.address import why_unusable
-from placement.wsgi import load
+from placement.wsgi.loading import load
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "placement-api"
@@ -74,6 +74,8 @@ def serve(arguments: argparse.Namespace) -> int:
     def measured(application: WSGIApplication) -> WSGIApplication:
         return Metered(application, meters[-1]) if meters else application
 
+    # in this process, so that the workers have it in common
+    import_all()
     Server(
         _settings(arguments, in_force.conf.use_json),
         in_force.reload,

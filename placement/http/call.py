@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import flask
 from oslo_config import cfg
@@ -11,7 +11,6 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import http_date
 
 from placement.candidates.others_in_feed import OthersInFeed
-from placement.candidates.snapshot import Snapshot
 from placement.errors import BodyTooLong, NotFound, SchemaMismatch
 from placement.http import entity_tags
 from placement.http.client_disconnect import client_left
@@ -24,16 +23,20 @@ from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
 from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.policies.enforcement import Policy
-from placement.schemas.json_schema import Schema
 from placement.storage.engine import Database
 from placement.storage.feed_watch import FeedWatch
+
+if TYPE_CHECKING:
+    # only handlers need them
+    from placement.candidates.snapshot import Snapshot
+    from placement.schemas.json_schema import Schema
 
 NO_CONTENT = 204
 NOT_MODIFIED = 304
 _BODILESS = (NO_CONTENT, NOT_MODIFIED)
 _BY_FORM = ("vary", "accept")
 
-SchemaTable = dict[Version, Schema]
+SchemaTable: TypeAlias = "dict[Version, Schema]"
 
 
 class Now:
@@ -47,7 +50,7 @@ Modified = datetime.datetime | Now | None
 class Snapshots(Protocol):
     """Where searches get the cloud from."""
 
-    def current(self) -> Snapshot:
+    def current(self) -> "Snapshot":
         """Return the cloud as of now."""
 
     def look_for_others(self) -> None:

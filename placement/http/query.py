@@ -3,11 +3,15 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery, DuplicateKey
 from placement.microversions import Version, pick
-from placement.schemas.json_schema import Schema
+
+if TYPE_CHECKING:
+    # only handlers have schemas
+    from placement.schemas.json_schema import Schema
 
 _SEPARATORS = re.compile("[&;]")
 
@@ -58,7 +62,7 @@ def _decoded(text: str) -> str:
         raise BadQuery(why=undecodable) from undecodable
 
 
-def checked_query(text: str, schemas: Mapping[Version, Schema], version: Version) -> Query:
+def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Version) -> Query:
     """Parse a query string and validate it against the schema of the version. Raises BadQuery."""
     query = Query(text)
     reason = pick(schemas, version).why_not(query.last())

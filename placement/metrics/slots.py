@@ -12,12 +12,13 @@ import os
 import struct
 from collections.abc import MutableSequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float64]
+Numbers: TypeAlias = "npt.NDArray[np.float64]"
 Cells = MutableSequence[float]
 
 #: most processes that count at the same time, those that are being replaced included
@@ -55,10 +56,8 @@ class Slots:
         # to write where a disk has no room would kill the process
         os.posix_fallocate(self._file, 0, _HEAD)
         self._map = mmap.mmap(self._file, size)
-        self._taken = np.frombuffer(self._map, np.uint8, MOST)
-        self._numbers = np.frombuffer(self._map, np.float64, MOST * width, _HEAD).reshape(
-            MOST, width
-        )
+        self._taken = memoryview(self._map)[:MOST]
+        self._cells = memoryview(self._map)[_HEAD:size].cast("d")
 
     @classmethod
     def anonymous(cls, width: int) -> "Slots":
@@ -92,7 +91,8 @@ class Slots:
             os.close(file)
             raise
         self._taken[number] = 1
-        return Slot(number, file, self._numbers[number])
+        begin = number * self.width
+        return Slot(number, file, self._cells[begin : begin + self.width])
 
     def _first_free(self, file: int) -> int:
         """Lock the first free slot, and return its number."""
@@ -107,15 +107,15 @@ class Slots:
     def ever(self) -> Numbers:
         """Return the numbers of all slots that ever had a process, a row each; don't write."""
         # processes take the first slot that is free, so there are hardly any gaps
-        return self._numbers[: self._end()]
+        end = self._end()
+        return _numbers(self._cells[: end * self.width]).reshape(end, self.width)
 
     def living(self) -> list[int]:
         """Return which of these rows have a process that lives."""
         return [number for number in range(self._end()) if self._is_locked(number)]
 
     def _end(self) -> int:
-        taken = np.flatnonzero(self._taken)
-        return int(taken[-1]) + 1 if len(taken) else 0
+        return bytes(self._taken).rfind(1) + 1
 
     def _is_locked(self, number: int) -> bool:
         # the descriptor of this object has no locks, so it sees those of this process, too
@@ -129,17 +129,29 @@ class Slot:
     :param file: the file descriptor with the lock; kept open as long as the process lives
     """
 
-    def __init__(self, number: int, file: int, numbers: Numbers) -> None:
-        self.number, self.numbers = number, numbers
+    def __init__(self, number: int, file: int, cells: "memoryview[float]") -> None:
+        self.number = number
         self._file = file
-        #: the same, quicker than numpy for single numbers
-        self.cells = cast(Cells, memoryview(numbers.data))
+        #: quicker than `numbers` for single numbers
+        self.cells = cast(Cells, cells)
+
+    @property
+    def numbers(self) -> Numbers:
+        """The same memory as `cells`."""
+        return _numbers(self.cells)
 
     def release(self) -> None:
         """Leave the slot to another process."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def _numbers(cells: object) -> Numbers:
+    # imported here because a process that counts doesn't need it until somebody wants the sums
+    import numpy as np
+
+    return np.frombuffer(cast(memoryview, cells), np.float64)
 
 
 def _lock(kind: int, number: int) -> bytes:

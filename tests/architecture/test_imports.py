@@ -64,6 +64,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "schemas",
             "storage",
         },
+        # handlers by name: they are imported when requests first need them
         "routes": {"handlers", "http.content_headers", "http.extensions", "microversions"},
         # all tables as one document; the application hands it the routes
         "openapi": {
@@ -79,12 +80,23 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "page": {"http.entity_tags", "http.environ", "http.extensions"},
         # of one process, as its memory and its database have it
         "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
+        # what searches need, and a stand-in for it until there is a search
+        "search_parts": {
+            "candidates",
+            # which release of OpenStack Placement it answers like
+            "handlers.discovery",
+            "http.environ",
+            "installation",
+            "metrics",
+            "monitoring",
+            "operations",
+            "storage",
+        },
+        "searching": {"candidates", "http.environ", "search_parts"},
         "app": {
             "candidates",
             "config",
             "errors",
-            # which release of OpenStack Placement it answers like
-            "handlers.discovery",
             "http",
             "installation",
             "metrics",
@@ -94,6 +106,8 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "page",
             "policies",
             "routes",
+            "search_parts",
+            "searching",
             "storage",
         },
         "wsgi": {"app", "config", "http", "installation", "monitoring"},

@@ -12,7 +12,7 @@ from tests.functional.placement.serving.conftest import configuration
 #: packages that take long to import
 HEAVY = {
     *("alembic", "flask", "gunicorn", "jsonschema", "jsonschema_rs", "keystoneauth1", "numpy"),
-    *("prettytable", "requests", "rich", "sqlalchemy"),
+    *("prettytable", "prometheus_client", "requests", "rich", "sqlalchemy"),
 }
 RUN = """
 import json, runpy, sys
@@ -61,10 +61,55 @@ def test_the_list_of_heavy_packages_is_that_of_installed_ones(tmp_path):
 
 
 SHOWN = "import json, sys\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)\n"
-SERVICE = f"from placement.wsgi import init_application\ninit_application()\n{SHOWN}"
+SERVED = "from placement.wsgi import init_application\nserved = init_application()\n"
+SERVICE = f"{SERVED}{SHOWN}"
+#: sends GET requests, and asserts their status
+ASKED = f"""{SERVED}
+import sys
+from werkzeug.test import Client
+
+headers = {{"x-auth-token": "admin", "openstack-api-version": "placement latest"}}
+for path in sys.argv[1:]:
+    assert Client(served).get(path, headers=headers).status_code == 200, path
+"""
 
 
 def test_a_service_on_a_current_schema_needs_neither_alembic_nor_jsonschema(tmp_path):
     assert imported(tmp_path, code=SERVICE) >= {"alembic"}
     again = imported(tmp_path, code=SERVICE)
     assert again & {"alembic", "jsonschema", "mako", "rich", "prettytable"} == set()
+
+
+def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp_path):
+    idle = imported(tmp_path, "/", "/healthcheck", "/berth/v1/health", code=ASKED + SHOWN)
+    assert idle & {"numpy", "jsonschema_rs", "prometheus_client"} == set()
+    rooms = ("placement.candidates.", "placement.operations.", "placement.schemas.")
+    ours = {name for name in idle if name.startswith((*rooms, "placement.handlers."))}
+    assert ours == {
+        "placement.candidates.load_causes",
+        "placement.candidates.other_writers",
+        "placement.candidates.others_in_feed",
+        "placement.handlers.root",
+        "placement.operations.empty_searches",
+    }
+
+
+def test_a_read_imports_no_search(tmp_path):
+    read = imported(tmp_path, "/resource_providers", "/usages?project_id=p", code=ASKED + SHOWN)
+    assert "placement.handlers.usages" in read
+    assert read & {"numpy", "placement.candidates.live_snapshot"} == set()
+
+
+FORKED = f"""{SERVED}
+import os
+assert "numpy" not in sys.modules
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_workers_that_are_forked_from_a_loaded_service_have_all_code_in_common(tmp_path):
+    child = imported(tmp_path, code=f"import sys\n{FORKED}{SHOWN}")
+    needed = {"numpy", "placement.search_parts", "placement.handlers.claims"}
+    assert child >= needed

@@ -23,6 +23,12 @@ import gunicorn.app.base
 
 import placement.wsgi
 
+with contextlib.suppress(ImportError):
+    # of Berth: it imports most of itself when that is first needed
+    from placement.app import import_all
+
+    import_all()
+
 #: option of prctl: the signal that this process gets when its parent ends
 PR_SET_PDEATHSIG = 1
 

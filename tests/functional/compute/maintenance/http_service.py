@@ -64,7 +64,7 @@ class Killable:
         }
         # a new worker needs to import nothing
         settings = folder / "gunicorn.conf.py"
-        settings.write_text("import placement.wsgi\n")
+        settings.write_text("from placement.app import import_all\nimport_all()\n")
         with (folder / "service.log").open("w") as log:
             self._process = subprocess.Popen(
                 [

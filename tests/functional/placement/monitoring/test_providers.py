@@ -234,7 +234,7 @@ def test_without_the_database_the_page_says_so_and_nothing_else(filled, monkeypa
     def refuse():
         raise RuntimeError("the database is away")
 
-    monkeypatch.setattr(filled.running.pages[PATH], "_current", refuse)
+    monkeypatch.setattr(filled.running.searching.parts.pages[PATH], "_current", refuse)
     assert shown(filled) == {("up", ()): 0}
 
 

@@ -1,0 +1,59 @@
+"""What searches, claims and pages of metrics need, imported by the first of them in a process."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from oslo_config import cfg
+
+from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.other_writers import OtherWriters
+from placement.handlers.discovery import REFERENCE
+from placement.http.environ import WSGIApplication
+from placement.installation import our_version
+from placement.metrics.tally import Tally
+from placement.monitoring.cloud import Cloud
+from placement.monitoring.counted import Counted
+from placement.monitoring.counting import Counting
+from placement.monitoring.page import Build, page
+from placement.monitoring.providers import ProviderPage
+from placement.operations.joint_claims import JointClaims
+from placement.storage.engine import Database
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchParts:
+    """The parts, of which a process has one each.
+
+    :param pages: the pages of metrics, by path
+    """
+
+    snapshot: LiveSnapshot
+    claims: JointClaims
+    pages: Mapping[str, WSGIApplication]
+
+
+def made(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    others: OtherWriters,
+    tally: Tally,
+    counting: Counting | None,
+) -> SearchParts:
+    """Make the parts of a service; see `placement.app.start`."""
+    interval = conf.berth.snapshot_audit_interval
+    snapshot = LiveSnapshot(database, interval, others, tally=tally)
+    pages = {} if counting is None else pages_of(counting, database, snapshot)
+    return SearchParts(snapshot, JointClaims(), pages)
+
+
+def pages_of(
+    counting: Counting, database: Database, snapshot: LiveSnapshot
+) -> dict[str, WSGIApplication]:
+    """Return the pages of metrics, by path: those of `placement.app.PAGES`."""
+    cloud = Cloud(database, snapshot.current)
+    counted = Counted(counting.meter, counting.slots, counting.of_process)
+    build = Build(our_version(), REFERENCE, database.engine.dialect.name)
+    return {
+        "/metrics": page([build, cloud, counted]),
+        "/metrics/providers": ProviderPage(database, snapshot.current),
+    }

@@ -1,0 +1,67 @@
+"""Stands for the parts that search until a process needs them (decisions.rst).
+
+An idle worker has neither numpy nor the code of searches, claims and metrics in memory.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from placement.http.environ import Environ, WSGIApplication
+
+if TYPE_CHECKING:
+    from placement.candidates.snapshot import Snapshot
+    from placement.search_parts import SearchParts
+
+
+class Searching:
+    """The snapshot, the claims and the pages of metrics of one service, made by their first use.
+
+    :param make: makes them, and starts nothing. Threads that come first at the same time may all
+        call it; then all use what one of them made
+    """
+
+    def __init__(self, make: Callable[[], "SearchParts"]) -> None:
+        self._make = make
+        self._made: dict[str, SearchParts] = {}
+
+    @property
+    def parts(self) -> "SearchParts":
+        """The parts; they are made if need be."""
+        made = self._made.get("parts")
+        # without a lock, which a child that is forked meanwhile would find locked for ever
+        return self._made.setdefault("parts", self._make()) if made is None else made
+
+    def current(self) -> "Snapshot":
+        """Return the cloud as of now; see `LiveSnapshot`."""
+        return self.parts.snapshot.current()
+
+    def look_for_others(self) -> None:
+        """Look whether others wrote without telling; nothing is to be doubted before a search."""
+        if self._made:
+            self.parts.snapshot.look_for_others()
+
+    @property
+    def is_distrusted(self) -> bool:
+        """Whether the next search loads everything anew; not if it is the first one."""
+        return bool(self._made) and self.parts.snapshot.is_distrusted
+
+    def age(self) -> float | None:
+        """Return the seconds since the snapshot was as the database is; None: not loaded yet."""
+        return self.parts.snapshot.age() if self._made else None
+
+    def rest(self) -> None:
+        """End the audits until the next search; wait for an audit that is under way."""
+        if self._made:
+            self.parts.snapshot.rest()
+
+    def make(self, claim: Any) -> Any:
+        """Make a claim; see `JointClaims`."""
+        return self.parts.claims.make(claim)
+
+    def page(self, path: str) -> WSGIApplication:
+        """Return the application that answers with a page of metrics."""
+
+        def answer(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+            return self.parts.pages[path](environ, start_response)
+
+        return answer
