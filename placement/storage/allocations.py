@@ -53,6 +53,7 @@ _OF_PROVIDER = OfProvider(
         _MODIFIED,
     ),
     order=(allocations.c.resource_class_id, allocations.c.id),
+    whole=3,
 )
 _ROWS_OF = Compiled(
     sa.select(

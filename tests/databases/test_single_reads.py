@@ -1,6 +1,7 @@
 """What is read of one provider, one consumer or one project costs one statement."""
 
 import pytest
+import sqlalchemy as sa
 
 from tests.functional.placement import small_cloud
 from tests.functional.placement.service import statements
@@ -55,3 +56,12 @@ def test_the_numbers_are_those_of_all_consumers(filled):
     assert filled.get(f"{path}&consumer_type=all").json == {
         "usages": {"all": totals | {"consumer_count": 3}}
     }
+
+
+def test_rows_without_the_rows_that_they_name_are_left_out(filled):
+    path = f"/resource_providers/{ROOT}/allocations"
+    assert HOLDER in filled.get(path).json["allocations"]
+    # very old data may be like this
+    with filled.database.engine.begin() as connection:
+        connection.execute(sa.text("DELETE FROM consumers"))
+    assert filled.get(path).json["allocations"] == {}
