@@ -27,6 +27,10 @@ class Silent(Exception):
     """A server doesn't respond; the text has the end of its log."""
 
 
+class Failed(Exception):
+    """A server answers with status 500 or above."""
+
+
 class Server:
     """A running server.
 
@@ -51,6 +55,7 @@ class Server:
         :param headers: further ones, or others than usual, with `_` for `-`
 
         :raises Silent: without a response, for example if the server couldn't start
+        :raises Failed: if the server fails
         """
         try:
             status, content, _ = self.answer(method, path, body, **headers)
@@ -58,7 +63,8 @@ class Server:
             last = "".join(self._log.read_text().splitlines(keepends=True)[-20:])
             raise Silent(f"{self.name}: no answer to {method} {path[:200]}\n{last}") from failed
         if status >= 400:
-            raise RuntimeError(f"{method} {path[:200]}: {status} {content[:500]!r}")
+            kind = Failed if status >= 500 else RuntimeError
+            raise kind(f"{method} {path[:200]}: {status} {content[:500]!r}")
         return content
 
     def answer(
