@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement.candidates.load_causes import LOAD_CAUSES
-from placement.candidates.other_writers import OtherWriters
+from placement.candidates.other_writers import ALWAYS, OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.errors import Conflict, codes_of
 from placement.http.authentication import authenticated
@@ -36,6 +36,7 @@ from placement.monitoring.counting import Counting
 from placement.monitoring.health import Health, document
 from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
+from placement.operations.project_usages import ProjectUsages
 from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
 from placement.routes import METRICS, offers, routes
@@ -127,6 +128,7 @@ def start(
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
     searching = Searching(lambda: _parts(conf, database, others, tally, counting))
+    others_in_feed = OthersInFeed(others)
     watch = FeedWatch(database)
     pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
     if counting is not None and counting.listener is not None:
@@ -139,8 +141,9 @@ def start(
         searching,
         watch,
         EmptySearches(),
+        ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
         offers(),
-        OthersInFeed(others),
+        others_in_feed,
         pages,
         # from /berth/v1/openapi.json, two folders up: also below a mount point
         Texts(routes(conf.berth.extensions), server="../..").of,
@@ -241,8 +244,17 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         database.close()
         raise
     snapshot = TableSnapshot(database)
+    # whoever writes, the database is asked
+    beside = OthersInFeed(OtherWriters(ALWAYS))
     services = Services(
-        conf, database, policy, snapshot, JointClaims(), FeedWatch(database), Untold()
+        conf,
+        database,
+        policy,
+        snapshot,
+        JointClaims(),
+        FeedWatch(database),
+        Untold(),
+        ProjectUsages(database, beside),
     )
     application: WSGIApplication = Placement(routes(extensions), services)
     application = StatementCount(application, database)

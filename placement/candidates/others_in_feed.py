@@ -5,12 +5,15 @@ which nothing searches learns it here.
 """
 
 import datetime
+import logging
 
 from placement.candidates.other_writers import WATCHED, OtherWriters
 from placement.storage import change_feed
 from placement.storage.change_feed import Cursor
 from placement.storage.engine import Connection
 from placement.storage.tables import utcnow
+
+LOG = logging.getLogger(__name__)
 
 
 class OthersInFeed:
@@ -27,6 +30,22 @@ class OthersInFeed:
     def may_write(self) -> bool:
         """Say whether others may write, as far as this process knows, without a statement."""
         return self._others.may_write
+
+    @property
+    def are_considered(self) -> bool:
+        """Say whether there may be others at all."""
+        return self._others.are_considered
+
+    def noticed(self) -> None:
+        """Note a write by others: searches of this process see it, and other workers are told."""
+        if self._others.seen():
+            LOG.info(
+                "Another service writes to this database: searches look for its writes for an hour"
+            )
+
+    def heard(self) -> None:
+        """Note that another worker noticed such a write."""
+        self._others.heard()
 
     def knows(self, cursor: Cursor) -> bool:
         """Say whether `may_write` has all that the feed tells up to the cursor."""

@@ -8,7 +8,7 @@ from placement.errors import NotFound, ProviderNotFound, worded
 from placement.http.call import NOW, Call
 from placement.http.query import Query
 from placement.schemas import usages as schemas
-from placement.storage import allocations, usages
+from placement.storage import allocations
 
 
 @worded((ProviderNotFound, NotFound, "No resource provider with uuid {uuid} found: {error}"))
@@ -27,6 +27,6 @@ def of_project(call: Call) -> flask.Response:
     query = call.query(schemas.LIST)
     user, wanted = query.get("user_id"), query.get("consumer_type")
     by_type = call.at_least(38)
-    found = usages.of_project(call.database, query.last()["project_id"], user, by_type)
+    found = call.usages.of_project(query.last()["project_id"], user, by_type)
     body: dict[str, Any] = found.by_type(wanted) if by_type else found.totals()
     return call.reply({"usages": body}, modified=NOW)

@@ -89,6 +89,13 @@ class Description(Protocol):
         """The whole description."""
 
 
+class Usages(Protocol):
+    """What knows the usages of projects: `placement.operations.project_usages`."""
+
+    def of_project(self, project: str, user: str | None, by_type: bool) -> Any:
+        """Return the usage of a project's consumers, or of those of one user."""
+
+
 #: returns the description of the API, of one version or of all, in a media type
 Described = Callable[[Version | None, str], Description]
 
@@ -116,6 +123,7 @@ class Services:
     claims: Claims
     watch: FeedWatch
     empty_searches: EmptySearches
+    usages: Usages
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
@@ -160,6 +168,7 @@ class Call:
         self.claims = services.claims
         self.watch = services.watch
         self.empty_searches = services.empty_searches
+        self.usages = services.usages
         self.offers = services.offers
         self.others = services.others
         self.pages = services.pages

@@ -228,7 +228,9 @@ _SUMS: tuple[sa.ColumnElement[Any], ...] = (
     sa.func.sum(change_lanes.c.position),
     sa.func.sum(change_lanes.c.mark),
 )
-_TOTALS = Compiled(sa.select(sa.exists().where(_WITHOUT_LANE), *_SUMS))
+#: what `is_behind` judges
+TOTALS: tuple[sa.ColumnElement[Any], ...] = (sa.exists().where(_WITHOUT_LANE), *_SUMS)
+_TOTALS = Compiled(sa.select(*TOTALS))
 
 
 def start(connection: Connection) -> Cursor:
@@ -387,9 +389,17 @@ def has_news(database: Database, cursor: Cursor) -> bool:
     Raises what `Database.read` raises. Gives a lane to rows without one: until then, no reader
     knows which of these rows it has read.
     """
-    ((without_lane, *totals),) = database.ask(_TOTALS)
+    return is_behind(database, cursor, database.ask(_TOTALS)[0])
+
+
+def is_behind(database: Database, cursor: Cursor, totals: Sequence[Any]) -> bool:
+    """Return what `has_news` returns.
+
+    :param totals: what the database just said of `TOTALS`
+    """
+    without_lane, *sums = totals
     if not without_lane:
-        return tuple(int(total or 0) for total in totals) != cursor.totals
+        return tuple(int(total or 0) for total in sums) != cursor.totals
     while database.write(adopt) == _AT_ONCE:
         pass
     return True

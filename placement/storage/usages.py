@@ -25,10 +25,14 @@ Group = dict[str, int]
 
 @dataclasses.dataclass(frozen=True)
 class ProjectUsage:
-    """Amounts by (type or None, class), and the number of consumers of each type."""
+    """Amounts by (type or None, class), and the number of consumers of each type.
+
+    :param rows: how many allocations were added up
+    """
 
     amounts: dict[tuple[str | None, str], int]
     consumers: dict[str | None, int]
+    rows: int = dataclasses.field(default=0, compare=False)
 
     def totals(self) -> Group:
         """Return the amounts by class, of all consumer types together."""
@@ -62,9 +66,10 @@ _COUNTED = -1
 
 
 def _question(of_user: bool, by_type: bool) -> Compiled:
-    """Make the query for (type, class id, class, amount) and (type, -1, "", number of consumers).
+    """Make the query for (type, class id, class, amount, number of allocations) in groups.
 
-    One statement, so that all numbers are of the same moment.
+    Where types are wanted, (type, -1, "", number of consumers, 0) comes for each. One statement, so
+    that all numbers are of the same moment.
     """
     theirs = consumers.join(projects, consumers.c.project_id == projects.c.id)
     conditions = [projects.c.external_id == sa.bindparam("project")]
@@ -81,7 +86,7 @@ def _question(of_user: bool, by_type: bool) -> Compiled:
         kind, groups = consumer_types.c.name, (consumer_types.c.name,)
     classes = resource_classes.c
     amounts = (
-        sa.select(kind, classes.id, classes.name, sa.func.sum(allocations.c.used))
+        sa.select(kind, classes.id, classes.name, sa.func.sum(allocations.c.used), sa.func.count())
         .select_from(theirs.join(resource_classes, allocations.c.resource_class_id == classes.id))
         .where(*conditions)
         .group_by(*groups, classes.id, classes.name)
@@ -90,7 +95,12 @@ def _question(of_user: bool, by_type: bool) -> Compiled:
         return Compiled(amounts)
     counted = sa.literal_column(str(_COUNTED), sa.Integer), sa.literal_column("''", sa.String)
     counts = (
-        sa.select(kind, *counted, sa.func.count(consumers.c.id.distinct()))
+        sa.select(
+            kind,
+            *counted,
+            sa.func.count(consumers.c.id.distinct()),
+            sa.literal_column("0", sa.Integer),
+        )
         .select_from(theirs)
         .where(*conditions)
         .group_by(*groups)
@@ -115,10 +125,15 @@ def of_project(
         None, and aren't counted
     """
     values = {"project": project} if user is None else {"project": project, "user": user}
-    rows = database.ask(_QUESTIONS[user is not None, by_type], **values)
-    amounts = [(kind, key, name, int(number)) for kind, key, name, number in rows if key >= 0]
+    found = database.ask(_QUESTIONS[user is not None, by_type], **values)
+    amounts = [(kind, key, name, int(number)) for kind, key, name, number, _ in found if key >= 0]
+    counts = {kind: int(count) for kind, key, _, count, _ in found if key == _COUNTED}
+    return in_order(amounts, counts, sum(row[4] for row in found))
+
+
+def in_order(
+    amounts: list[tuple[str | None, int, str, int]], counts: dict[str | None, int], rows: int
+) -> ProjectUsage:
+    """Make the usage from (type, class id, class, amount), in the order that answers have."""
     amounts.sort(key=lambda row: (row[0] or "", row[1]))
-    return ProjectUsage(
-        {(kind, name): used for kind, _, name, used in amounts},
-        {kind: int(count) for kind, key, _, count in rows if key == _COUNTED},
-    )
+    return ProjectUsage({(kind, name): used for kind, _, name, used in amounts}, counts, rows)

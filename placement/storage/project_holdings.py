@@ -1,0 +1,101 @@
+"""The allocations of a project's consumers, one by one, and a look whether they changed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from placement.storage import change_feed
+from placement.storage.change_feed import Cursor
+from placement.storage.compiled import Compiled
+from placement.storage.engine import Connection, Database
+from placement.storage.list_parameters import among
+from placement.storage.tables import (
+    allocations,
+    consumer_types,
+    consumers,
+    projects,
+    resource_classes,
+    users,
+)
+
+
+class Holding(NamedTuple):
+    """An allocation of one of the project's consumers.
+
+    :param consumer_id: database id
+    :param user: None if the consumer's user isn't stored
+    :param class_name: None if the class isn't stored
+    """
+
+    provider_id: int
+    consumer_id: int
+    user: str | None
+    type_name: str | None
+    class_id: int
+    class_name: str | None
+    used: int
+
+
+# outer joins, as sums over all users don't ask for the user, and numbers of consumers not for the
+# class: these tables have no foreign keys
+_HELD = sa.select(
+    allocations.c.resource_provider_id,
+    consumers.c.id,
+    users.c.external_id,
+    consumer_types.c.name,
+    allocations.c.resource_class_id,
+    resource_classes.c.name,
+    allocations.c.used,
+).select_from(
+    allocations.join(consumers, allocations.c.consumer_id == consumers.c.uuid)
+    .outerjoin(users, consumers.c.user_id == users.c.id)
+    .outerjoin(consumer_types, consumers.c.consumer_type_id == consumer_types.c.id)
+    .outerjoin(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
+)
+_PROJECT = (
+    sa.select(projects.c.id).where(projects.c.external_id == sa.bindparam("project"))
+).scalar_subquery()
+_ALL = Compiled(_HELD.where(consumers.c.project_id == _PROJECT))
+# the sum keeps databases from starting at the project's consumers, which may be many
+_ON_PROVIDERS = Compiled(
+    _HELD.where(
+        among(allocations.c.resource_provider_id, "providers"),
+        consumers.c.project_id + sa.literal_column("0", sa.Integer) == _PROJECT,
+    )
+)
+_LAST = sa.select(sa.func.max(allocations.c.id))
+_NEWEST = Compiled(_LAST)
+_LOOK = Compiled(sa.select(_LAST.scalar_subquery(), *change_feed.TOTALS))
+
+
+def of_project(connection: Connection, project: str) -> list[Holding]:
+    """Return all that the project's consumers hold."""
+    return [Holding(*row) for row in connection.execute(_ALL, {"project": project})]
+
+
+def on_providers(
+    connection: Connection, project: str, provider_ids: Sequence[int]
+) -> list[Holding]:
+    """Return what the project's consumers hold of some providers."""
+    values = {"project": project, "providers": list(provider_ids)}
+    return [Holding(*row) for row in connection.execute(_ON_PROVIDERS, values)]
+
+
+def newest(connection: Connection) -> int | None:
+    """Return the id of the newest allocation of all; None: there is none."""
+    last: int | None = connection.execute(_NEWEST).scalar()
+    return last
+
+
+def look(database: Database, cursor: Cursor, known: int | None) -> tuple[bool, bool]:
+    """Return whether there is news after the cursor, and whether others wrote without telling.
+
+    One small statement, if there is no news. Whatever service writes allocations, it inserts rows,
+    and all but SQLite give each row an id of its own. What others delete doesn't show.
+
+    :param known: what `newest` returned where the cursor is
+    """
+    ((now, *totals),) = database.ask(_LOOK)
+    has_news = change_feed.is_behind(database, cursor, totals)
+    return has_news, not has_news and now != known
