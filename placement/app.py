@@ -37,6 +37,7 @@ from placement.monitoring.health import Health, document
 from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.project_usages import ProjectUsages
+from placement.operations.provider_lists import ProviderLists
 from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
 from placement.routes import METRICS, offers, routes
@@ -142,6 +143,7 @@ def start(
         watch,
         EmptySearches(),
         ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
+        ProviderLists(database, others_in_feed, snapshot),
         offers(),
         others_in_feed,
         pages,
@@ -255,6 +257,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         FeedWatch(database),
         Untold(),
         ProjectUsages(database, beside),
+        ProviderLists(database, beside),
     )
     application: WSGIApplication = Placement(routes(extensions), services)
     application = StatementCount(application, database)

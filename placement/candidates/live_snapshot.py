@@ -117,6 +117,16 @@ class LiveSnapshot:
         return held.snapshot
 
     @property
+    def is_at_hand(self) -> bool:
+        """Whether `current` has to read no more than what changed."""
+        held = self._held
+        return (
+            held is not None
+            and self._cause_for_distrust(held) is None
+            and not self._times.is_overdue
+        )
+
+    @property
     def is_distrusted(self) -> bool:
         """Whether the next search loads everything anew, because of a difference or a failure."""
         held = self._held
@@ -299,6 +309,8 @@ class LiveSnapshot:
                 ", ".join(found),
             )
             self._distrust(held, "audit")
+        # what lists say of providers, names among it, isn't compared
+        held.snapshot.listings.forget()
         self._times.renewed(begun)
         self._tally.audited(DIFFERENT if found else SAME)
 

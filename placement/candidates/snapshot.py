@@ -1,6 +1,7 @@
 """The columnar view of the cloud that searches work on (architecture.rst D4)."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from placement.candidates.columns import (
 )
 from placement.candidates.forest import Forest
 from placement.candidates.prepared_texts import PreparedTexts
+from placement.candidates.provider_listings import Listings
 from placement.candidates.uuid_table import UuidTable
 from placement.storage.change_feed import Cursor
 
@@ -75,6 +77,12 @@ class Register:
             UuidTable.of(uuids),
         )
 
+    @functools.cached_property
+    def ascends(self) -> bool:
+        """Whether the ids of existing providers ascend with their slots."""
+        ids = np.array(self.ids, np.int64)
+        return bool(np.all(np.diff(ids[ids > 0]) > 0))
+
     def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
         """Return it with more providers, at the next slots, and without those of some ids."""
         ids, slot_of_id, slot_of_uuid = (
@@ -114,6 +122,7 @@ class Snapshot:
     :param stray_usage: what is taken of (slot, class) that have no inventory
     :param texts: each provider's summary as JSON, where trees have several
     :param tree_texts: the summaries of a root's whole tree
+    :param listings: what lists say of each provider, as far as it was wanted
     :param cursor: how far in the change feed it is; None: not known
     """
 
@@ -131,6 +140,7 @@ class Snapshot:
     stray_usage: Mapping[tuple[int, int], int]
     texts: PreparedTexts
     tree_texts: PreparedTexts
+    listings: Listings = dataclasses.field(default_factory=Listings)
     cursor: Cursor | None = None
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
 

@@ -16,8 +16,8 @@ OPTIONS = [
         help="Searches for allocation candidates read a snapshot in memory. Each worker compares "
         "its snapshot with the tables at least every so many seconds, to notice changes by "
         "writers other than Berth. It compares in the background, or before it answers a search "
-        "if the last comparison is older than this. Usages of projects that are "
-        "remembered are read again after the same time. 0: never.",
+        "if the last comparison is older than this. Lists of providers and usages of projects "
+        "that are remembered are read again after the same time. 0: never.",
     ),
     cfg.StrOpt(
         "beside_reference",

@@ -1,4 +1,4 @@
-"""Providers as JSON, written once as long as they are listed again without a change."""
+"""Providers as JSON (rest-api.md 3.1)."""
 
 import dataclasses
 import functools
@@ -10,13 +10,12 @@ from placement.storage.provider_list import Listed
 
 #: the links of a provider, each with the minor version that added it
 _LINKS = (("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11))
-#: providers whose JSON is kept, in all forms together: about 30 MB
-REMEMBERED = 25_000
-#: providers in one piece of a list: about 100 kB
-_AT_ONCE = 128
+SEPARATOR = b", "
+#: short texts in one piece of a list, and the length from which texts are pieces of their own
+_AT_ONCE, _LONG = 128, 10_000
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Form:
     """What a provider's JSON looks like at a version, below a path of the service.
 
@@ -29,9 +28,17 @@ class Form:
     hrefs: int
     nested: bool
 
+    def text(self, provider: Listed) -> bytes:
+        """Return a provider as JSON."""
+        uuid, name, generation, parent_uuid, root_uuid = provider
+        values = [quoted(uuid), quoted(name), generation] + [uuid] * self.hrefs
+        if self.nested:
+            values += ["null" if parent_uuid is None else quoted(parent_uuid), quoted(root_uuid)]
+        return (self.template % tuple(values)).encode()
+
 
 def form_of(call: Call) -> Form:
-    """Return the form that the call's version has."""
+    """Return the form that the call's version has; all calls with this form get the same one."""
     rels = tuple(rel for rel, since in _LINKS if call.at_least(since))
     return _form(call.path("resource_providers"), rels, call.at_least(14))
 
@@ -46,23 +53,14 @@ def _form(prefix: str, rels: tuple[str, ...], nested: bool) -> Form:
     return Form(head + ", ".join(links) + "]" + tree + "}", len(links), nested)
 
 
-def list_of(form: Form, providers: Sequence[Listed]) -> list[bytes]:
-    """Return providers as a list in JSON, in pieces: long texts are dear to copy."""
-    pieces = [b"["]
-    for start in range(0, len(providers), _AT_ONCE):
-        texts = [text_of(form, *provider) for provider in providers[start : start + _AT_ONCE]]
-        if start + _AT_ONCE < len(providers):
-            texts.append(b"")
-        pieces.append(b", ".join(texts))
-    return [*pieces, b"]"]
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def text_of(
-    form: Form, uuid: str, name: str, generation: int, parent_uuid: str | None, root_uuid: str
-) -> bytes:
-    """Return a provider as JSON. All that it says is in the arguments, so it never gets old."""
-    values = [quoted(uuid), quoted(name), generation] + [uuid] * form.hrefs
-    if form.nested:
-        values += ["null" if parent_uuid is None else quoted(parent_uuid), quoted(root_uuid)]
-    return (form.template % tuple(values)).encode()
+def list_of(texts: Sequence[bytes]) -> list[bytes]:
+    """Join texts by commas, in pieces: long texts are dear to copy, and many pieces to send."""
+    if sum(map(len, texts)) > _LONG * len(texts):
+        return [piece for text in texts for piece in (SEPARATOR, text)][1:]
+    pieces: list[bytes] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        part = [*texts[start : start + _AT_ONCE]]
+        if start + _AT_ONCE < len(texts):
+            part.append(b"")
+        pieces.append(SEPARATOR.join(part))
+    return pieces

@@ -4,7 +4,6 @@ import flask
 
 from placement.domain import uuids
 from placement.domain.provider import UNCHANGED, Provider
-from placement.domain.provider_filter import ProviderFilter
 from placement.errors import (
     BadRequest,
     CreationRefused,
@@ -15,11 +14,11 @@ from placement.errors import (
 )
 from placement.handlers.provider_filters import read_filters
 from placement.handlers.provider_requests import body_for
-from placement.handlers.provider_texts import form_of, list_of, text_of
+from placement.handlers.provider_texts import form_of, list_of
 from placement.http.call import NOW, Call
 from placement.operations import providers as operations
 from placement.schemas import resource_providers as schemas
-from placement.storage import provider_list, provider_search, providers
+from placement.storage import providers
 
 CREATION_REFUSED = (
     CreationRefused,
@@ -30,25 +29,24 @@ CHANGE_REFUSED = (ObjectRefused, BadRequest, "Unable to save resource provider {
 
 
 def _text(call: Call, provider: Provider) -> bytes:
-    return text_of(
-        form_of(call),
-        provider.uuid,
-        provider.name,
-        provider.generation,
-        provider.parent_uuid,
-        provider.root_uuid,
+    form = form_of(call)
+    return form.text(
+        (
+            provider.uuid,
+            provider.name,
+            provider.generation,
+            provider.parent_uuid,
+            provider.root_uuid,
+        )
     )
 
 
 def list_all(call: Call) -> flask.Response:
     """GET /resource_providers"""
     call.authorize("placement:resource_providers:list")
-    filters = read_filters(call)
-    if filters == ProviderFilter():
-        found = provider_list.all_of(call.database)
-    else:
-        found = call.database.read(lambda connection: provider_search.search(connection, filters))
-    pieces = [b'{"resource_providers": ', *list_of(form_of(call), found.providers), b"}"]
+    form = form_of(call)
+    found = call.lists.find(read_filters(call), form, form.text)
+    pieces = [b'{"resource_providers": [', *list_of(found.texts), b"]}"]
     return call.reply(pieces=pieces, modified=found.modified or NOW)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import flask
@@ -96,6 +96,13 @@ class Usages(Protocol):
         """Return the usage of a project's consumers, or of those of one user."""
 
 
+class Lists(Protocol):
+    """What lists providers: `placement.operations.provider_lists`."""
+
+    def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:
+        """Return the providers that pass a filter, as JSON."""
+
+
 #: returns the description of the API, of one version or of all, in a media type
 Described = Callable[[Version | None, str], Description]
 
@@ -124,6 +131,7 @@ class Services:
     watch: FeedWatch
     empty_searches: EmptySearches
     usages: Usages
+    lists: Lists
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
@@ -169,6 +177,7 @@ class Call:
         self.watch = services.watch
         self.empty_searches = services.empty_searches
         self.usages = services.usages
+        self.lists = services.lists
         self.offers = services.offers
         self.others = services.others
         self.pages = services.pages

@@ -2,13 +2,15 @@
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from placement.storage.compiled import Compiled
-from placement.storage.engine import Database
+from placement.storage.engine import Connection, Database
+from placement.storage.list_parameters import among, parts
+from placement.storage.providers import COLUMNS, FAMILY
 from placement.storage.tables import resource_providers as providers
 
 #: uuid, name, generation, uuid of the parent or None, uuid of the root
@@ -19,19 +21,40 @@ Listed = tuple[str, str, int, str | None, str]
 CHANGED = sa.type_coerce(
     sa.func.coalesce(providers.c.updated_at, providers.c.created_at), sa.String
 ).label("changed")
-_ALL = Compiled(
-    sa.select(
-        providers.c.id,
-        providers.c.uuid,
-        providers.c.name,
-        providers.c.generation,
-        providers.c.parent_provider_id,
-        providers.c.root_provider_id,
-        CHANGED,
-    )
-    .where(providers.c.root_provider_id.is_not(None))
-    .order_by(providers.c.id)
+_COLUMNS = (
+    providers.c.id,
+    providers.c.uuid,
+    providers.c.name,
+    providers.c.generation,
+    providers.c.parent_provider_id,
+    providers.c.root_provider_id,
+    CHANGED,
 )
+_ALL = Compiled(
+    sa.select(*_COLUMNS).where(providers.c.root_provider_id.is_not(None)).order_by(providers.c.id)
+)
+_JOINED = sa.select(*COLUMNS[1:6], CHANGED).select_from(FAMILY)
+_NAMED = Compiled(_JOINED.where(providers.c.name == sa.bindparam("name")))
+_WITH_UUID = Compiled(_JOINED.where(providers.c.uuid == sa.bindparam("uuid")))
+_WITH_IDS = Compiled(
+    sa.select(*_COLUMNS[:4], *COLUMNS[4:6], CHANGED)
+    .select_from(FAMILY)
+    .where(among(providers.c.id, "ids"))
+)
+#: ids in one statement
+_AT_ONCE = 10_000
+
+
+class Numbered(NamedTuple):
+    """A provider with its id, and when it last changed, as the driver says it."""
+
+    provider_id: int
+    uuid: str
+    name: str
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str
+    changed: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +78,29 @@ def all_of(database: Database) -> ProviderList:
         for _, uuid, name, generation, parent, root, _ in rows
     ]
     return ProviderList(listed, newest([row[6] for row in rows]))
+
+
+def with_ids(connection: Connection, ids: Collection[int]) -> list[Numbered]:
+    """Return some providers, unordered. Those without a root, which are in no list, are missing."""
+    return [
+        Numbered(*row)
+        for part in parts(ids, _AT_ONCE)
+        for row in connection.execute(_WITH_IDS, {"ids": part})
+    ]
+
+
+def named(database: Database, name: str) -> ProviderList:
+    """Return the providers with a name, with one statement: at most one."""
+    return _of_rows(database.ask(_NAMED, name=name))
+
+
+def with_uuid(database: Database, uuid: str) -> ProviderList:
+    """Return the providers with a uuid, with one statement: at most one."""
+    return _of_rows(database.ask(_WITH_UUID, uuid=uuid))
+
+
+def _of_rows(rows: Sequence[Any]) -> ProviderList:
+    return ProviderList([row[:-1] for row in rows], newest([row[-1] for row in rows]))
 
 
 def newest(changed: Sequence[Any]) -> datetime.datetime | None:

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from placement.domain.capacity import MAX_AMOUNT
 from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
-from placement.storage import aggregates, resource_classes, traits
-from placement.storage.engine import Connection
+from placement.storage import aggregates, provider_list, resource_classes, traits
+from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
 from placement.storage.provider_list import CHANGED, ProviderList, newest
 from placement.storage.providers import COLUMNS, FAMILY
@@ -46,6 +46,20 @@ class Shape:
     name: bool = False
     uuid: bool = False
     uuids: bool = False
+
+
+def find(database: Database, wanted: ProviderFilter) -> ProviderList:
+    """Return the providers that pass the filter, with as few statements as that takes.
+
+    Raises BadRequest for traits and resource classes that don't exist.
+    """
+    if wanted == ProviderFilter():
+        return provider_list.all_of(database)
+    if wanted.name is not None and wanted == ProviderFilter(name=wanted.name):
+        return provider_list.named(database, wanted.name)
+    if wanted.uuid is not None and wanted == ProviderFilter(uuid=wanted.uuid):
+        return provider_list.with_uuid(database, wanted.uuid)
+    return database.read(lambda connection: search(connection, wanted))
 
 
 def search(connection: Connection, wanted: ProviderFilter) -> ProviderList:

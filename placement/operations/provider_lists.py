@@ -1,0 +1,141 @@
+"""Lists of providers, from the snapshot of searches where it is at hand (rest-api.md 3.1)."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from placement.candidates.columns import Slots
+from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.others_in_feed import OthersInFeed
+from placement.candidates.provider_listings import REMEMBERED, Item
+from placement.candidates.provider_matching import matching
+from placement.candidates.snapshot import Snapshot
+from placement.domain.provider_filter import ProviderFilter
+from placement.storage import change_feed, provider_list, provider_search
+from placement.storage.engine import Connection, Database
+from placement.storage.provider_list import Listed, Numbered
+
+#: lists that the database answers before the snapshot is loaded for lists alone: loading it costs
+#: about as much as so many long lists
+WITHOUT_SNAPSHOT = 25
+#: how often the snapshot is asked again because something was written meanwhile
+_TRIES = 3
+
+#: writes a provider as JSON
+Write = Callable[[Listed], bytes]
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """Providers as JSON, ordered by id.
+
+    :param texts: one or several in each, separated by a comma and a space
+    :param modified: when one of them last changed; None: not known, or there are none
+    """
+
+    texts: Sequence[bytes]
+    modified: datetime.datetime | None
+
+
+class ProviderLists:
+    """Says which providers pass a filter, as of now.
+
+    The answer is that of `provider_search.find`, and is as new as a search for candidates. It comes
+    from the database where that is cheaper, where only the database can judge the names in the
+    filter, and while others may write without the change feed.
+
+    :param live: None: there is no snapshot that follows the writes
+    """
+
+    def __init__(
+        self, database: Database, others: OthersInFeed, live: LiveSnapshot | None = None
+    ) -> None:
+        self._database = database
+        self._others = others
+        self._live = live
+        self._without = 0
+
+    def find(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found:
+        """Return the providers that pass.
+
+        Raises BadRequest for traits and resource classes that don't exist.
+
+        :param form: the form in which `write` writes; of equal forms, texts are kept
+        """
+        found = self._remembered(wanted, form, write)
+        if found is not None:
+            return found
+        listed = provider_search.find(self._database, wanted)
+        return Found([write(each) for each in listed.providers], listed.modified)
+
+    def _remembered(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found | None:
+        """Return what the snapshot and remembered texts say; None: ask the database."""
+        live = self._live
+        if live is None or self._others.may_write or wanted.name is not None:
+            return None
+        if not live.is_at_hand and not self._is_worth_loading(wanted):
+            return None
+        for _ in range(_TRIES):
+            snapshot = live.current()
+            slots = matching(snapshot, wanted)
+            if slots is None or len(slots) > REMEMBERED or self._others.may_write:
+                return None
+            items = self._items(snapshot, slots, form, write)
+            if items is not None:
+                return _found(items)
+        return None
+
+    def _is_worth_loading(self, wanted: ProviderFilter) -> bool:
+        """Say whether the database answered so many lists that loading the snapshot pays."""
+        if wanted.uuid is not None:
+            return False
+        self._without += 1
+        if self._without <= WITHOUT_SNAPSHOT:
+            return False
+        self._without = 0
+        return True
+
+    def _items(
+        self, snapshot: Snapshot, slots: Slots, form: Hashable, write: Write
+    ) -> list[Item] | None:
+        """Return what lists say of the slots' providers, ordered by id.
+
+        What isn't remembered is read from the database. None: something was written after the
+        snapshot was current, or not all providers have a root.
+        """
+        listing = snapshot.listings.of(form)
+        in_order = snapshot.register.ascends
+        items, missing = listing.take(slots, in_order)
+        if missing:
+            slot_of = snapshot.register.slot_of_id
+            ids = [snapshot.register.ids[slot] for slot in missing]
+            rows = self._database.read(lambda connection: _rows(connection, snapshot, ids))
+            if rows is None or len(rows) != len(missing):
+                return None
+            listing.add(
+                {slot_of[row.provider_id]: Item(write(row[1:6]), row.changed) for row in rows}
+            )
+            items, missing = listing.take(slots, in_order)
+        if missing:
+            return None
+        return items if in_order else _by_id(snapshot, slots, items)
+
+
+def _rows(connection: Connection, snapshot: Snapshot, ids: Sequence[int]) -> list[Numbered] | None:
+    """Return providers as they are where the snapshot is; None if that is the past."""
+    if change_feed.start(connection) != snapshot.cursor:
+        return None
+    return provider_list.with_ids(connection, ids)
+
+
+def _by_id(snapshot: Snapshot, slots: Slots, items: Sequence[Item]) -> list[Item]:
+    """Order the items of slots by the ids of their providers."""
+    ids = np.array(snapshot.register.ids, np.int64)[slots]
+    return [items[at] for at in np.argsort(ids)]
+
+
+def _found(items: Sequence[Item]) -> Found:
+    modified = provider_list.newest([item.newest for item in items])
+    return Found([item.text for item in items], modified)
