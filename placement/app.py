@@ -37,7 +37,6 @@ from placement.monitoring.health import Health, document
 from placement.openapi.texts import Texts
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.project_usages import ProjectUsages
-from placement.operations.provider_lists import ProviderLists
 from placement.page import serving as page_serving
 from placement.policies.enforcement import Policy as Policy
 from placement.routes import METRICS, offers, routes
@@ -128,8 +127,8 @@ def start(
     if counting is not None:
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
-    searching = Searching(lambda: _parts(conf, database, others, tally, counting))
     others_in_feed = OthersInFeed(others)
+    searching = Searching(lambda: _parts(conf, database, others, others_in_feed, tally, counting))
     watch = FeedWatch(database)
     pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
     if counting is not None and counting.listener is not None:
@@ -143,7 +142,7 @@ def start(
         watch,
         EmptySearches(),
         ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
-        ProviderLists(database, others_in_feed, snapshot),
+        searching,
         offers(),
         others_in_feed,
         pages,
@@ -234,9 +233,10 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
 
     :param extensions: whether it offers the extensions that only read the cloud
     """
-    # imported here because a service that idles needs neither
+    # imported here because a service that idles needs none of them
     from placement.candidates.table_snapshot import TableSnapshot
     from placement.operations.joint_claims import JointClaims
+    from placement.operations.provider_lists import ProviderLists
 
     policy = Policy(conf)
     database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)

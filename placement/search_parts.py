@@ -1,4 +1,4 @@
-"""What searches, claims and pages of metrics need, imported by the first of them in a process."""
+"""What searches, claims, lists and metrics need, imported by the first of them in a process."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from oslo_config import cfg
 
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.other_writers import OtherWriters
+from placement.candidates.others_in_feed import OthersInFeed
 from placement.handlers.discovery import REFERENCE
 from placement.http.environ import WSGIApplication
 from placement.installation import our_version
@@ -17,6 +18,7 @@ from placement.monitoring.counting import Counting
 from placement.monitoring.page import Build, page
 from placement.monitoring.providers import ProviderPage
 from placement.operations.joint_claims import JointClaims
+from placement.operations.provider_lists import ProviderLists
 from placement.storage.engine import Database
 
 
@@ -29,6 +31,7 @@ class SearchParts:
 
     snapshot: LiveSnapshot
     claims: JointClaims
+    lists: ProviderLists
     pages: Mapping[str, WSGIApplication]
 
 
@@ -36,6 +39,7 @@ def made(
     conf: cfg.ConfigOpts,
     database: Database,
     others: OtherWriters,
+    others_in_feed: OthersInFeed,
     tally: Tally,
     counting: Counting | None,
 ) -> SearchParts:
@@ -43,7 +47,8 @@ def made(
     interval = conf.berth.snapshot_audit_interval
     snapshot = LiveSnapshot(database, interval, others, tally=tally)
     pages = {} if counting is None else pages_of(counting, database, snapshot)
-    return SearchParts(snapshot, JointClaims(), pages)
+    lists = ProviderLists(database, others_in_feed, snapshot)
+    return SearchParts(snapshot, JointClaims(), lists, pages)
 
 
 def pages_of(

@@ -1,9 +1,9 @@
 """Stands for the parts that search until a process needs them (decisions.rst).
 
-An idle worker has neither numpy nor the code of searches, claims and metrics in memory.
+An idle worker has neither numpy nor the code of searches, claims, lists and metrics in memory.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from placement.http.environ import Environ, WSGIApplication
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Searching:
-    """The snapshot, the claims and the pages of metrics of one service, made by their first use.
+    """The snapshot, claims, lists and pages of metrics of one service, made by their first use.
 
     :param make: makes them, and starts nothing. Threads that come first at the same time may all
         call it; then all use what one of them made
@@ -57,6 +57,10 @@ class Searching:
     def make(self, claim: Any) -> Any:
         """Make a claim; see `JointClaims`."""
         return self.parts.claims.make(claim)
+
+    def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:
+        """Return the providers that pass a filter, as JSON; see `ProviderLists`."""
+        return self.parts.lists.find(wanted, form, write)
 
     def page(self, path: str) -> WSGIApplication:
         """Return the application that answers with a page of metrics."""
