@@ -60,6 +60,11 @@ class Mortal:
         server.create("berth")
         self.url = server.url("berth")
 
+    @property
+    def pid(self) -> int:
+        """The id of the server's process."""
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server, again after `kill`, and wait until it answers."""
         self._process = self.server.start()

@@ -212,7 +212,7 @@ class PostgreSQL(Server):
 
 class MariaDB(Server):
     kind = "mariadb"
-    programs = ("mariadb-install-db", "mariadbd")
+    programs: ClassVar[tuple[str, ...]] = ("mariadb-install-db", "mariadbd")
     user = "mysql"
     package = "mariadb-server"
     driver = "pymysql"

@@ -1,4 +1,4 @@
-"""A Galera cluster of three servers on the loopback interface, for short runs."""
+"""A Galera cluster of three servers of this machine, for short runs."""
 
 import contextlib
 import itertools
@@ -8,7 +8,7 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,18 @@ PATIENCE = 120
 
 
 class Node(MariaDB):
-    """One server of the cluster, with its own free ports."""
+    """One server of the cluster, with its own free ports.
+
+    :param host: the IP address at which other nodes reach it
+    """
 
     kind = "galera"
     programs = (*MariaDB.programs, "rsync")
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int, host: str = "127.0.0.1") -> None:
         super().__init__(folder)
         self.number = number
+        self._host = host
         self._appliers = 1
         self._group, self._state, self._increments, self._clients = _free_ports(4)
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,7 +49,13 @@ class Node(MariaDB):
     @property
     def address(self) -> str:
         """The address for other nodes."""
-        return f"127.0.0.1:{self._group}"
+        return f"{self._host}:{self._group}"
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the server's process; None if it doesn't run."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
 
     def join(self, members: str) -> None:
         """Start as a member of the cluster of those addresses; without any, start a new cluster."""
@@ -100,10 +110,10 @@ class Node(MariaDB):
 
     def _starting(self) -> list[str]:
         provider = {
-            "base_host": "127.0.0.1",
+            "base_host": self._host,
             "base_port": self._group,
             "gmcast.listen_addr": f"tcp://{self.address}",
-            "ist.recv_addr": f"127.0.0.1:{self._increments}",
+            "ist.recv_addr": f"{self._host}:{self._increments}",
             "gcache.size": "64M",
             "gcache.dir": self.data,
             # other nodes give up a killed node after seconds instead of 15
@@ -115,7 +125,7 @@ class Node(MariaDB):
         }
         settings = {
             "skip-networking": 0,
-            "bind-address": "127.0.0.1",
+            "bind-address": self._host,
             "port": self._clients,
             "binlog-format": "ROW",
             "default-storage-engine": "InnoDB",
@@ -127,9 +137,9 @@ class Node(MariaDB):
             "wsrep-cluster-name": "berth",
             "wsrep-cluster-address": f"gcomm://{self._members}",
             "wsrep-node-name": f"node-{self.number}",
-            "wsrep-node-address": "127.0.0.1",
+            "wsrep-node-address": self._host,
             "wsrep-sst-method": "rsync",
-            "wsrep-sst-receive-address": f"127.0.0.1:{self._state}",
+            "wsrep-sst-receive-address": f"{self._host}:{self._state}",
             "wsrep-provider-options": ";".join(f"{k}={v}" for k, v in provider.items()),
         }
         if self._position:
@@ -145,8 +155,11 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         folder.chmod(0o755)
-        self.nodes = [Node(folder / str(number), number) for number in range(SIZE)]
+        self.nodes = self._make_nodes(folder)
         self._numbers = itertools.count(1)
+
+    def _make_nodes(self, folder: Path) -> Sequence[Node]:
+        return [Node(folder / str(number), number) for number in range(SIZE)]
 
     def start(self) -> None:
         """Create and start all nodes, and wait until they form one cluster. Raises ServerFailed."""
