@@ -56,6 +56,9 @@ def assert_fresh(live, database):
     snapshot = live.current()
     anew = database.read(loading.load)
     assert picture(snapshot) == picture(anew)
+    # nothing is left of what nobody has any more
+    for sets in ("with_trait", "in_aggregate", "columns"):
+        assert getattr(snapshot, sets).keys() == getattr(anew, sets).keys()
     assert database.read(lambda connection: differences(connection, snapshot)) == []
 
 
