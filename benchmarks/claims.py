@@ -33,6 +33,7 @@ from tests.faults.running import Connection as HTTPConnection
 
 QUERY = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 STOCK = {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000}
+SEQUENCE = "resource_providers_id_seq"
 #: hosts per statement
 AT_ONCE = 1_000
 
@@ -161,6 +162,8 @@ def fill(url: str, hosts: int, places: int | None = None) -> None:
         for first in range(1, hosts + 1, AT_ONCE):
             _insert(connection, range(first, min(first + AT_ONCE, hosts + 1)), roomy, places)
         if connection.dialect.name == "postgresql":
+            # its own ids follow those that were given here
+            connection.execute(sa.text(f"ALTER SEQUENCE {SEQUENCE} RESTART {hosts + 1}"))
             connection.execute(sa.text("ANALYZE"))
     database.close()
 

@@ -16,6 +16,8 @@ from tests.databases.mortal import DurablePostgreSQL, Mortal
 from tests.galera.cluster import SIZE, Cluster, Node
 
 NAME, LOG = "berth", "server.log"
+#: what servers for short tests lack
+DEPLOYED = ("--autovacuum=on", "--shared_buffers=256MB")
 #: threads with which a node applies the commits of the others
 APPLIERS = 4
 
@@ -40,6 +42,8 @@ class HostedPostgreSQL(DurablePostgreSQL):
     def __init__(self, folder: Path, network: Network) -> None:
         super().__init__(folder)
         self._network = network
+        host = network.address(0, "clients")
+        self.options = [f"--listen_addresses={host}", f"--hba_file={self._rules}", *DEPLOYED]
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the server; it answers some time later."""
@@ -52,10 +56,6 @@ class HostedPostgreSQL(DurablePostgreSQL):
     def _rules(self) -> Path:
         return self.folder / "pg_hba.conf"
 
-    def _starting(self) -> list[str]:
-        host = self._network.address(0, "clients")
-        return [*super()._starting(), f"--listen_addresses={host}", f"--hba_file={self._rules}"]
-
 
 class HostedNode(Node):
     """A node of a cluster on the host of its number."""
@@ -63,6 +63,7 @@ class HostedNode(Node):
     def __init__(self, folder: Path, number: int, network: Network) -> None:
         super().__init__(folder, number, network.address(number, "cluster"))
         self._network = network
+        self.options = ["--bind-address=0.0.0.0"]
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start the server; it answers some time later."""
@@ -73,9 +74,6 @@ class HostedNode(Node):
         """Return the URL of the database for clients on the network."""
         host = self._network.address(self.number, "clients")
         return f"mysql://berth@{host}:{self._clients}/{name}?charset=utf8mb4"
-
-    def _starting(self) -> list[str]:
-        return [*super()._starting(), "--bind-address=0.0.0.0"]
 
 
 class HostedCluster(Cluster):

@@ -120,13 +120,18 @@ def _place() -> Path | None:
 
 
 @contextlib.contextmanager
-def mortal(kind: str) -> Iterator[Mortal]:
-    """Yield a server of the kind; remove it with its folder at the end."""
+def mortal(kind: str, *options: str) -> Iterator[Mortal]:
+    """Yield a server of the kind; remove it with its folder at the end.
+
+    :param options: further ones of the server's command
+    """
     refuse_if_missing(kind)
     folder = Path(tempfile.mkdtemp(prefix="berth-", dir=_place()))
     found = None
     try:
-        found = Mortal(KINDS[kind](folder))
+        server = KINDS[kind](folder)
+        server.options = options
+        found = Mortal(server)
         yield found
     finally:
         if found is not None:

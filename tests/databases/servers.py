@@ -10,6 +10,7 @@ import os
 import pwd
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ class Server:
     #: the driver's module, and the extra that installs it
     driver: ClassVar[str]
     extra: ClassVar[str]
+    #: further options of the server's command, which count more
+    options: Sequence[str] = ()
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,7 +83,7 @@ class Server:
         """Start the server; it answers some time later."""
         with (self.folder / "server.log").open("ab") as log:
             return subprocess.Popen(
-                self._starting(),
+                [*self._starting(), *self.options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,0 +1,1 @@
+"""The parts of ``python -m benchmarks.soak``, and of its short form in the tests."""
