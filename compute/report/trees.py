@@ -45,7 +45,7 @@ class Trees:
         A provider that exists keeps its name and its parent. Nothing is sent while the cache is
         fresh. Raise ResourceProviderCreationFailed and what the reading methods raise.
         """
-        if self._cache.tree.exists(uuid) and not self._cache.is_stale(uuid):
+        if self._is_known(context, uuid):
             for member in self._cache.tree.get_provider_uuids(uuid):
                 self._associations.refresh(context, member)
         elif not self.load(context, uuid):
@@ -54,8 +54,7 @@ class Trees:
 
     def _ensure_or_imagine(self, context: Any, uuid: str, name: str) -> None:
         """Have the root's tree in the cache; imagine a missing root if trees are written whole."""
-        cached = self._cache.tree.exists(uuid)
-        if cached and not self._cache.is_stale(uuid):
+        if self._is_known(context, uuid):
             self.ensure(context, uuid, name)
         elif self.load(context, uuid):
             return
@@ -63,6 +62,18 @@ class Trees:
             self._cache.imagine_root(name, uuid)
         else:
             self._create_and_cache(context, uuid, name, None)
+
+    def _is_known(self, context: Any, uuid: str) -> bool:
+        """Say whether the tree needn't be read as a whole.
+
+        If only some of its other providers are stale, they are read one by one, unless one request
+        reads them all.
+        """
+        cache = self._cache
+        if not cache.tree.exists(uuid) or cache.is_stale(uuid):
+            return False
+        stale = any(cache.is_stale(member) for member in cache.tree.get_provider_uuids(uuid))
+        return not (stale and self._whole_trees.offered(context))
 
     def load(self, context: Any, uuid: str) -> bool:
         """Read the whole tree of `uuid` into the cache; say whether placement knows it."""

@@ -176,6 +176,7 @@ def test_c3_a_cleared_cache_is_read_again(client, context, known, placement_adap
     assert paths(placement_adapter.requests) == paths(known[-1])
 
 
+@pytest.mark.one_by_one
 def test_only_the_stale_member_of_a_fresh_tree_is_read_again(
     client, context, known, placement_adapter
 ):

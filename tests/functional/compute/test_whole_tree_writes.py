@@ -75,6 +75,21 @@ def test_each_update_is_one_write(client, context, root, grown, outsider, placem
     assert client.cache.tree.data(root).generation == outsider.generation(root)
 
 
+def test_children_that_are_due_to_be_read_again_are_read_by_one_request(
+    client, context, root, placement_adapter, outsider
+):
+    children = [outsider.provider(parent=root) for _ in range(3)]
+    client.clear_provider_cache()
+    client.get_provider_tree_and_ensure_root(context, root)
+    outsider.set_traits(children[0], ["CUSTOM_NEW"])
+    for child in children:
+        client.invalidate_resource_provider(child, cacheonly=True)
+    placement_adapter.requests.clear()
+    tree = client.get_provider_tree_and_ensure_root(context, root)
+    assert [url.partition("?")[0] for _, url, _ in placement_adapter.requests] == [PREFIX]
+    assert tree.has_traits(children[0], ["CUSTOM_NEW"])
+
+
 def test_a_reshape_is_one_write_and_no_request_is_above_1_36(
     client, context, root, grown, outsider, placement_adapter
 ):
