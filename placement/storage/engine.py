@@ -22,6 +22,7 @@ from sqlalchemy.pool import QueuePool
 from placement.errors import (
     LostRace,
     OutcomeUnknown,
+    PlacementError,
     TooMuchAtOnce,
     ValueNotStorable,
 )
@@ -299,6 +300,11 @@ class Database:
             except (DBAPIError, LostRace) as error:
                 cause = _cause_of(error, committing)
                 failure: Exception = error
+            except (PlacementError, PoolExhausted) as error:
+                if doubtful:
+                    # the commit that failed may have happened after all, and be the reason
+                    raise OutcomeUnknown() from error
+                raise
             doubtful = doubtful or cause == COMMIT_FAILED
             if cause != DEADLOCK:
                 tries -= 1

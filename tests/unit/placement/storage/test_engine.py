@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from placement.errors import (
     ConcurrentUpdate,
@@ -156,6 +157,20 @@ def test_what_follows_a_refused_commit_is_as_uncertain(database):
     def operation(connection):
         if error := next(errors):
             raise error
+
+    with pytest.raises(OutcomeUnknown):
+        database.write(operation)
+
+
+@pytest.mark.parametrize("error", [TraitInUse(name="T"), PoolExhausted("no connection is free")])
+def test_a_refusal_after_a_refused_commit_is_as_uncertain(database, error):
+    """The commit may have happened after all, and be the reason."""
+    failing_commits(database, 1)
+    errors = iter([None, error])
+
+    def operation(connection):
+        if failure := next(errors):
+            raise failure
 
     with pytest.raises(OutcomeUnknown):
         database.write(operation)
