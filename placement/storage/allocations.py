@@ -46,7 +46,7 @@ _OF_PROVIDER = OfProvider(
     ),
     allocations.c.resource_provider_id,
     (
-        allocations.c.consumer_id,
+        consumers.c.uuid,
         consumers.c.generation,
         resource_classes.c.name,
         allocations.c.used,
