@@ -161,7 +161,20 @@ def _answer_error(error: PlacementError) -> flask.Response:
     answer = error_body.answer(environ, error)
     response = flask.Response(answer.body, answer.status, headers=list(answer.headers.items()))
     flask.g.vary = error.vary
+    _let_go(error)
     return response
+
+
+def _let_go(error: BaseException) -> None:
+    """Forget where the error was raised: those frames hold a search's snapshot of the whole cloud.
+
+    The answer holds the error, and the frames hold the answer. Without this, all of it would wait
+    for the garbage collector, which comes seldom where there are many objects.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
 
 
 def _name_version(response: flask.Response) -> flask.Response:
