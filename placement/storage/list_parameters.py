@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
 
@@ -57,7 +56,10 @@ def _in_list(element: among, compiler: Any, **options: Any) -> str:
 
 @compiles(among, "postgresql")
 def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
-    values = sa.bindparam(element.name, type_=postgresql.ARRAY(element.column.type))
+    # imported here because other databases don't need it
+    from sqlalchemy.dialects.postgresql import ARRAY
+
+    values = sa.bindparam(element.name, type_=ARRAY(element.column.type))
     return compiler.process(element.column == sa.any_(values), **options)
 
 

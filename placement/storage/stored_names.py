@@ -6,10 +6,10 @@ equals `é`, and a space at the end doesn't count. Only the database knows which
 """
 
 import collections
+import importlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
@@ -29,14 +29,16 @@ def insert_missing(
     """
     if not rows:
         return
-    statement: sa.Insert
-    if connection.dialect.name in MYSQL:
+    is_mysql = connection.dialect.name in MYSQL
+    # the one of the database in use is imported already, and no other is needed
+    kind = "mysql" if is_mysql else connection.dialect.name
+    insert = importlib.import_module(f"sqlalchemy.dialects.{kind}").insert(table)
+    statement: sa.Insert = (
         # unlike INSERT IGNORE, this still refuses values that are too long
-        statement = mysql.insert(table).on_duplicate_key_update(id=table.c.id)
-    elif connection.dialect.name == "postgresql":
-        statement = postgresql.insert(table).on_conflict_do_nothing()
-    else:
-        statement = sqlite.insert(table).on_conflict_do_nothing()
+        insert.on_duplicate_key_update(id=table.c.id)
+        if is_mysql
+        else insert.on_conflict_do_nothing()
+    )
     connection.execute(statement, list(rows))
 
 

@@ -94,6 +94,12 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
     }
 
 
+def test_a_service_on_sqlite_has_no_dialect_of_postgresql(tmp_path):
+    # alembic, which makes the tables, imports all of them
+    imported(tmp_path, code=SERVICE)
+    assert "sqlalchemy.dialects.postgresql" not in imported(tmp_path, code=SERVICE)
+
+
 def test_a_read_imports_no_search(tmp_path):
     read = imported(tmp_path, "/resource_providers", "/usages?project_id=p", code=ASKED + SHOWN)
     assert "placement.handlers.usages" in read
