@@ -4,6 +4,7 @@ import contextlib
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 import requests
@@ -50,6 +51,13 @@ def test_it_serves_on_no_other_host(api):
 def test_it_has_the_given_number_of_workers(api):
     server = api("--workers", "3")
     wait_until(lambda: len(server.workers()) == 3, server.said)
+
+
+def test_its_processes_have_the_search_in_common(api):
+    server = api("--workers", "2")
+    processes = {server.process.pid, *server.workers()}
+    maps = [Path(f"/proc/{pid}/maps").read_text() for pid in processes]
+    assert ["_multiarray_umath" in each for each in maps] == [True] * len(processes)
 
 
 def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(api):

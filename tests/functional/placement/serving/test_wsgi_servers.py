@@ -97,6 +97,19 @@ def test_uwsgi_loads_the_command_as_a_file(start):
     assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
 
 
+def has_numpy(pid):
+    return "_multiarray_umath" in Path(f"/proc/{pid}/maps").read_text()
+
+
+@pytest.mark.parametrize(("more", "shared"), [([], True), (["--lazy-apps"], False)])
+def test_idle_workers_of_uwsgi_have_the_search_in_common_or_not_at_all(start, more, shared):
+    port = free_port()
+    command = [uwsgi(), "--master", "--need-app", "--http-socket", f"127.0.0.1:{port}", *more]
+    server = start([*command, "--wsgi-file", str(COMMAND)], f"http://127.0.0.1:{port}")
+    processes = {server.process.pid, *server.workers()}
+    assert {has_numpy(pid) for pid in processes} == {shared}
+
+
 def test_uwsgi_mounts_it_below_a_prefix(start):
     port = free_port()
     mount = ["--mount", f"/placement={SCRIPT}", "--manage-script-name", "--need-app"]
