@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from placement.storage import feed_lanes
 from placement.storage.compiled import Compiled
@@ -60,9 +59,9 @@ def _advance_and_append() -> sa.Select[Any]:
     """
     taken = feed_lanes.ADVANCE_FREE.cte("taken")
     lists = (
-        sa.bindparam("providers", type_=postgresql.ARRAY(sa.Integer)),
-        sa.bindparam("kinds", type_=postgresql.ARRAY(sa.SmallInteger)),
-        sa.bindparam("uuids", type_=postgresql.ARRAY(sa.String)),
+        sa.bindparam("providers", type_=sa.ARRAY(sa.Integer)),
+        sa.bindparam("kinds", type_=sa.ARRAY(sa.SmallInteger)),
+        sa.bindparam("uuids", type_=sa.ARRAY(sa.String)),
     )
     columns = (
         sa.column("provider", sa.Integer),
