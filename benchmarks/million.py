@@ -1,0 +1,243 @@
+"""What grows with the cloud, up to a million providers: ``python -m benchmarks.million``.
+
+Fills PostgreSQL with trees of ten providers and twenty consumers each (`tree_clouds`), starts
+``placement-api`` on it, and measures with each size: the time to the first answer of one worker and
+of all, their memory (shared pages count once), searches, what a claim elsewhere adds to the next
+search, what the audit adds, claims per second. ``--figures`` keeps the numbers for
+``benchmarks.growth``, which draws them.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import random
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.claims import Caller, Seen, crowd
+from benchmarks.tree_clouds import (
+    NUMA,
+    PHYSNET_A,
+    PROVIDERS,
+    RARE,
+    aggregate_uuid,
+    fill,
+    tree_uuid,
+)
+from tests.databases.mortal import mortal
+from tests.faults.running import RunningService, running
+
+Figures = dict[str, float]
+
+_NUMA_VF = (
+    f"resources=DISK_GB:20&resources_N=VCPU:2,MEMORY_MB:4096&required_N={NUMA}"
+    f"&resources_V=SRIOV_NET_VF:1&required_V={PHYSNET_A}&same_subtree=_N,_V&group_policy=none"
+)
+#: searches by name
+QUERIES = {
+    "NUMA + VF, limit=10": f"{_NUMA_VF}&limit=10",
+    "no groups, limit=10": "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20&limit=10",
+    "2 GPUs apart, limit=10": "resources_A=VGPU:1&resources_B=VGPU:1&group_policy=isolate&limit=10",
+    "an aggregate, limit=10": f"{_NUMA_VF}&member_of={aggregate_uuid(7)}&limit=10",
+    "one tree": f"{_NUMA_VF}&in_tree={tree_uuid(7)}",
+    "1 of 500 hosts, limit=10": f"{_NUMA_VF}&root_required={RARE}&limit=10",
+    "nothing fits, limit=10": "resources_N=VCPU:32&limit=10",
+    "NUMA + VF, limit=1000": f"{_NUMA_VF}&limit=1000",
+}
+FIRST = next(iter(QUERIES))
+CLAIMS = ("POST claims, first", "GET limit=10, PUT")
+
+
+def _path(query: str) -> str:
+    return f"/allocation_candidates?{query}"
+
+
+def _ms(seconds: float) -> float:
+    return seconds * 1e3
+
+
+def _quantile(times: list[float], part: float) -> float:
+    return sorted(times)[min(int(len(times) * part), len(times) - 1)]
+
+
+class Searcher:
+    """One client whose connection stays open, so that one worker answers."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._caller = Caller(service.path, Seen())
+
+    def seconds(self, query: str) -> float:
+        """Search; return how long it took."""
+        begun = time.perf_counter()
+        status, body = self._caller.send("GET", _path(query))
+        assert status == 200, body
+        return time.perf_counter() - begun
+
+    def claim(self, query: str, source: random.Random) -> None:
+        """Allocate one of the candidates of a search to a new consumer."""
+        _, found = self._caller.send("GET", _path(query))
+        candidate = source.choice(found["allocation_requests"])
+        owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+        body = {**candidate, **owner, "consumer_generation": None}
+        consumer = f"{source.getrandbits(32):08x}-0000-4000-8000-{source.getrandbits(48):012x}"
+        status, answer = self._caller.send("PUT", f"/allocations/{consumer}", body)
+        assert status in (204, 409), answer
+
+
+def memory(service: RunningService) -> Figures:
+    """Return the memory of all processes, and the largest one; shared pages count once."""
+    sizes = []
+    for pid in (service.process.pid, *service.workers()):
+        told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        (size,) = re.findall(r"^Pss: +(\d+) kB", told, re.MULTILINE)
+        sizes.append(int(size) / 1024)
+    peaks = []
+    for pid in service.workers():
+        told = Path(f"/proc/{pid}/status").read_text()
+        peaks.append(int(re.findall(r"^VmHWM:\s+(\d+) kB", told, re.MULTILINE)[0]) / 1024)
+    return {"memory of all, MB": sum(sizes), "peak of a worker, MB": max(peaks)}
+
+
+@contextlib.contextmanager
+def started(url: str, workers: int, audit: int = 0) -> Iterator[RunningService]:
+    """Start the service; return it as soon as its processes are there."""
+    options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": str(audit), "BERTH__BESIDE_REFERENCE": "never"}
+    with running(url, workers=workers, threads=8, **options) as service:
+        yield service
+
+
+def start(service: RunningService, begun: float) -> Figures:
+    """Search at all workers from the start on; return when one and when all had answered."""
+    searchers = [Searcher(service) for _ in range(4 * len(service.workers()))]
+    first = 0.0
+
+    def search(searcher: Searcher) -> float:
+        searcher.seconds(QUERIES[FIRST])
+        return time.monotonic() - begun
+
+    with concurrent.futures.ThreadPoolExecutor(len(searchers)) as pool:
+        answered = list(pool.map(search, searchers))
+        first = min(answered)
+    return {"first answer, s": first, "all workers answered, s": max(answered)}
+
+
+def searches(service: RunningService, rounds: int) -> Figures:
+    """Return the median of each search, in turn."""
+    searcher = Searcher(service)
+    times: dict[str, list[float]] = {name: [] for name in QUERIES}
+    for number in range(rounds + 1):
+        for name, query in QUERIES.items():
+            took = searcher.seconds(query)
+            if number:
+                times[name].append(took)
+    return {f"{name}, ms": _ms(statistics.median(took)) for name, took in times.items()}
+
+
+def after_claims(service: RunningService, rounds: int) -> Figures:
+    """Return what a claim through another connection adds to the next search."""
+    source = random.Random(1)
+    searchers = [Searcher(service) for _ in range(2)]
+    quiet, after = [], []
+    for searcher in searchers * 3:
+        searcher.seconds(QUERIES[FIRST])
+    for _ in range(rounds):
+        searchers[1].claim(QUERIES[FIRST], source)
+        after.append(searchers[0].seconds(QUERIES[FIRST]))
+        quiet.append(searchers[0].seconds(QUERIES[FIRST]))
+    added = statistics.median(after) - statistics.median(quiet)
+    most = _quantile(after, 0.95) - statistics.median(quiet)
+    return {"a claim elsewhere adds, ms": _ms(added), "the same, p95, ms": _ms(most)}
+
+
+def under_audit(service: RunningService, seconds: float) -> float:
+    """Return the 99th percentile of searches by two clients."""
+
+    def search(searcher: Searcher) -> list[float]:
+        end, found = time.monotonic() + seconds, []
+        while time.monotonic() < end:
+            found.append(searcher.seconds(QUERIES[FIRST]))
+            time.sleep(0.005)
+        return found
+
+    searchers = [Searcher(service) for _ in range(2)]
+    for searcher in searchers:
+        searcher.seconds(QUERIES[FIRST])
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        times = [took for part in pool.map(search, searchers) for took in part]
+    return _ms(_quantile(times, 0.99))
+
+
+def claims(service: RunningService, seconds: float) -> Figures:
+    """Return the claims per second of eight clients."""
+    found = {}
+    for number, kind in enumerate(CLAIMS):
+        seen = crowd(service.path, kind, 8, (seconds, 1_000_000), number)
+        found[f"{kind}, /s"] = sum(len(one.times) for one in seen) / seconds
+    return found
+
+
+def measured(url: str, given: argparse.Namespace) -> Iterator[Figures]:
+    """Measure one cloud; yield figures as they come."""
+    begun = time.monotonic()
+    with started(url, given.workers) as service:
+        yield start(service, begun)
+        yield memory(service)
+        yield searches(service, given.rounds)
+        yield after_claims(service, given.rounds)
+        yield claims(service, given.seconds)
+        yield {"memory after claims, MB": memory(service)["memory of all, MB"]}
+    if not given.audit:
+        return
+    with started(url, 2) as service:
+        without = under_audit(service, given.audit)
+    with started(url, 2, audit=max(int(given.audit / 4), 1)) as service:
+        with_audits = under_audit(service, given.audit)
+    yield {
+        "p99 without audits, ms": without,
+        "p99 with audits, ms": with_audits,
+        "audits move p99, %": (with_audits / without - 1) * 100,
+    }
+
+
+def table(found: dict[int, Figures]) -> Iterator[str]:
+    """Yield a line for each figure: of each size, and the last size beside the first."""
+    sizes = list(found)
+    yield " | ".join([f"{'providers':28}", *(f"{size * PROVIDERS:>11,}" for size in sizes), "×"])
+    for name in found[sizes[0]]:
+        values = [found[size].get(name, float("nan")) for size in sizes]
+        times = values[-1] / values[0] if values[0] else float("nan")
+        yield " | ".join([f"{name:28}", *(f"{value:11.2f}" for value in values), f"{times:.1f}"])
+
+
+def main() -> None:
+    """Measure each size on a PostgreSQL server of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trees", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=100, help="searches of each kind")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each round of claims")
+    parser.add_argument("--audit", type=float, default=0, help="seconds with audits; 0: without")
+    parser.add_argument("--figures", type=Path, help="a file that keeps the numbers, as JSON")
+    given = parser.parse_args()
+    found: dict[int, Figures] = {}
+    for trees in given.trees:
+        with mortal("postgresql") as server:
+            begun = time.monotonic()
+            fill(server.url, trees)
+            print(f"{trees * PROVIDERS:,} providers, made in {time.monotonic() - begun:.0f} s")
+            found[trees] = {}
+            for figures in measured(server.url, given):
+                found[trees] |= figures
+                for name, value in figures.items():
+                    print(f"  {name:28} {value:10.2f}", flush=True)
+        if given.figures:
+            given.figures.write_text(json.dumps(found, indent=2))
+    print("\n".join(table(found)))
+
+
+if __name__ == "__main__":
+    main()
