@@ -60,12 +60,37 @@ class SlotSet:
         assert self._bits is not None
         return np.flatnonzero(np.unpackbits(self._bits)).astype(np.int32)
 
+    def among(self, slots: Slots) -> "SlotSet":
+        """Return which of some providers are in the set, as places in `slots`."""
+        if self._bits is not None:
+            # providers that are newer than the bits are not in the set
+            known = np.minimum(slots >> 3, len(self._bits) - 1)
+            found = (self._bits[known] >> (7 - (slots & 7))) & 1 > 0
+            found &= slots >> 3 < len(self._bits)
+        else:
+            assert self._slots is not None
+            found = is_among(self._slots, slots)
+        return SlotSet(np.flatnonzero(found).astype(np.int32), len(slots))
+
+    @property
+    def few(self) -> Slots | None:
+        """The set as ascending slots; None if it is so large that it is kept as bits."""
+        return self._slots
+
     def changed(self, added: Iterable[int], removed: Iterable[int], size: int) -> "SlotSet":
         """Return the set with some slots added and some removed."""
         mask = self.mask(size).copy()
         mask[list(removed)] = False
         mask[list(added)] = True
         return SlotSet(np.flatnonzero(mask).astype(np.int32), size)
+
+
+def is_among(ascending: Slots, slots: Slots) -> Mask:
+    """Return which of the slots are among ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(slots), np.bool_)
+    at = np.minimum(np.searchsorted(ascending, slots), len(ascending) - 1)
+    return ascending[at] == slots
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,11 +166,20 @@ class Column:
             mask[self.slots[ok]] = True
         return mask
 
+    def fitting(self, amount: int) -> Slots:
+        """Return the providers with room for the amount, ascending (min_unit and step aside)."""
+        if amount > MAX_AMOUNT:
+            return np.zeros(0, np.int32)
+        return self.slots[self.room >= amount]
+
+    def count_fitting(self, amount: int) -> int:
+        """Return how many providers `fitting` returns."""
+        return 0 if amount > MAX_AMOUNT else int(np.count_nonzero(self.room >= amount))
+
     def has_room(self, amount: int, size: int) -> Mask:
         """Return which providers have room for a sum of amounts (min_unit and step_size aside)."""
         mask = np.zeros(size, np.bool_)
-        if amount <= MAX_AMOUNT:
-            mask[self.slots[self.room >= amount]] = True
+        mask[self.fitting(amount)] = True
         return mask
 
     def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
@@ -160,6 +194,17 @@ class Column:
         if not len(self.slots):
             return np.zeros(slots.shape, np.bool_), at
         return self.slots[at] == slots, at
+
+    def among(self, slots: Slots) -> "Column":
+        """Return the inventories of some providers, which it knows by their places in `slots`."""
+        found, at = self.find(slots)
+        at = at[found]
+        return dataclasses.replace(
+            self,
+            slots=np.flatnonzero(found).astype(np.int32),
+            dense=None,
+            **{name: getattr(self, name)[at] for name in (*_FIELDS, "capacities", "room")},
+        )
 
     def by_slot(self, numbers: Numbers, size: int) -> Numbers:
         """Return numbers that run parallel to `slots` by slot; 0 where there is no inventory."""

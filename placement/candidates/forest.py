@@ -22,6 +22,8 @@ class Forest:
     :param start: where in `order` the tree of a root begins, by the root's slot
     :param count: how many providers the tree of a root has, 0 for slots that are no root
     :param place: where in its tree's run a provider stands
+    :param nested: whether any provider has a parent
+    :param anchors: the roots whose trees may have candidates; None: all
     """
 
     parent: Slots
@@ -32,6 +34,7 @@ class Forest:
     count: Slots
     place: Slots
     nested: bool
+    anchors: Mask | None = None
 
     @classmethod
     def of(cls, parent: Slots, root: Slots, alive: Mask) -> "Forest":
@@ -54,10 +57,22 @@ class Forest:
     def size(self) -> int:
         return len(self.parent)
 
-    @property
+    @functools.cached_property
     def is_root(self) -> Mask:
         """Return which slots are roots of existing trees."""
+        if self.anchors is not None:
+            return self.anchors
         return self.alive if not self.nested else (self.parent < 0) & self.alive
+
+    @functools.cached_property
+    def roots(self) -> Slots:
+        """Return the roots of existing trees, ascending."""
+        return np.flatnonzero(self.is_root).astype(np.int32)
+
+    @functools.cached_property
+    def singles(self) -> Slots:
+        """Return the roots of trees of one provider, ascending."""
+        return self.roots[self.count[self.roots] == 1]
 
     @functools.cached_property
     def roots_of_blocks(self) -> Numbers:

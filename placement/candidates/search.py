@@ -16,11 +16,13 @@ from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Slots
 from placement.candidates.counting import Allowance, TooManyToCount
 from placement.candidates.filter import FilteredGroup, GroupFilter, root_filter
+from placement.candidates.narrowing import parts
+from placement.candidates.part import Part
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.sampling import Draw, Reservoir
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.tree_problem import Shape
-from placement.candidates.trees import Family, Trees
+from placement.candidates.trees import Family, PartTooSmall, Trees
 from placement.candidates.unfinished import refusal, what_ended
 from placement.errors import BadRequest
 
@@ -77,15 +79,34 @@ def search(
     budget = budget or Budget()
     most = _most_listed(request, generation)
     try:
-        prepared = prepare(snapshot, request, account, most, budget)
-        if prepared is None:
-            return Found(snapshot, request)
-        trees, simple, others = prepared
-        stream = _Stream(trees, simple, others, budget)
-        return _limited(snapshot, request, generation, trees.shape, stream, most, budget)
+        for part in () if account.complete else parts(snapshot, request, most):
+            with contextlib.suppress(PartTooSmall):
+                found = _searched(part, request, generation, account, most, budget)
+                if len(found):
+                    return dataclasses.replace(found, snapshot=snapshot)
+        return _searched(snapshot, request, generation, account, most, budget)
     except SearchEnded as ended:
         LOG.info("A search for allocation candidates was ended %s.", what_ended(ended, budget))
         raise refusal(ended, snapshot, budget) from ended
+
+
+def _searched(
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    generation: Generation,
+    account: Account,
+    most: int | None,
+    budget: Budget,
+) -> Found:
+    """Find the candidates in a cloud, or in a part of it. Raise what `search` does."""
+    prepared = prepare(snapshot, request, account, most, budget)
+    if prepared is None:
+        return Found(snapshot, request)
+    trees, simple, others = prepared
+    if isinstance(snapshot, Part) and snapshot.lacks_singles and len(simple) < (most or 0):
+        raise PartTooSmall
+    stream = _Stream(trees, simple, others, budget)
+    return _limited(snapshot, request, generation, trees.shape, stream, most, budget)
 
 
 def _most_listed(request: CandidateRequest, generation: Generation) -> int | None:

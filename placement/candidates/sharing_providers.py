@@ -69,4 +69,8 @@ class Lenders:
                 )
             found.update(self._known[ids])
         roots = self._snapshot.forest.root
-        return tuple(sorted(slot for slot in found if roots[slot] != root))
+        lent = sorted(slot for slot in found if roots[slot] != root)
+        if len(lent) > 1:
+            order = np.argsort(self._snapshot.in_whole(np.array(lent, np.int32)))
+            lent = [lent[place] for place in order.tolist()]
+        return tuple(lent)

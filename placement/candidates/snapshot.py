@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.candidates.columns import (
     Blocks,
@@ -124,6 +125,8 @@ class Snapshot:
     :param tree_texts: the summaries of a root's whole tree
     :param listings: what lists say of each provider, as far as it was wanted
     :param cursor: how far in the change feed it is; None: not known
+    :param bound: the last root up to which it has all trees that may have candidates, where it is a
+        part of a cloud; None: it has all
     """
 
     register: Register
@@ -143,6 +146,7 @@ class Snapshot:
     listings: Listings = dataclasses.field(default_factory=Listings)
     cursor: Cursor | None = None
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    bound: int | None = None
 
     @property
     def size(self) -> int:
@@ -156,6 +160,10 @@ class Snapshot:
     def slot(self, uuid: str) -> int | None:
         """Return the slot of a provider, or None if there is no such provider."""
         return self.register.slot_of_uuid.get(uuid)
+
+    def in_whole(self, slots: npt.NDArray[np.integer[Any]]) -> Slots:
+        """Return the slots that providers have in the whole cloud: the same, if this is it."""
+        return slots.astype(np.int32, copy=False)
 
     def roots(self, uuids: Iterable[str]) -> list[int]:
         """Return the roots of the providers' trees, ascending; unknown providers are left out."""

@@ -27,6 +27,10 @@ _DESCRIBING = 50
 _MOST = 1 << 40
 
 
+class PartTooSmall(Exception):
+    """What is wanted isn't known without trees that are not in this part of the cloud."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Family:
     """Anchors whose trees have one and the same problem.
@@ -124,9 +128,16 @@ class Trees:
         """Yield the anchors as `split` gave them; the others are described a chunk at a time."""
         if len(simple):
             solution = SingleProviderSolution(self.shape, self._budget)
-            yield Family(solution, simple, simple[:, None])
+            roots = self._snapshot.in_whole(simple)
+            yield Family(solution, roots, roots[:, None])
         start, length = 0, _FIRST_CHUNK
-        while start < len(others):
+        bound = self._snapshot.bound
+        if bound is not None:
+            others = others[self._snapshot.in_whole(others) <= bound]
+        while bound is not None or start < len(others):
+            if bound is not None and start + length > len(others):
+                # trees behind the bound belong to this chunk as well
+                raise PartTooSmall
             self._budget.look()
             yield from self._chunk(others[start : start + length])
             start += length
@@ -150,7 +161,7 @@ class Trees:
         if not self.lenders and text == text[:length] * len(roots):
             # one problem for all
             solutions = self._solutions((text[:length], ()), described[0], int(roots[0]))
-            yield Family(solutions, roots, members)
+            yield self._family(solutions, roots, members)
             return
         numbers: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
         lent: tuple[int, ...] = ()
@@ -161,7 +172,11 @@ class Trees:
             numbers.setdefault(key, []).append(number)
         for key, same in numbers.items():
             solutions = self._solutions(key, described[same[0]], int(roots[same[0]]))
-            yield Family(solutions, roots[same], members[same])
+            yield self._family(solutions, roots[same], members[same])
+
+    def _family(self, solutions: TreeSolutions, roots: Slots, members: np.ndarray) -> Family:
+        snapshot = self._snapshot
+        return Family(solutions, snapshot.in_whole(roots), snapshot.in_whole(members))
 
     def _solutions(
         self, key: tuple[bytes, tuple[int, ...]], description: np.ndarray, root: int
@@ -218,7 +233,10 @@ class Trees:
             Local(options, hits, mask, tree, rooms)
             for (options, hits, tree, rooms), mask in zip(found, below, strict=True)
         ]
-        return TreeProblem(self.shape, locals_, kept, lent, sharing, root)
+        in_whole = self._snapshot.in_whole
+        of_others = tuple(in_whole(np.array(lent, np.int32)).tolist())
+        (named,) = in_whole(np.array([root])).tolist()
+        return TreeProblem(self.shape, locals_, kept, of_others, sharing, named)
 
     def _below(self, kept: list[int], parents: list[int], lent: tuple[int, ...]) -> list[int]:
         """Return the locals in the subtree of each local, as bits."""

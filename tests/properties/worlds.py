@@ -36,10 +36,10 @@ def some_of(names, most=None):
 
 
 @st.composite
-def clouds(draw):
-    """Draw a World of up to seven providers, in trees of up to DEEPEST levels."""
+def clouds(draw, most=7):
+    """Draw a World of up to so many providers, in trees of up to DEEPEST levels."""
     providers, depth = [], {}
-    for number in range(draw(st.integers(1, 7))):
+    for number in range(draw(st.integers(1, most))):
         name = f"p{number}"
         parents = [p.name for p in providers if depth[p.name] < DEEPEST]
         parent = draw(st.sampled_from([None, *parents]))

@@ -1,0 +1,78 @@
+"""What a search finds in a part of the cloud is what it finds in the whole cloud, in its order."""
+
+import dataclasses
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+from placement.candidates import narrowing, trees
+from tests.properties.stage import Stage
+from tests.properties.twin import World
+from tests.properties.worlds import clouds, questions
+
+QUESTIONS_PER_CLOUD = 12
+MOST_TREES = 14
+#: no cloud of these tests is so large
+LARGE = 1_000_000
+MANY = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+WAYS = {
+    "as they come": {},
+    "the first three": {"placement__max_allocation_candidates": 3},
+    "depth first": {
+        "placement__max_allocation_candidates": 4,
+        "placement__allocation_candidates_generation_strategy": "depth-first",
+    },
+}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def stage(request, tmp_path_factory):
+    """Few trees are looked at together, and parts have few of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "_FIRST_CHUNK", 3)
+        patch.setattr(trees, "_LAST_CHUNK", 4)
+        for name, value in {"FEWEST": 5, "EACH": 1, "MORE": 2, "MOST": 1, "MOST_EXTRA": 3}.items():
+            patch.setattr(narrowing, f"_{name}", value)
+        yield Stage(tmp_path_factory.mktemp("parts"), **WAYS[request.param])
+
+
+@st.composite
+def rows_of_racks(draw):
+    """Draw a World of a few small clouds, each of them repeated in some order."""
+    kinds = [draw(clouds(3)) for _ in range(3)]
+    providers = []
+    for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=MOST_TREES)):
+        names = {name: f"p{number}" for number, name in enumerate(kind.providers, len(providers))}
+        names[None] = None
+        providers += [
+            dataclasses.replace(one, name=names[one.name], parent=names[one.parent])
+            for one in kind.providers.values()
+        ]
+    return World(providers, kinds[0].known_traits, kinds[0].known_classes)
+
+
+@MANY
+@given(data=st.data(), rare=st.sampled_from([0, 2, 100]))
+def test_a_part_gives_the_answer_of_the_whole_cloud(stage, data, rare):
+    cloud = data.draw(rows_of_racks())
+    stage.show(cloud)
+    for _ in range(QUESTIONS_PER_CLOUD):
+        version, question = data.draw(questions(cloud))
+        query = stage.query(question)
+        note(f"1.{version} {query}")
+        by_parts = answer(stage, query, version, small=0, rare=rare)
+        assert by_parts == answer(stage, query, version, small=LARGE, rare=rare)
+
+
+def answer(stage, query, version, small, rare):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(narrowing, "_SMALL", small)
+        patch.setattr(narrowing, "_RARE", rare)
+        response = stage.service.get(f"/allocation_candidates?{query}", version=f"1.{version}")
+    detail = response.json.get("errors", [{}])[0].get("detail")
+    return response.status_code, detail or response.json

@@ -1,0 +1,182 @@
+"""A search with a limit looks at few trees, and gives what the whole cloud would give."""
+
+import numpy as np
+import pytest
+
+from placement.candidates import narrowing, search, trees
+from placement.candidates.request import CandidateRequest, Generation, Group
+from tests.unit.placement.candidates.snapshots import child, host
+
+TREES = 12
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    """Make small clouds large ones."""
+    for name, value in {"SMALL": 0, "FEWEST": 4, "EACH": 1, "MOST": 2, "MORE": 2}.items():
+        monkeypatch.setattr(narrowing, f"_{name}", value)
+    monkeypatch.setattr(trees, "_FIRST_CHUNK", 4)
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Return the sizes of the clouds that were searched, in their order."""
+    sizes = []
+    prepare = search.prepare
+
+    def noting(snapshot, *others):
+        sizes.append(snapshot.size)
+        return prepare(snapshot, *others)
+
+    monkeypatch.setattr(search, "prepare", noting)
+    return sizes
+
+
+def a_request(limit=2, **resources):
+    group = Group("_G", resources or {"VGPU": 1})
+    return CandidateRequest(groups=(group,), limit=limit)
+
+
+def hosts(cards):
+    """Return trees with so many GPUs each, by their number."""
+    cloud = {}
+    for number, count in enumerate(cards):
+        cloud[f"h{number}"] = host(VCPU=4)
+        for card in range(count):
+            cloud[f"h{number}.{card}"] = child(f"h{number}", VGPU=1)
+    return cloud
+
+
+def uuids(snapshot, found):
+    """Return the providers of each candidate, in their order."""
+    assert found.snapshot is snapshot
+    return [
+        [snapshot.register.uuids[batch.family.slots(number)[local]] for local in batch.solution]
+        for batch in found.batches
+        for number in range(len(batch))
+    ]
+
+
+def whole(monkeypatch, snapshot, request, generation=None):
+    with monkeypatch.context() as patch:
+        patch.setattr(narrowing, "_SMALL", 1_000_000)
+        return uuids(snapshot, search.search(snapshot, request, generation))
+
+
+def test_the_first_trees_are_enough(clouds, looked_at, monkeypatch):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert looked_at == [8]
+    assert found == [["h0.0"], ["h1.0"]]
+    assert found == whole(monkeypatch, snapshot, a_request())
+
+
+def test_trees_behind_the_part_may_come_before_trees_in_it(clouds, looked_at, monkeypatch):
+    # trees are looked at by four, and those with fewer providers come first
+    snapshot = clouds.snapshot(hosts([2, 2, 0, 2, 1, 2, 2, 2, 2, 2, 2, 2]))
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert found[0] == ["h4.0"]
+    assert len(looked_at) > 1
+    assert found == whole(monkeypatch, snapshot, a_request())
+
+
+def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
+    cloud = hosts([1] * TREES)
+    for number in range(TREES - 4):
+        cloud[f"h{number}.0"] = child(f"h{number}", VGPU=0)
+    snapshot = clouds.snapshot(cloud)
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert looked_at == [8, 8]
+    assert found == [["h8.0"], ["h9.0"]]
+    assert found == whole(monkeypatch, snapshot, a_request())
+
+
+@pytest.mark.parametrize("limit", [2, None])
+def test_a_tree_that_is_named_is_the_only_one_looked_at(clouds, looked_at, limit):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+    group = Group("_G", {"VGPU": 1}, in_tree="h7.0")
+
+    found = search.search(snapshot, CandidateRequest(groups=(group,), limit=limit))
+
+    assert looked_at == [2]
+    assert uuids(snapshot, found) == [["h7.0"]]
+
+
+def test_candidates_that_no_part_has_are_looked_for_everywhere(clouds, looked_at):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+
+    found = search.search(snapshot, a_request(VGPU=2))
+
+    assert len(found) == 0
+    assert looked_at == [8, snapshot.size]
+
+
+def test_all_candidates_are_looked_for_everywhere(clouds, looked_at):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+
+    found = search.search(snapshot, a_request(limit=None))
+
+    assert len(found) == TREES
+    assert looked_at == [snapshot.size]
+
+
+def test_a_random_choice_is_one_of_all(clouds, looked_at):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+
+    search.search(snapshot, a_request(), Generation(seed="any"))
+
+    assert looked_at == [snapshot.size]
+
+
+def test_hosts_alone_come_before_all_trees(clouds, monkeypatch):
+    cloud = hosts([1] * TREES) | {"z0": host(VGPU=1), "z1": host(VCPU=1)}
+    snapshot = clouds.snapshot(cloud)
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert found == [["z0"], ["h0.0"]]
+    assert found == whole(monkeypatch, snapshot, a_request())
+
+
+def test_hosts_alone_may_be_too_many_for_a_part(clouds, monkeypatch):
+    monkeypatch.setattr(narrowing, "_MOST_EXTRA", 1)
+    cloud = hosts([1] * TREES) | {"z0": host(VCPU=1), "z1": host(VGPU=1)}
+    snapshot = clouds.snapshot(cloud)
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert found == [["z1"], ["h0.0"]]
+    assert found == whole(monkeypatch, snapshot, a_request())
+
+
+def test_what_lends_to_the_first_trees_is_looked_at_with_them(clouds, looked_at, monkeypatch):
+    shared = (None, {"DISK_GB": 100}, ["MISC_SHARES_VIA_AGGREGATE"], ["rack"])
+    cloud = {name: (*made[:3], ["rack"]) for name, made in hosts([1] * TREES).items()}
+    snapshot = clouds.snapshot(cloud | {"shared": shared})
+    groups = (Group("", {"DISK_GB": 10}), Group("_G", {"VGPU": 1}))
+    request = CandidateRequest(groups=groups, limit=2)
+
+    found = uuids(snapshot, search.search(snapshot, request))
+
+    assert looked_at == [9]
+    assert found == [["shared", "h0.0"], ["shared", "h1.0"]]
+    assert found == whole(monkeypatch, snapshot, request)
+
+
+def test_a_part_is_not_made_of_trees_that_contradict_themselves(clouds, looked_at):
+    snapshot = clouds.snapshot(hosts([1] * TREES))
+    forest = snapshot.forest
+    # the GPU of the first host says it is in the tree of the second
+    root = np.array(forest.root)
+    root[1] = 2
+    object.__setattr__(snapshot, "forest", type(forest).of(forest.parent, root, forest.alive))
+
+    search.search(snapshot, a_request())
+
+    assert looked_at == [snapshot.size]
