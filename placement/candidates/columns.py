@@ -1,29 +1,30 @@
-"""The snapshot's building blocks: columns of inventories, sets of providers, lists in blocks.
+"""The snapshot's building blocks: columns of inventories, sets of providers.
 
 Providers are known by *slot*: a dense index 0 … size-1 that a provider keeps while the snapshot
 lives. All of these are immutable; a change gives a new one that shares what it can.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from placement.candidates.patched import Patched
 from placement.domain.capacity import MAX_AMOUNT
 
-T = TypeVar("T")
 Slots = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
 
-#: a set of more than 1/16 of the providers is kept as bits; such a column has a dense twin
+#: a set of more than 1/16 of the providers is kept as bits
 _CROWDED = 16
 
 #: total, reserved, min_unit, max_unit, step_size, allocation_ratio, used
-Stock = tuple[int, int, int, int, int, float, int]
-_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "ratio", "used")
+Record = tuple[int, int, int, int, int, float, int]
+_STOCK = ("total", "reserved", "min_unit", "max_unit", "step_size", "ratio")
 
 
 class SlotSet:
@@ -94,72 +95,161 @@ def is_among(ascending: Slots, slots: Slots) -> Mask:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Column:
-    """All inventories of one resource class.
+class Stock:
+    """An inventory without its usage."""
 
-    :param slots: which providers have one, ascending; the other arrays run parallel
-    :param capacities: (total - reserved) * ratio, at least 0, not rounded
-    :param room: most that one request can still get of each: what is free, or max_unit if less
-    :param dense: `room` by slot, -1 where there is no inventory; None for rare classes and where
-        `slots` is one run
-    :param odd: whether any min_unit or step_size is not 1
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    ratio: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stocks:
+    """The inventories that a class comes in, apart from their usage; most hosts have the same.
+
+    Its arrays run parallel. `record` is total, reserved, min_unit, max_unit, step_size and ratio.
     """
 
-    slots: Slots
     total: Numbers
     reserved: Numbers
     min_unit: Numbers
     max_unit: Numbers
     step_size: Numbers
     ratio: Numbers
-    used: Numbers
-    capacities: Numbers
-    room: Numbers
-    dense: Numbers | None
-    odd: bool
 
     @classmethod
-    def of(cls, slots: Sequence[int] | Slots, fields: Sequence[Any], size: int) -> "Column":
-        """Build a column from parallel sequences by ascending slot: slots, fields of `Stock`."""
-        arrays = [
-            np.asarray(field, np.float64 if name == "ratio" else np.int64)
-            for name, field in zip(_FIELDS, fields, strict=True)
-        ]
-        total, reserved, min_unit, max_unit, step_size, ratio, used = arrays
-        at = np.asarray(slots, np.int32)
-        room = _room(total, reserved, max_unit, ratio, used)
-        dense = None
-        if len(at) * _CROWDED > size and not _is_run(at):
-            dense = np.full(size, -1, np.int32)
-            dense[at] = room
-        odd = bool(np.any(min_unit > 1) or np.any(step_size != 1))
+    def of(cls, records: Iterable[Sequence[Any]]) -> "Stocks":
+        """Build them from records."""
+        fields = list(zip(*records, strict=True)) or [()] * len(_STOCK)
         return cls(
-            at,
-            total,
-            reserved,
-            min_unit,
-            max_unit,
-            step_size,
-            ratio,
-            used,
-            np.maximum((total - reserved) * ratio, 0),
-            room,
-            dense,
-            odd,
+            *(
+                np.asarray(field, np.float64 if name == "ratio" else np.int64)
+                for name, field in zip(_STOCK, fields, strict=True)
+            )
         )
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    @functools.cached_property
+    def capacities(self) -> Numbers:
+        """(total - reserved) * ratio, at least 0, not rounded"""
+        return np.maximum((self.total - self.reserved) * self.ratio, 0)
+
+    @functools.cached_property
+    def places(self) -> Mapping[tuple[Any, ...], int]:
+        """Where each record stands."""
+        records = zip(*(getattr(self, name).tolist() for name in _STOCK), strict=True)
+        return {record: place for place, record in enumerate(records)}
+
+    @functools.cached_property
+    def odd(self) -> bool:
+        """Whether any min_unit or step_size is not 1"""
+        return bool(np.any(self.min_unit > 1) or np.any(self.step_size != 1))
+
+    def chosen(self, which: Numbers) -> "Stocks":
+        """Return some of them."""
+        return Stocks(*(getattr(self, name)[which] for name in _STOCK))
+
+    def with_more(self, records: Iterable[Sequence[Any]]) -> "Stocks":
+        """Return them with further ones behind them."""
+        more = Stocks.of(records)
+        joined = ((getattr(self, name), getattr(more, name)) for name in _STOCK)
+        return Stocks(*map(np.concatenate, joined))
+
+    def room(self, kinds: Numbers, used: Numbers) -> npt.NDArray[np.int32]:
+        """Return the most that one request can still get of inventories."""
+        capacity = np.minimum((self.total - self.reserved) * self.ratio, 2.0**62).astype(np.int64)
+        free = np.minimum(capacity[kinds] - used, self.max_unit[kinds])
+        return np.clip(free, 0, MAX_AMOUNT).astype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Column:
+    """All inventories of one resource class.
+
+    :param slots: which providers have one, ascending; what is told of inventories runs parallel
+    :param kinds: which of `stocks` each of them is
+    :param usage: what is taken
+    :param rooms: most that one request can still get of each: what is free, or max_unit if less
+    """
+
+    slots: Slots
+    kinds: npt.NDArray[np.int32]
+    stocks: Stocks
+    usage: Patched
+    rooms: Patched
+
+    @classmethod
+    def of(cls, slots: Sequence[int] | Slots, fields: Sequence[Any]) -> "Column":
+        """Build a column from parallel sequences by ascending slot: slots, fields of `Record`."""
+        *stock, used = ([*map(_plain, field)] for field in fields)
+        places: dict[tuple[Any, ...], int] = {}
+        kinds = [places.setdefault(one, len(places)) for one in zip(*stock, strict=True)]
+        return cls.of_kinds(
+            np.asarray(slots, np.int32),
+            np.asarray(kinds, np.int32),
+            Stocks.of(places),
+            np.asarray(used, np.int64),
+        )
+
+    @classmethod
+    def of_kinds(
+        cls, slots: Slots, kinds: npt.NDArray[np.int32], stocks: Stocks, used: Numbers
+    ) -> "Column":
+        """Build a column from parallel arrays by ascending slot."""
+        return cls(slots, kinds, stocks, Patched.of(used), Patched(stocks.room(kinds, used)))
+
+    @property
+    def total(self) -> Numbers:
+        return self.stocks.total[self.kinds]
+
+    @property
+    def reserved(self) -> Numbers:
+        return self.stocks.reserved[self.kinds]
+
+    @property
+    def min_unit(self) -> Numbers:
+        return self.stocks.min_unit[self.kinds]
+
+    @property
+    def max_unit(self) -> Numbers:
+        return self.stocks.max_unit[self.kinds]
+
+    @property
+    def step_size(self) -> Numbers:
+        return self.stocks.step_size[self.kinds]
+
+    @property
+    def ratio(self) -> Numbers:
+        return self.stocks.ratio[self.kinds]
+
+    @property
+    def used(self) -> Numbers:
+        return self.usage.whole().astype(np.int64)
+
+    @property
+    def capacities(self) -> Numbers:
+        """(total - reserved) * ratio, at least 0, not rounded"""
+        return self.stocks.capacities[self.kinds]
+
+    @property
+    def room(self) -> Numbers:
+        return self.rooms.whole()
 
     def fits(self, amount: int, size: int) -> Mask:
         """Return which providers pass the single-request test (allocation-candidates.md 3)."""
         mask = np.zeros(size, np.bool_)
         if amount > MAX_AMOUNT:
             return mask
-        if self.dense is not None and not self.odd:
-            np.greater_equal(self.dense, amount, out=mask[: len(self.dense)])
-            return mask
         ok = self.room >= amount
-        if self.odd:
-            ok &= self.min_unit <= amount
-            ok &= amount % np.maximum(self.step_size, 1) == 0
+        stocks = self.stocks
+        if stocks.odd:
+            suits = (stocks.min_unit <= amount) & (amount % np.maximum(stocks.step_size, 1) == 0)
+            ok &= suits[self.kinds]
         if _is_run(self.slots):
             mask[self.slots[0] : self.slots[-1] + 1] = ok
         else:
@@ -182,16 +272,18 @@ class Column:
         mask[self.fitting(amount)] = True
         return mask
 
-    def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return `room` of providers, in the shape of `slots`; -1 where there is no inventory."""
         found, at = self.find(slots)
-        return np.where(found, self.room[at], -1) if len(self.slots) else np.full(slots.shape, -1)
+        return np.where(found, self.rooms.take(at), -1) if len(self) else np.full(slots.shape, -1)
 
     def find(self, slots: npt.NDArray[Any]) -> tuple[Mask, npt.NDArray[np.intp]]:
         """Return which of the providers have inventory, and where it is in the arrays."""
+        # numpy would copy all of `slots` for numbers of another width
+        slots = slots.astype(np.int32, copy=False)
         at = np.searchsorted(self.slots, slots)
-        np.minimum(at, max(len(self.slots) - 1, 0), out=at)
-        if not len(self.slots):
+        np.minimum(at, max(len(self) - 1, 0), out=at)
+        if not len(self):
             return np.zeros(slots.shape, np.bool_), at
         return self.slots[at] == slots, at
 
@@ -199,12 +291,9 @@ class Column:
         """Return the inventories of some providers, which it knows by their places in `slots`."""
         found, at = self.find(slots)
         at = at[found]
-        return dataclasses.replace(
-            self,
-            slots=np.flatnonzero(found).astype(np.int32),
-            dense=None,
-            **{name: getattr(self, name)[at] for name in (*_FIELDS, "capacities", "room")},
-        )
+        places = np.flatnonzero(found).astype(np.int32)
+        usage, rooms = Patched(self.usage.take(at)), Patched(self.rooms.take(at))
+        return Column(places, self.kinds[at], self.stocks, usage, rooms)
 
     def by_slot(self, numbers: Numbers, size: int) -> Numbers:
         """Return numbers that run parallel to `slots` by slot; 0 where there is no inventory."""
@@ -215,37 +304,68 @@ class Column:
             found[self.slots] = numbers
         return found
 
+    def stock(self, at: int) -> Stock:
+        """Return the inventory at `at`."""
+        kind = int(self.kinds[at])
+        return Stock(*(getattr(self.stocks, name)[kind].item() for name in _STOCK))
+
+    def used_at(self, at: int) -> int:
+        """Return what is taken of the inventory at `at`."""
+        return int(self.usage.take(np.array([at]))[0])
+
     def capacity(self, at: int) -> int:
         """Return (total - reserved) * ratio, cut to an integer, of the inventory at `at`."""
-        return int((int(self.total[at]) - int(self.reserved[at])) * float(self.ratio[at]))
+        stock = self.stock(at)
+        return int((stock.total - stock.reserved) * stock.ratio)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its arrays take."""
+        parts = (self.slots, self.kinds, self.usage, self.rooms)
+        stocks = sum(getattr(self.stocks, name).nbytes for name in _STOCK)
+        return stocks + sum(part.nbytes for part in parts)
 
     def with_usage(self, used: Mapping[int, int]) -> "Column":
         """Return the column with other usage of slots that have inventory."""
-        slots = np.fromiter(used, np.int32, len(used))
-        at = np.searchsorted(self.slots, slots)
-        new_used = self.used.copy()
-        new_used[at] = np.fromiter(used.values(), np.int64, len(used))
-        room, dense = self.room.copy(), self.dense
-        room[at] = _room(
-            self.total[at], self.reserved[at], self.max_unit[at], self.ratio[at], new_used[at]
-        )
-        if dense is not None:
-            dense = dense.copy()
-            dense[slots] = room[at]
-        return dataclasses.replace(self, used=new_used, room=room, dense=dense)
+        at = np.searchsorted(self.slots, np.fromiter(used, np.int32, len(used)))
+        return self._with(at, self.kinds, self.stocks, np.fromiter(used.values(), np.int64))
 
-    def changed(self, stocks: Mapping[int, Stock | None], size: int) -> "Column":
+    def _with(self, at: Numbers, kinds: Numbers, stocks: Stocks, used: Numbers) -> "Column":
+        """Return the column with other inventories at some places."""
+        rooms = self.rooms.changed(at, stocks.room(kinds[at], used))
+        return Column(self.slots, kinds, stocks, self.usage.changed(at, used), rooms)
+
+    def changed(self, stocks: Mapping[int, Record | None]) -> "Column":
         """Return the column with other inventories of some slots; None: the slot has none now."""
-        keep = ~np.isin(self.slots, np.fromiter(stocks, np.int32, len(stocks)))
-        added = [(slot, *stock) for slot, stock in stocks.items() if stock is not None]
-        columns = list(zip(*added, strict=True)) if added else [()] * (len(_FIELDS) + 1)
-        slots = np.concatenate([self.slots[keep], np.asarray(columns[0], np.int32)])
-        order = np.argsort(slots, kind="stable")
-        fields = [
-            np.concatenate([getattr(self, name)[keep], np.asarray(more, getattr(self, name).dtype)])
-            for name, more in zip(_FIELDS, columns[1:], strict=True)
-        ]
-        return Column.of(slots[order], [field[order] for field in fields], size)
+        records = {slot: stock[:-1] for slot, stock in stocks.items() if stock is not None}
+        new = {record: None for record in records.values() if record not in self.stocks.places}
+        known = self.stocks.with_more(new) if new else self.stocks
+        named = np.fromiter(stocks, np.int32, len(stocks))
+        slots = np.fromiter(records, np.int32, len(records))
+        kinds = np.fromiter((known.places[record] for record in records.values()), np.int32)
+        used = np.fromiter((stock[-1] for stock in stocks.values() if stock), np.int64)
+        there, at = self.find(named)
+        if len(slots) == len(named) and there.all():
+            now = self.kinds.copy()
+            now[at] = kinds
+            return self._with(at, now, known, used)
+        keep = ~np.isin(self.slots, named)
+        all_slots = np.concatenate([self.slots[keep], slots])
+        order = np.argsort(all_slots, kind="stable")
+        return Column.of_kinds(
+            all_slots[order],
+            np.concatenate([self.kinds[keep], kinds])[order],
+            known,
+            np.concatenate([self.usage.whole()[keep], used])[order],
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_run(slots: Slots) -> bool:
@@ -253,61 +373,6 @@ def _is_run(slots: Slots) -> bool:
     return len(slots) > 0 and int(slots[-1]) - int(slots[0]) + 1 == len(slots)
 
 
-def _room(
-    total: Numbers, reserved: Numbers, max_unit: Numbers, ratio: Numbers, used: Numbers
-) -> npt.NDArray[np.int32]:
-    capacity = np.minimum((total - reserved) * ratio, 2.0**62).astype(np.int64)
-    return np.clip(np.minimum(capacity - used, max_unit), 0, MAX_AMOUNT).astype(np.int32)
-
-
 def empty_column() -> Column:
     """Return a column without any inventory."""
-    return Column.of([], [[]] * len(_FIELDS), 0)
-
-
-class Blocks(Generic[T]):
-    """A long list that is replaced cheaply: a change copies only the blocks it touches."""
-
-    __slots__ = ("_blocks", "size")
-    SHIFT = 8
-    LOW = (1 << SHIFT) - 1
-
-    def __init__(self, blocks: list[list[T]], size: int) -> None:
-        self._blocks = blocks
-        self.size = size
-
-    @classmethod
-    def of(cls, items: Sequence[T]) -> "Blocks[T]":
-        """Build the list from a sequence."""
-        step = cls.LOW + 1
-        blocks = [list(items[start : start + step]) for start in range(0, len(items), step)]
-        return cls(blocks, len(items))
-
-    def __getitem__(self, index: int) -> T:
-        return self._blocks[index >> 8][index & 255]
-
-    def take(self, indexes: Iterable[int]) -> list[T]:
-        """Return several items."""
-        blocks = self._blocks
-        return [blocks[i >> 8][i & 255] for i in indexes]
-
-    def changed(self, items: Mapping[int, T], size: int, filler: Callable[[], T]) -> "Blocks[T]":
-        """Return the list with other items at some indexes, grown to `size` with fillers."""
-        blocks = list(self._blocks)
-        copied: set[int] = set()
-        if size > self.size:
-            if blocks and len(blocks[-1]) <= self.LOW:
-                blocks[-1] = list(blocks[-1])
-                copied.add(len(blocks) - 1)
-            for _ in range(self.size, size):
-                if not blocks or len(blocks[-1]) > self.LOW:
-                    blocks.append([])
-                    copied.add(len(blocks) - 1)
-                blocks[-1].append(filler())
-        for index, item in items.items():
-            number = index >> self.SHIFT
-            if number not in copied:
-                blocks[number] = list(blocks[number])
-                copied.add(number)
-            blocks[number][index & self.LOW] = item
-        return Blocks(blocks, size)
+    return Column.of([], [[]] * (len(_STOCK) + 1))

@@ -5,15 +5,15 @@ thousand at a time, and compared as they are. What no search can see – invento
 allocations of providers that aren't there – is not compared.
 """
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from placement.candidates.columns import Blocks, SlotSet
-from placement.candidates.snapshot import Ids, Snapshot
+from placement.candidates.columns import SlotSet
+from placement.candidates.key_sets import KeySets
+from placement.candidates.snapshot import Snapshot
 from placement.storage import snapshot_reads as reads
 from placement.storage.engine import Connection
 
@@ -29,19 +29,22 @@ def differences(connection: Connection, snapshot: Snapshot) -> list[str]:
 
 def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
     register, forest = snapshot.register, snapshot.forest
-    slot_of, uuids, alive = register.slot_of_id, register.uuids, forest.alive
-    parents, roots = forest.parent, forest.root
-    count = 0
+    slots_of, uuids, count = register.slot_of_id.slots, register.uuids, 0
     for rows in reads.batches(connection, reads.PROVIDERS):
-        count += len(rows)
-        for provider_id, uuid, parent_id, root_id, _ in rows:
-            slot = slot_of.get(provider_id)
-            if slot is None or not alive[slot] or uuids[slot] != uuid:
-                return True
-            parent = -1 if parent_id is None else slot_of.get(parent_id, -1)
-            if parents[slot] != parent or roots[slot] != slot_of.get(root_id, slot):
-                return True
-    return count != int(alive.sum())
+        ids, texts, parents, roots, _ = zip(*rows, strict=True)
+        count += len(ids)
+        slots = slots_of(np.array(ids, np.int64))
+        if np.any(slots < 0) or not np.all(forest.alive[slots]):
+            return True
+        above = np.array([-1 if parent is None else parent for parent in parents], np.int64)
+        root = slots_of(np.array(roots, np.int64))
+        if (
+            not uuids.are_at(slots, texts)
+            or np.any(forest.parent[slots] != slots_of(above))
+            or np.any(forest.root[slots] != np.where(root < 0, slots, root))
+        ):
+            return True
+    return count != int(forest.alive.sum())
 
 
 def _stocks_differ(connection: Connection, snapshot: Snapshot) -> bool:
@@ -130,7 +133,7 @@ _CHECKS: Mapping[str, _Differs] = {
 
 def _ids(snapshot: Snapshot) -> npt.NDArray[np.int64]:
     """Return the id of each slot's provider."""
-    return np.array(snapshot.register.ids, np.int64)
+    return snapshot.register.ids
 
 
 def _table(connection: Connection, question: Sequence[sa.Select]) -> Table:
@@ -167,7 +170,10 @@ def _in_order(table: Table) -> Table:
 
 
 def _sets_differ(
-    snapshot: Snapshot, theirs: Table, having: Mapping[int, SlotSet], of_slot: Blocks[Ids]
+    snapshot: Snapshot,
+    theirs: Table,
+    having: Mapping[int, SlotSet],
+    of_slot: KeySets,
 ) -> bool:
     known = _of_known(snapshot, theirs)
     slots = {key: members.slots() for key, members in having.items()}
@@ -180,10 +186,8 @@ def _by_key(snapshot: Snapshot, having: Mapping[int, npt.NDArray[np.int32]]) -> 
     return _joined([(ids[slots], np.full(len(slots), key)) for key, slots in having.items()], 2)
 
 
-def _by_slot(snapshot: Snapshot, of_slot: Blocks[Ids]) -> Table:
+def _by_slot(snapshot: Snapshot, of_slot: KeySets) -> Table:
     """Return rows (provider, key), from the keys that each provider has."""
-    alive = np.flatnonzero(snapshot.forest.alive)
-    keys = of_slot.take(alive.tolist())
-    counts = np.fromiter(map(len, keys), np.int64, len(keys))
-    flat = np.fromiter(itertools.chain.from_iterable(keys), np.float64, int(counts.sum()))
-    return np.column_stack([np.repeat(_ids(snapshot)[alive], counts), flat]).astype(np.float64)
+    alive = np.flatnonzero(snapshot.forest.alive).astype(np.int32)
+    slots, keys = of_slot.keys_of(alive)
+    return np.column_stack([_ids(snapshot)[slots], keys]).astype(np.float64)

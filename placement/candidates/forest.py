@@ -5,7 +5,6 @@ import functools
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from placement.candidates.columns import Mask, Numbers, Slots
 from placement.candidates.prepared_texts import in_blocks
@@ -79,15 +78,10 @@ class Forest:
         """Return how many roots each block of slots has."""
         return in_blocks(self.is_root)
 
-    @functools.cached_property
-    def _root_index(self) -> npt.NDArray[np.intp]:
-        """Return `root` in the width that numpy uses for indexes."""
-        return self.root.astype(np.intp)
-
     def roots_of(self, providers: Mask) -> Mask:
         """Return the roots of the trees that some of the providers are in."""
         roots = np.zeros(self.size, np.bool_)
-        roots[self._root_index.take(providers.nonzero()[0])] = True
+        roots[self.root.take(providers.nonzero()[0])] = True
         return roots
 
     def members(self, root: int) -> Slots:

@@ -40,7 +40,7 @@ def held_candidate(
     # a cloud that has exactly what is held: the amounts add up, so any candidate takes all of it
     cloud = dataclasses.replace(
         snapshot,
-        columns={key: _column(amounts, snapshot.size) for key, amounts in columns.items()},
+        columns={key: _column(amounts) for key, amounts in columns.items()},
     )
     return Chooser.first(request).choose(cloud, budget)
 
@@ -53,8 +53,8 @@ def _sums(held: Held) -> dict[str, int]:
     return sums
 
 
-def _column(amounts: Mapping[int, int], size: int) -> Column:
+def _column(amounts: Mapping[int, int]) -> Column:
     slots = sorted(amounts)
     total = [amounts[slot] for slot in slots]
     ones, zeros = np.ones(len(slots)), np.zeros(len(slots))
-    return Column.of(slots, [total, zeros, ones, total, ones, ones, zeros], size)
+    return Column.of(slots, [total, zeros, ones, total, ones, ones, zeros])

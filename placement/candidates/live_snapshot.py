@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
 
-from placement.candidates import audit_schedule, loading
+from placement.candidates import advancing, audit_schedule, loading
 from placement.candidates.audit_schedule import AuditTimes
 from placement.candidates.comparison import differences
 from placement.candidates.noticed_writes import notice
@@ -233,7 +233,7 @@ class LiveSnapshot:
         if self._others.may_write:
             # read all of a provider: others may have changed something else of it
             kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
-        return loading.advance(connection, known, kinds) if kinds else known
+        return advancing.advance(connection, known, kinds) if kinds else known
 
     def _with_changes_of_others(
         self, connection: Connection, snapshot: Snapshot, look: Look
@@ -243,7 +243,7 @@ class LiveSnapshot:
         if noticed.theirs:
             self._others_may_write(self._others.seen())
         kinds = {**noticed.theirs, **noticed.unsure}
-        return loading.advance(connection, snapshot, kinds) if kinds else snapshot
+        return advancing.advance(connection, snapshot, kinds) if kinds else snapshot
 
     def _others_may_write(self, is_news: bool) -> None:
         """Log it if searches didn't look for such writes before."""
@@ -328,7 +328,7 @@ class LiveSnapshot:
             return differences(connection, snapshot), False
         theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
         if theirs:
-            snapshot = loading.advance(connection, snapshot, theirs)
+            snapshot = advancing.advance(connection, snapshot, theirs)
         found = differences(connection, snapshot)
         return found, bool(found or theirs)
 

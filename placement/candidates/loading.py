@@ -1,360 +1,152 @@
-"""Snapshots from the database: all of it at first, then what changed (architecture.rst D4)."""
+"""Snapshots from the database, all of it at once (architecture.rst D4)."""
 
-import collections
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
 
 from placement.candidates.columns import (
-    Blocks,
     Column,
-    Numbers,
+    Slots,
     SlotSet,
-    Stock,
-    empty_column,
+    Stocks,
 )
 from placement.candidates.forest import Forest
+from placement.candidates.key_sets import KeySets
+from placement.candidates.patched import Integers, Patched
 from placement.candidates.prepared_texts import PreparedTexts
-from placement.candidates.snapshot import UNKNOWN, Ids, Names, Register, Snapshot
+from placement.candidates.register import Register, SlotsById
+from placement.candidates.snapshot import Names, Snapshot
+from placement.candidates.uuid_table import UuidRows
 from placement.storage import snapshot_reads as reads
-from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Connection
 
-#: with more of the providers changed than this share (and number), all are loaded anew
-_TOO_MANY, _FEW = 0.2, 1000
+Wide = npt.NDArray[np.int64]
 
 
 def load(connection: Connection) -> Snapshot:
     """Load the whole cloud."""
-    rows = reads.providers(connection)
-    register = Register.of([(row[0], row[1]) for row in rows])
-    slot_of, size = register.slot_of_id, len(rows)
-    parent = [-1 if row[2] is None else slot_of.get(row[2], -1) for row in rows]
-    root = [slot_of.get(row[3], slot) for slot, row in enumerate(rows)]
-    forest = Forest.of(
-        np.array(parent, np.int32), np.array(root, np.int32), np.ones(size, np.bool_)
-    )
-    columns, classes_of, stray = _columns(connection, slot_of, size)
-    traits_of, with_trait = _sets(reads.provider_traits(connection), slot_of, size)
-    aggregates_of, in_aggregate = _sets(reads.memberships(connection), slot_of, size)
+    register, parents, roots, generations = _providers(connection)
+    slots_of, size = register.slot_of_id.slots, len(register.ids)
+    own = np.arange(size, dtype=np.int32)
+    root = slots_of(roots)
+    forest = Forest.of(slots_of(parents), np.where(root < 0, own, root), np.ones(size, np.bool_))
+    columns, stray = _columns(connection, register.slot_of_id)
+    classes = {class_id: column.slots for class_id, column in columns.items()}
+    with_trait = _having(connection, reads.PROVIDER_TRAITS, register.slot_of_id)
+    in_aggregate = _having(connection, reads.MEMBERSHIPS, register.slot_of_id)
     uuids = reads.aggregate_uuids(connection)
     return Snapshot(
         register=register,
         forest=forest,
-        names=_names(connection),
+        names=names(connection),
         aggregate_ids={uuid: key for key, uuid in uuids.items()},
-        generations=np.array([row[4] for row in rows], np.int64),
+        generations=Patched.of(generations),
         columns=columns,
-        traits_of=traits_of,
-        aggregates_of=aggregates_of,
-        classes_of=classes_of,
-        with_trait=with_trait,
-        in_aggregate=in_aggregate,
+        traits_of=KeySets.of(with_trait, size),
+        aggregates_of=KeySets.of(in_aggregate, size),
+        classes_of=KeySets.of(classes, size),
+        with_trait={key: SlotSet(slots, size) for key, slots in with_trait.items()},
+        in_aggregate={key: SlotSet(slots, size) for key, slots in in_aggregate.items()},
         stray_usage=stray,
         texts=PreparedTexts.unwritten(size),
         tree_texts=PreparedTexts.unwritten(size),
     )
 
 
-def _names(connection: Connection) -> Names:
+def names(connection: Connection) -> Names:
+    """Read the names of classes and traits."""
     return Names.of(reads.class_names(connection), reads.trait_names(connection))
 
 
+def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
+    """Return the register; the ids of parents (-1: none) and roots, and generations, by slot."""
+    uuids = UuidRows()
+    parts: list[Wide] = []
+    for rows in reads.batches(connection, reads.PROVIDERS):
+        own_ids, texts, parent_ids, root_ids, numbers = zip(*rows, strict=True)
+        uuids.add(texts)
+        above = [-1 if parent is None else parent for parent in parent_ids]
+        parts.append(np.array([own_ids, above, root_ids, numbers], np.int64))
+    table: Wide = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
+    order = None
+    if np.any(np.diff(table[0]) < 0):
+        order = np.argsort(table[0])
+        table = table[:, order]
+    ids, parents, roots, generations = map(np.ascontiguousarray, table)
+    return Register.of(ids, uuids.table(order)), parents, roots, generations
+
+
 def _columns(
-    connection: Connection, slot_of: Mapping[int, int], size: int
-) -> tuple[dict[int, Column], Blocks[Ids], dict[tuple[int, int], int]]:
-    usage = {(row[0], row[1]): int(row[2]) for row in reads.usages(connection)}
-    by_class: dict[int, list[tuple[Any, ...]]] = collections.defaultdict(list)
-    for provider_id, class_id, *record in reads.stocks(connection):
-        slot = slot_of.get(provider_id)
-        if slot is not None:
-            used = usage.pop((provider_id, class_id), 0)
-            by_class[class_id].append((slot, *record, used))
+    connection: Connection, slot_of: SlotsById
+) -> tuple[dict[int, Column], dict[tuple[int, int], int]]:
+    """Return the inventories by class, and the usage of (slot, class) without inventory."""
+    records: dict[tuple[Any, ...], int] = {}
+    parts: list[Integers] = []
+    for rows in reads.batches(connection, reads.STOCKS):
+        kinds = [records.setdefault(tuple(row[2:]), len(records)) for row in rows]
+        ids, classes = zip(*[row[:2] for row in rows], strict=True)
+        parts.append(np.array([classes, slot_of.slots(np.array(ids, np.int64)), kinds], np.int32))
+    stocks, usages = Stocks.of(records), _usages(connection, slot_of)
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0), np.int32)
+    found = found[:, found[1] >= 0]
     columns: dict[int, Column] = {}
-    classes: list[list[int]] = [[] for _ in range(size)]
-    for class_id, rows in by_class.items():
-        rows.sort()
-        slots, *fields = zip(*rows, strict=True)
-        columns[class_id] = Column.of(slots, fields, size)
-        for slot in slots:
-            classes[slot].append(class_id)
+    for class_id, at in _by_key(found[0]).items():
+        slots = found[1][at]
+        at = at[np.argsort(slots, kind="stable")]
+        slots = found[1][at]
+        chosen, which = np.unique(found[2][at], return_inverse=True)
+        used = np.zeros(len(slots), np.int64)
+        if class_id in usages:
+            users, amounts = usages[class_id]
+            where = np.minimum(np.searchsorted(slots, users), len(slots) - 1)
+            there = slots[where] == users
+            used[where[there]] = amounts[there]
+            usages[class_id] = users[~there], amounts[~there]
+        columns[class_id] = Column.of_kinds(
+            slots, which.astype(np.int32), stocks.chosen(chosen), used
+        )
     stray = {
-        (slot_of[provider_id], class_id): used
-        for (provider_id, class_id), used in usage.items()
-        if provider_id in slot_of
+        (slot, class_id): used
+        for class_id, (slots, amounts) in usages.items()
+        for slot, used in zip(slots.tolist(), amounts.tolist(), strict=True)
     }
-    return columns, _interned(classes), stray
+    return columns, stray
 
 
-def _sets(
-    rows: Iterable[tuple[int, int]], slot_of: Mapping[int, int], size: int
-) -> tuple[Blocks[Ids], dict[int, SlotSet]]:
-    of_slot: list[list[int]] = [[] for _ in range(size)]
-    having: dict[int, list[int]] = collections.defaultdict(list)
-    for provider_id, key in rows:
-        slot = slot_of.get(provider_id)
-        if slot is not None:
-            of_slot[slot].append(key)
-            having[key].append(slot)
-    sets = {key: SlotSet(np.array(sorted(slots), np.int32), size) for key, slots in having.items()}
-    return _interned(of_slot), sets
-
-
-def _interned(lists: list[list[int]]) -> Blocks[Ids]:
-    """Return equal sets of ids as one and the same tuple: many hosts have the same sets."""
-    known: dict[Ids, Ids] = {}
-    tuples = [tuple(sorted(ids)) for ids in lists]
-    return Blocks.of([known.setdefault(ids, ids) for ids in tuples])
-
-
-@dataclasses.dataclass
-class _Changed:
-    """What the database says now of some providers, by id."""
-
-    rows: dict[int, tuple[Any, ...]]
-    stocks: dict[int, dict[int, tuple[Any, ...]]]
-    usages: dict[int, dict[int, int]]
-    traits: dict[int, Ids]
-    aggregates: dict[int, Ids]
-
-
-def advance(connection: Connection, old: Snapshot, kinds: Mapping[int, Kind]) -> Snapshot:
-    """Return the snapshot with the changes that the change feed names."""
-    kinds = dict(kinds)
-    names = old.names
-    if NO_PROVIDER in kinds:
-        del kinds[NO_PROVIDER]
-        names = _names(connection)
-    if len(kinds) > max(_FEW, old.size * _TOO_MANY):
-        return load(connection)
-    slot_of = old.register.slot_of_id
-    used_only = [
-        i for i, kind in kinds.items() if kind == Kind.USAGE and slot_of.get(i, old.size) < old.size
+def _usages(connection: Connection, slot_of: SlotsById) -> dict[int, tuple[Integers, Integers]]:
+    """Return slots and what is taken of them, by class."""
+    parts = [
+        np.array(list(zip(*rows, strict=True)), np.int64)
+        for rows in reads.batches(connection, reads.USAGES)
     ]
-    others = sorted(kinds.keys() - used_only)
-    new = dataclasses.replace(old, names=names, memo={})
-    if _renamed(old.names.classes, names.classes) or _renamed(old.names.traits, names.traits):
-        empty = PreparedTexts.unwritten(old.size)
-        new = dataclasses.replace(new, texts=empty, tree_texts=PreparedTexts.unwritten(old.size))
-    if used_only:
-        new = _with_usage(connection, new, used_only)
-    if others:
-        new = _with_providers(new, _read_changed(connection, others), others, connection)
-    return new
+    if not parts:
+        return {}
+    ids, classes, amounts = np.concatenate(parts, axis=1)
+    slots = slot_of.slots(ids)
+    known = slots >= 0
+    slots, classes, amounts = slots[known], classes[known], amounts[known]
+    return {key: (slots[at], amounts[at]) for key, at in _by_key(classes).items()}
 
 
-def _renamed(before: Mapping[int, str], after: Mapping[int, str]) -> bool:
-    """Say whether a name changed. Names that were added or deleted are in no summary."""
-    return any(after.get(key, name) != name for key, name in before.items())
+def _by_key(keys: Integers) -> dict[int, Integers]:
+    """Return where each key stands."""
+    order = np.argsort(keys, kind="stable")
+    found, first = np.unique(keys[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(found) else {}
 
 
-def _with_usage(connection: Connection, old: Snapshot, ids: Sequence[int]) -> Snapshot:
-    slot_of = old.register.slot_of_id
-    taken: dict[tuple[int, int], int] = {
-        (slot_of[provider_id], class_id): int(used)
-        for provider_id, class_id, used in reads.usages(connection, ids)
-    }
-    slots = [slot_of[provider_id] for provider_id in ids]
-    changes: dict[int, dict[int, int]] = collections.defaultdict(dict)
-    for slot in slots:
-        for class_id in old.classes_of[slot]:
-            changes[class_id][slot] = taken.pop((slot, class_id), 0)
-    columns = dict(old.columns)
-    for class_id, used in changes.items():
-        columns[class_id] = columns[class_id].with_usage(used)
-    return dataclasses.replace(
-        old,
-        # another writer may have raised the generation as well, for what isn't read here
-        generations=_raised(old.generations, dict.fromkeys(slots, UNKNOWN), old.size),
-        columns=columns,
-        stray_usage=_with_stray(old, slots, taken),
-        **_forget_texts(old, slots),
-    )
-
-
-def _raised(known: Numbers, changes: Mapping[int, int], size: int) -> Numbers:
-    """Return the generations by slot with some changed, and with room for new slots."""
-    generations = np.zeros(size, np.int64)
-    generations[: len(known)] = known
-    generations[list(changes)] = list(changes.values())
-    return generations
-
-
-def _with_stray(
-    old: Snapshot, slots: Iterable[int], stray: Mapping[tuple[int, int], int]
-) -> Mapping[tuple[int, int], int]:
-    if not old.stray_usage and not stray:
-        return old.stray_usage
-    touched = set(slots)
-    kept = {key: used for key, used in old.stray_usage.items() if key[0] not in touched}
-    return kept | dict(stray)
-
-
-def _forget_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) -> dict[str, Any]:
-    size = old.size if size is None else size
-    touched = list(slots)
-    known = [slot for slot in touched if slot < old.size]
-    roots = {int(root) for root in old.forest.root[known]} | set(touched)
-    return {
-        "texts": old.texts.forgetting(touched, size),
-        "tree_texts": old.tree_texts.forgetting(roots, size),
-        "listings": old.listings.forgetting(touched),
-    }
-
-
-def _read_changed(connection: Connection, ids: Sequence[int]) -> _Changed:
-    stocks: dict[int, dict[int, tuple[Any, ...]]] = collections.defaultdict(dict)
-    for provider_id, class_id, *record in reads.stocks(connection, ids):
-        stocks[provider_id][class_id] = tuple(record)
-    usages: dict[int, dict[int, int]] = collections.defaultdict(dict)
-    for provider_id, class_id, used in reads.usages(connection, ids):
-        usages[provider_id][class_id] = int(used)
-    return _Changed(
-        {row[0]: row for row in reads.providers(connection, ids)},
-        stocks,
-        usages,
-        _gathered(reads.provider_traits(connection, ids)),
-        _gathered(reads.memberships(connection, ids)),
-    )
-
-
-def _gathered(rows: Iterable[tuple[int, int]]) -> dict[int, Ids]:
-    found: dict[int, list[int]] = collections.defaultdict(list)
-    for provider_id, key in rows:
-        found[provider_id].append(key)
-    return {provider_id: tuple(sorted(keys)) for provider_id, keys in found.items()}
-
-
-def _with_providers(
-    old: Snapshot, now: _Changed, ids: Sequence[int], connection: Connection
-) -> Snapshot:
-    register = old.register
-    for provider_id, row in now.rows.items():
-        slot = register.slot_of_id.get(provider_id)
-        if slot is not None and register.uuids[slot] != row[1]:
-            # SQLite gives the id of the newest provider again once that is deleted
-            return load(connection)
-    new = [(i, now.rows[i][1]) for i in sorted(now.rows) if i not in register.slot_of_id]
-    gone = [i for i in ids if i in register.slot_of_id and i not in now.rows]
-    if new or gone:
-        register = register.changed(new, gone)
-    slots = {i: register.slot_of_id[i] for i in ids if i in register.slot_of_id}
-    slots |= {i: old.register.slot_of_id[i] for i in gone}
-    size = len(register.ids)
-    forest = _moved(old.forest, now, register.slot_of_id, slots, size)
-    new_aggregates = {
-        key for keys in now.aggregates.values() for key in keys if key not in old.in_aggregate
-    }
-    aggregate_ids = old.aggregate_ids
-    if new_aggregates:
-        uuids = reads.aggregate_uuids(connection, new_aggregates)
-        aggregate_ids = dict(aggregate_ids) | {uuid: key for key, uuid in uuids.items()}
-    traits_of, with_trait = _changed_sets(old.traits_of, old.with_trait, now.traits, slots, size)
-    aggregates_of, in_aggregate = _changed_sets(
-        old.aggregates_of, old.in_aggregate, now.aggregates, slots, size
-    )
-    columns, classes_of, stray = _changed_columns(old, now, slots, size)
-    # a provider that moved changes what its whole tree says, before and after
-    kin = {slot for slot in slots.values()}
-    if forest is not old.forest:
-        for slot in list(kin):
-            roots = {int(forest.root[slot])}
-            if slot < old.size:
-                roots.add(int(old.forest.root[slot]))
-            kin |= roots
-    return dataclasses.replace(
-        old,
-        register=register,
-        forest=forest,
-        aggregate_ids=aggregate_ids,
-        generations=_raised(
-            old.generations, {slots[i]: row[4] for i, row in now.rows.items()}, size
-        ),
-        columns=columns,
-        traits_of=traits_of,
-        aggregates_of=aggregates_of,
-        classes_of=classes_of,
-        with_trait=with_trait,
-        in_aggregate=in_aggregate,
-        stray_usage=_with_stray(old, slots.values(), stray),
-        **_forget_texts(old, kin, size),
-    )
-
-
-def _moved(
-    forest: Forest,
-    now: _Changed,
-    slot_of: Mapping[int, int],
-    slots: Mapping[int, int],
-    size: int,
-) -> Forest:
-    kin: dict[int, tuple[int, int] | None] = {}
-    for provider_id, slot in slots.items():
-        row = now.rows.get(provider_id)
-        place = None
-        if row is not None:
-            parent = -1 if row[2] is None else slot_of.get(row[2], -1)
-            place = (parent, slot_of.get(row[3], slot))
-        known = slot < forest.size
-        before = (int(forest.parent[slot]), int(forest.root[slot])) if known else None
-        if before is None or place != before:
-            kin[slot] = place
-    return forest.changed(kin, size) if kin else forest
-
-
-def _changed_sets(
-    of_slot: Blocks[Ids],
-    having: Mapping[int, SlotSet],
-    now: Mapping[int, Ids],
-    slots: Mapping[int, int],
-    size: int,
-) -> tuple[Blocks[Ids], Mapping[int, SlotSet]]:
-    added: dict[int, list[int]] = collections.defaultdict(list)
-    removed: dict[int, list[int]] = collections.defaultdict(list)
-    items: dict[int, Ids] = {}
-    for provider_id, slot in slots.items():
-        before = of_slot[slot] if slot < of_slot.size else ()
-        after = now.get(provider_id, ())
-        if before != after:
-            items[slot] = after
-            for key in set(after) - set(before):
-                added[key].append(slot)
-            for key in set(before) - set(after):
-                removed[key].append(slot)
-    if not items and size == of_slot.size:
-        return of_slot, having
-    sets = dict(having)
-    for key in added.keys() | removed.keys():
-        known = sets.pop(key, None) or SlotSet(np.zeros(0, np.int32), size)
-        changed = known.changed(added[key], removed[key], size)
-        # traits come and go: what nobody has any more must not be kept for ever
-        if changed.count:
-            sets[key] = changed
-    return of_slot.changed(items, size, tuple), sets
-
-
-def _changed_columns(
-    old: Snapshot, now: _Changed, slots: Mapping[int, int], size: int
-) -> tuple[Mapping[int, Column], Blocks[Ids], dict[tuple[int, int], int]]:
-    changes: dict[int, dict[int, Stock | None]] = collections.defaultdict(dict)
-    classes: dict[int, Ids] = {}
-    stray: dict[tuple[int, int], int] = {}
-    for provider_id, slot in slots.items():
-        stocks = now.stocks.get(provider_id, {})
-        usages = dict(now.usages.get(provider_id, {}))
-        before = old.classes_of[slot] if slot < old.size else ()
-        for class_id in {*before, *stocks}:
-            record = stocks.get(class_id)
-            used = 0 if record is None else usages.pop(class_id, 0)
-            changes[class_id][slot] = None if record is None else (*record, used)
-        classes[slot] = tuple(sorted(stocks))
-        stray |= {(slot, class_id): used for class_id, used in usages.items()}
-    columns = dict(old.columns)
-    for class_id, stocks_now in changes.items():
-        known = columns.pop(class_id, None) or empty_column()
-        column = known.changed(stocks_now, size)
-        if len(column.slots):
-            columns[class_id] = column
-    return columns, old.classes_of.changed(classes, size, tuple), stray
+def _having(
+    connection: Connection, question: Sequence[sa.Select], slot_of: SlotsById
+) -> dict[int, Slots]:
+    """Return the slots of the providers that have each key, ascending."""
+    parts: list[Integers] = []
+    for rows in reads.batches(connection, question):
+        ids, keys = zip(*rows, strict=True)
+        slots = slot_of.slots(np.array(ids, np.int64))
+        parts.append(np.array([slots, keys], np.int32))
+    found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int32)
+    slots, keys = found[:, found[0] >= 0]
+    return {key: np.sort(slots[at]) for key, at in _by_key(keys).items()}

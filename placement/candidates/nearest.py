@@ -169,16 +169,17 @@ class Misses:
         if not there[0]:
             return None
         place = int(at[0])
+        stock = column.stock(place)
         return Amounts(
             condition.asked,
             int(free_amounts(column)[place]),
-            int(column.total[place]),
-            int(column.reserved[place]),
-            int(column.used[place]),
-            float(column.ratio[place]),
-            int(column.min_unit[place]),
-            int(column.max_unit[place]),
-            int(column.step_size[place]),
+            stock.total,
+            stock.reserved,
+            column.used_at(place),
+            stock.ratio,
+            stock.min_unit,
+            stock.max_unit,
+            stock.step_size,
         )
 
     def _costs(self) -> Costs:

@@ -82,12 +82,12 @@ def _table(snapshot: Snapshot) -> npt.NDArray[np.int64]:
     """Return a row (id, generation, parent id or 0, root id) for each provider."""
     forest = snapshot.forest
     alive = np.flatnonzero(forest.alive)
-    ids = np.array(snapshot.register.ids, np.int64)
+    ids = snapshot.register.ids
     parents = forest.parent[alive]
     return np.column_stack(
         [
             ids[alive],
-            snapshot.generations[alive],
+            snapshot.generations.whole()[alive],
             np.where(parents < 0, 0, ids[parents]),
             ids[forest.root[alive]],
         ]

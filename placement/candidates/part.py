@@ -11,12 +11,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from placement.candidates.columns import Blocks, Slots
+from placement.candidates.columns import Slots
 from placement.candidates.forest import Forest
 from placement.candidates.snapshot import Snapshot
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,9 +67,9 @@ def part_of(
         aggregate_ids=whole.aggregate_ids,
         generations=whole.generations,
         columns=_Converted(whole.columns, lambda column: column.among(slots)),
-        traits_of=_Chosen(whole.traits_of, slots),
-        aggregates_of=_Chosen(whole.aggregates_of, slots),
-        classes_of=_Chosen(whole.classes_of, slots),
+        traits_of=whole.traits_of.among(slots),
+        aggregates_of=whole.aggregates_of.among(slots),
+        classes_of=whole.classes_of.among(slots),
         with_trait=_Converted(whole.with_trait, lambda members: members.among(slots)),
         in_aggregate=_Converted(whole.in_aggregate, lambda members: members.among(slots)),
         stray_usage={},
@@ -136,16 +135,3 @@ class _Converted(Mapping[int, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._whole)
-
-
-class _Chosen(Blocks[V]):
-    """Some items of a long list, by other indexes."""
-
-    __slots__ = ("_slots", "_whole")
-
-    def __init__(self, whole: Blocks[V], slots: Slots) -> None:
-        super().__init__([], len(slots))
-        self._whole, self._slots = whole, slots
-
-    def __getitem__(self, index: int) -> V:
-        return self._whole[int(self._slots[index])]

@@ -23,7 +23,7 @@ class PreparedTexts:
     __slots__ = ("_blocks", "_joined", "size")
 
     def __init__(
-        self, blocks: list[list[bytes | None]], joined: list[bytes | None], size: int
+        self, blocks: dict[int, list[bytes | None]], joined: list[bytes | None], size: int
     ) -> None:
         self._blocks = blocks
         self._joined = joined
@@ -33,21 +33,23 @@ class PreparedTexts:
     def unwritten(cls, size: int) -> "PreparedTexts":
         """Return texts for so many slots, none of them written yet."""
         count = number_of_blocks(size)
-        return cls([[None] * (_LOW + 1) for _ in range(count)], [None] * count, size)
+        return cls({}, [None] * count, size)
 
     def forgetting(self, slots: Iterable[int], size: int) -> "PreparedTexts":
         """Return the texts without those of some slots, grown to `size`."""
-        blocks, joined = list(self._blocks), list(self._joined)
-        for _ in range(len(blocks), number_of_blocks(size)):
-            blocks.append([None] * (_LOW + 1))
-            joined.append(None)
+        blocks, joined = dict(self._blocks), list(self._joined)
+        joined += [None] * (number_of_blocks(size) - len(joined))
         copied: set[int] = set()
         for slot in slots:
             number = slot >> _SHIFT
+            block = blocks.get(number)
+            joined[number] = None
+            if block is None:
+                continue
             if number not in copied:
-                blocks[number], joined[number] = list(blocks[number]), None
+                blocks[number] = block = list(block)
                 copied.add(number)
-            blocks[number][slot & _LOW] = None
+            block[slot & _LOW] = None
         return PreparedTexts(blocks, joined, size)
 
     def of(
@@ -85,14 +87,22 @@ class PreparedTexts:
 
     def each(self, slots: list[int], write: Callable[[list[int]], Sequence[bytes]]) -> list[bytes]:
         """Return the texts of some slots, in their order."""
-        blocks = self._blocks
-        known = [blocks[slot >> _SHIFT][slot & _LOW] for slot in slots]
+        blocks = [self._block(slot >> _SHIFT) for slot in slots]
+        known = [block[slot & _LOW] for block, slot in zip(blocks, slots, strict=True)]
         missing = [slot for slot, text in zip(slots, known, strict=True) if text is None]
         if missing:
             for slot, text in zip(missing, write(missing), strict=True):
-                blocks[slot >> _SHIFT][slot & _LOW] = text
-            known = [blocks[slot >> _SHIFT][slot & _LOW] for slot in slots]
+                self._block(slot >> _SHIFT)[slot & _LOW] = text
+            known = [block[slot & _LOW] for block, slot in zip(blocks, slots, strict=True)]
         return [text for text in known if text is not None]
+
+    def _block(self, number: int) -> list[bytes | None]:
+        """Return a block, which is made when it is first wanted."""
+        block = self._blocks.get(number)
+        if block is None:
+            # another thread may make it at the same time: there is one for both
+            block = self._blocks.setdefault(number, [None] * (_LOW + 1))
+        return block
 
 
 def number_of_blocks(size: int) -> int:

@@ -161,7 +161,7 @@ class _Candidates:
             template = self._templates[key] = self._template(batch)
         self._used += [family.members[:, place] for place in template.used]
         self._lent.update(template.lent)
-        if len(family) < _FEW or not self._register.uuid_table.even:
+        if len(family) < _FEW or not self._register.uuids.even:
             return self._one_by_one(template, family)
         return self._as_table(template, family)
 
@@ -174,7 +174,7 @@ class _Candidates:
         ]
 
     def _as_table(self, template: Template, family: Family) -> list[bytes]:
-        table = byte_table(template, family.members, self._register.uuid_table.rows)
+        table = byte_table(template, family.members, self._register.uuids.rows)
         if self._one_each:
             return [line.tobytes() for line in table[:, : -len(SEPARATOR)]]
         return [table.reshape(-1)[: -len(SEPARATOR)].tobytes()]

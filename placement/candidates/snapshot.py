@@ -1,26 +1,25 @@
 """The columnar view of the cloud that searches work on (architecture.rst D4)."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.candidates.columns import (
-    Blocks,
     Column,
     Mask,
-    Numbers,
     Slots,
     SlotSet,
     empty_column,
 )
 from placement.candidates.forest import Forest
+from placement.candidates.key_sets import Ids, KeySets
+from placement.candidates.patched import Patched
 from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.provider_listings import Listings
-from placement.candidates.uuid_table import UuidTable
+from placement.candidates.register import Register
 from placement.storage.change_feed import Cursor
 
 #: the trait of providers that serve all trees of their aggregates
@@ -28,8 +27,6 @@ SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: in place of a generation
 UNKNOWN = -1
-
-Ids = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,62 +46,6 @@ class Names:
             traits,
             {name: key for key, name in classes.items()},
             {name: key for key, name in traits.items()},
-        )
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Register:
-    """Which provider has which slot. A change gives a new one; slots are never given again.
-
-    :param ids: by slot; 0 for slots whose provider was deleted
-    :param uuid_table: the same uuids once more, as rows of bytes
-    """
-
-    ids: Sequence[int]
-    uuids: Sequence[str]
-    slot_of_id: Mapping[int, int]
-    slot_of_uuid: Mapping[str, int]
-    uuid_table: UuidTable
-
-    @classmethod
-    def of(cls, providers: Sequence[tuple[int, str]]) -> "Register":
-        """Build the register from ids and uuids in the order of their slots."""
-        uuids = [uuid for _, uuid in providers]
-        return cls(
-            [provider_id for provider_id, _ in providers],
-            uuids,
-            {provider_id: slot for slot, (provider_id, _) in enumerate(providers)},
-            {uuid: slot for slot, uuid in enumerate(uuids)},
-            UuidTable.of(uuids),
-        )
-
-    @functools.cached_property
-    def ascends(self) -> bool:
-        """Whether the ids of existing providers ascend with their slots."""
-        ids = np.array(self.ids, np.int64)
-        return bool(np.all(np.diff(ids[ids > 0]) > 0))
-
-    def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
-        """Return it with more providers, at the next slots, and without those of some ids."""
-        ids, slot_of_id, slot_of_uuid = (
-            list(self.ids),
-            dict(self.slot_of_id),
-            dict(self.slot_of_uuid),
-        )
-        for provider_id in removed:
-            slot = slot_of_id.pop(provider_id)
-            ids[slot] = 0
-            if slot_of_uuid.get(self.uuids[slot]) == slot:
-                del slot_of_uuid[self.uuids[slot]]
-        for slot, (provider_id, uuid) in enumerate(added, len(ids)):
-            slot_of_id[provider_id] = slot_of_uuid[uuid] = slot
-        uuids = [uuid for _, uuid in added]
-        return Register(
-            ids + [provider_id for provider_id, _ in added],
-            [*self.uuids, *uuids],
-            slot_of_id,
-            slot_of_uuid,
-            self.uuid_table.with_more(uuids),
         )
 
 
@@ -133,11 +74,11 @@ class Snapshot:
     forest: Forest
     names: Names
     aggregate_ids: Mapping[str, int]
-    generations: Numbers
+    generations: Patched
     columns: Mapping[int, Column]
-    traits_of: Blocks[Ids]
-    aggregates_of: Blocks[Ids]
-    classes_of: Blocks[Ids]
+    traits_of: KeySets
+    aggregates_of: KeySets
+    classes_of: KeySets
     with_trait: Mapping[int, SlotSet]
     in_aggregate: Mapping[int, SlotSet]
     stray_usage: Mapping[tuple[int, int], int]
@@ -174,7 +115,7 @@ class Snapshot:
         """Return what is taken of a provider's inventory of a class; 0 without an inventory."""
         column = self.column(class_id)
         there, at = column.find(np.array([slot]))
-        return int(column.used[at[0]]) if there[0] else 0
+        return column.used_at(int(at[0])) if there[0] else 0
 
     def using(self, used: Mapping[int, Mapping[int, int]]) -> "Snapshot":
         """Return the cloud with other usage, for searches whose summaries aren't shown.

@@ -85,7 +85,7 @@ class Summaries:
             column = snapshot.columns[class_id]
             where = column.find(at[numbers])[1]
             name = json.dumps(self._names.classes[class_id])
-            used = column.used[where].tolist()
+            used = column.usage.take(where).tolist()
             for number, place, taken in zip(numbers, where.tolist(), used, strict=True):
                 capacity = column.capacity(place)
                 texts[number].append(f'{name}: {{"capacity": {capacity}, "used": {taken}}}')

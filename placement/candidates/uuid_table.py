@@ -1,36 +1,142 @@
 """The uuids of providers as rows of bytes, for texts that are made a table at a time."""
 
-import dataclasses
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 #: how long a uuid is in its usual spelling
 LENGTH = 36
+#: room for so many more uuids, as a share of those that are there, and at least
+_SPARE, _LEAST_SPARE = 32, 64
+_FACTORS = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64
+)
+
+Rows = npt.NDArray[np.uint8]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class UuidTable:
-    """Uuids by slot.
+class _Buffer:
+    """Rows with spare ones behind them.
 
-    :param rows: a row of `LENGTH` bytes each
-    :param even: whether all are of the usual length; the rows of the others are of no use
+    :param used: how many are used by any table
     """
 
-    rows: npt.NDArray[np.uint8]
-    even: bool = True
+    def __init__(self, rows: Rows, used: int) -> None:
+        self.rows, self.used = rows, used
+        self.lock = threading.Lock()
+
+
+class UuidTable(Sequence[str]):
+    """Uuids by slot. Tables with more uuids share the rows of the table they come from.
+
+    :param odd: the uuids that are not of the usual length, by slot; their rows are of no use
+    """
+
+    __slots__ = ("_buffer", "odd", "rows")
+
+    def __init__(self, buffer: _Buffer, size: int, odd: Mapping[int, str]) -> None:
+        self._buffer = buffer
+        #: a row of `LENGTH` bytes each
+        self.rows = buffer.rows[:size]
+        self.odd = odd
 
     @classmethod
     def of(cls, uuids: Sequence[str]) -> "UuidTable":
         """Build the table from uuids in the order of their slots."""
-        texts = [uuid.encode() for uuid in uuids]
-        even = all(len(text) == LENGTH for text in texts)
-        if not even:
-            texts = [text[:LENGTH].ljust(LENGTH) for text in texts]
-        return cls(np.frombuffer(b"".join(texts), np.uint8).reshape(-1, LENGTH), even)
+        rows, odd = _rows(uuids)
+        return cls.of_rows(rows, odd)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, odd: Mapping[int, str]) -> "UuidTable":
+        """Build the table from rows, and the uuids of other lengths by their slots."""
+        return cls(_Buffer(rows, len(rows)), len(rows), odd)
+
+    @property
+    def even(self) -> bool:
+        """Say whether all are of the usual length."""
+        return not self.odd
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, slot: int) -> str:  # type: ignore[override]
+        if slot in self.odd:
+            return self.odd[slot]
+        return self.rows[slot].tobytes().decode()
+
+    def are_at(self, slots: npt.NDArray[np.int32], uuids: Sequence[str]) -> bool:
+        """Say whether some slots have these uuids."""
+        if self.odd:
+            return all(self[slot] == uuid for slot, uuid in zip(slots.tolist(), uuids, strict=True))
+        rows, odd = _rows(uuids)
+        return not odd and np.array_equal(self.rows[slots], rows)
+
+    def hashes(self, slots: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.uint32]:
+        """Return a number for each uuid, or for those of some slots; few of them are equal."""
+        rows = self.rows if slots is None else self.rows[slots]
+        words = np.ascontiguousarray(rows[:, :32]).view(np.uint64)
+        last = np.ascontiguousarray(rows[:, 32:]).view(np.uint32)[:, 0]
+        # overflow is wanted
+        mixed = (words * _FACTORS).sum(axis=1, dtype=np.uint64) + last * _FACTORS[0]
+        return (mixed >> np.uint64(32)).astype(np.uint32)
 
     def with_more(self, uuids: Sequence[str]) -> "UuidTable":
         """Return the table with the uuids of the next slots."""
-        more = UuidTable.of(uuids)
-        return UuidTable(np.concatenate([self.rows, more.rows]), self.even and more.even)
+        if not uuids:
+            return self
+        more, odd = _rows(uuids)
+        size, new_size = len(self), len(self) + len(more)
+        all_odd = {**self.odd, **{size + place: uuid for place, uuid in odd.items()}}
+        buffer = self._buffer
+        with buffer.lock:
+            fits = buffer.used == size and new_size <= len(buffer.rows)
+            if fits:
+                # nobody else can come to these rows
+                buffer.used = new_size
+        if not fits:
+            room = new_size + max(new_size // _SPARE, _LEAST_SPARE)
+            rows = np.empty((room, LENGTH), np.uint8)
+            rows[:size] = self.rows
+            buffer = _Buffer(rows, new_size)
+        buffer.rows[size:new_size] = more
+        return UuidTable(buffer, new_size, all_odd)
+
+
+def _rows(uuids: Sequence[str]) -> tuple[Rows, dict[int, str]]:
+    """Return uuids as rows, and those of another length by their places."""
+    texts = [uuid.encode() for uuid in uuids]
+    odd = {place: uuids[place] for place, text in enumerate(texts) if len(text) != LENGTH}
+    for place in odd:
+        texts[place] = texts[place][:LENGTH].ljust(LENGTH)
+    return np.frombuffer(b"".join(texts), np.uint8).reshape(-1, LENGTH), odd
+
+
+class UuidRows:
+    """Collects uuids, as rows, while they are read."""
+
+    def __init__(self) -> None:
+        self._parts: list[Rows] = []
+        self._odd: dict[int, str] = {}
+        self._count = 0
+
+    def add(self, uuids: Sequence[str]) -> None:
+        """Add the next ones."""
+        rows, odd = _rows(uuids)
+        self._odd |= {self._count + place: uuid for place, uuid in odd.items()}
+        self._parts.append(rows)
+        self._count += len(rows)
+
+    def table(self, order: npt.NDArray[np.intp] | None) -> UuidTable:
+        """Return all of them.
+
+        :param order: places in the order in which they were added; None: that order
+        """
+        rows = np.concatenate(self._parts) if self._parts else np.zeros((0, LENGTH), np.uint8)
+        if order is None:
+            return UuidTable.of_rows(rows, self._odd)
+        odd = self._odd
+        if odd:
+            odd = {new: odd[old] for new, old in enumerate(order.tolist()) if old in odd}
+        return UuidTable.of_rows(rows[order], odd)

@@ -159,7 +159,7 @@ class _Shown:
 
     def __init__(self, snapshot: Snapshot, names: Named, wanted: Asked) -> None:
         self._snapshot, self._wanted = snapshot, wanted
-        ids = snapshot.register.ids
+        ids = snapshot.register.ids.tolist()
         among = snapshot.forest.is_root if wanted.roots_only else snapshot.forest.alive
         self._mask = among & np.fromiter((each in names for each in ids), np.bool_, snapshot.size)
         self._generations = np.fromiter(
@@ -235,7 +235,7 @@ class _Shown:
             for class_id, name in self._snapshot.names.classes.items()
             if self._wanted.classes is None or name in self._wanted.classes
         }
-        ids = self._snapshot.register.ids
+        ids = self._snapshot.register.ids.tolist()
         slots = np.flatnonzero(self._mask).tolist()
         for begin in range(0, len(slots), _PROVIDERS):
             part = slots[begin : begin + _PROVIDERS]

@@ -41,7 +41,7 @@ class Plan:
         """Return the ids of all providers of the trees that the candidates are from."""
         forest, ids = snapshot.forest, snapshot.register.ids
         roots = {int(forest.root[slot]) for choice in self.choices for slot in choice.slots}
-        return {ids[slot] for root in roots for slot in forest.members(root).tolist()}
+        return {key for root in roots for key in ids[forest.members(root)].tolist()}
 
 
 class Locked(Exception):

@@ -153,5 +153,5 @@ def emptied(snapshot: Snapshot, leaving: Iterable[int]) -> Snapshot:
         there, _ = column.find(gone)
         if there.any():
             nothing = dict.fromkeys(gone[there].tolist())
-            columns[class_id] = column.changed(nothing, snapshot.size)
+            columns[class_id] = column.changed(nothing)
     return dataclasses.replace(snapshot, columns=columns)

@@ -70,7 +70,7 @@ class Ledger:
             column = self._cloud.column(class_id)
             there, at = column.find(np.array([slot]))
             place = int(at[0])
-            found = (int(column.used[place]), column.capacity(place)) if there[0] else (0, 0)
+            found = (column.used_at(place), column.capacity(place)) if there[0] else (0, 0)
             self._known[key] = found
         return self._known[key]
 
@@ -240,9 +240,9 @@ def _may_stay(cloud: Snapshot, key: tuple[int, int], amount: int) -> bool:
     there, at = column.find(np.array([slot]))
     if not there[0]:
         return False
-    place = int(at[0])
-    step = max(int(column.step_size[place]), 1)
-    return bool(column.min_unit[place] <= amount <= column.max_unit[place]) and amount % step == 0
+    stock = column.stock(int(at[0]))
+    step = max(stock.step_size, 1)
+    return stock.min_unit <= amount <= stock.max_unit and amount % step == 0
 
 
 def _without(cloud: Snapshot, keys: Mapping[tuple[int, int], int]) -> Snapshot:
@@ -251,5 +251,5 @@ def _without(cloud: Snapshot, keys: Mapping[tuple[int, int], int]) -> Snapshot:
     for slot, class_id in keys:
         column = columns.get(class_id)
         if column is not None:
-            columns[class_id] = column.changed({slot: None}, cloud.size)
+            columns[class_id] = column.changed({slot: None})
     return dataclasses.replace(cloud, columns=columns)

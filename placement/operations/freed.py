@@ -58,7 +58,7 @@ def held_in_trees(
 
     def read(connection: Connection, snapshot: Snapshot) -> list[Held]:
         check(snapshot, roots)
-        ids = [snapshot.register.ids[slot] for slot in snapshot.roots(roots)]
+        ids = snapshot.register.ids[snapshot.roots(roots)].tolist()
         return list(holdings.of_trees(connection, ids))
 
     return _at_once(database, current, read)

@@ -28,7 +28,7 @@ IDS_PER_STATEMENT = 1000
 
 Ids = Sequence[int] | None
 Rows = list[tuple[Any, ...]]
-#: the number of rows that are fetched together if they are only compared
+#: the number of rows that are fetched together where all rows are read
 _BATCH = 4096
 
 
@@ -104,8 +104,13 @@ def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> l
 
 
 def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[Sequence[Any]]:
-    """Yield all rows, some thousand at a time, so that other threads can run in between."""
-    yield from connection.execute(questions[0]).partitions(_BATCH)
+    """Yield all rows, some thousand at a time.
+
+    Other threads can run in between, and the process never has all of them.
+    """
+    options = {"stream_results": True, "max_row_buffer": _BATCH}
+    with connection.execute(questions[0], execution_options=options) as result:
+        yield from result.partitions(_BATCH)
 
 
 def providers(connection: Connection, ids: Ids = None) -> Rows:

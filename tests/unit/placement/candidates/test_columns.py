@@ -4,17 +4,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.candidates.columns import Blocks, Column, SlotSet
+from placement.candidates.columns import Column, SlotSet
 
 SIZE = 40
 PLAIN = (8, 0, 1, 100, 1, 1.0, 0)
 
 
-def column(stocks, size=SIZE):
+def column(stocks):
     """Make a column from {slot: stock}."""
     slots = sorted(stocks)
     fields = list(zip(*(stocks[slot] for slot in slots), strict=True)) or [()] * 7
-    return Column.of(slots, fields, size)
+    return Column.of(slots, fields)
 
 
 def fitting(found, amount, size=SIZE):
@@ -27,7 +27,7 @@ def fitting(found, amount, size=SIZE):
 )
 def test_a_changed_column_is_that_of_the_changed_inventories(old, new):
     size = SIZE + 10
-    changed = column(old).changed(new, size)
+    changed = column(old).changed(new)
 
     now = {slot: stock for slot, stock in (old | new).items() if stock is not None}
     assert fitting(changed, 8, size) == sorted(now)
@@ -42,16 +42,6 @@ def test_usage_changes_room_and_nothing_of_the_old_column():
     assert fitting(new, 3) == [3, 9]
     assert fitting(new, 2) == [3, 5, 9]
     assert fitting(old, 8) == [3, 5, 9]
-
-
-def test_a_rare_class_and_a_common_one_answer_alike():
-    stocks = {slot: (slot, 0, 1, 100, 1, 1.0, 0) for slot in range(0, SIZE, 2)}
-
-    common, rare = column(stocks), column(stocks, size=SIZE * 100)
-
-    assert common.dense is not None
-    assert rare.dense is None
-    assert fitting(common, 7) == fitting(rare, 7, SIZE * 100)
 
 
 def test_min_unit_and_step_size_are_kept():
@@ -93,20 +83,36 @@ def test_a_set_changes_by_what_is_added_and_removed(members, added, removed, cro
     assert old.slots().tolist() == sorted(members)
 
 
+ROWS = {slot: (4 + slot % 2, 0, 1, 4, 1, 1.0, slot % 2) for slot in range(0, SIZE, 3)}
+
+
+@given(slots=st.lists(st.integers(0, SIZE + 5), unique=True).map(sorted))
+def test_the_inventories_of_some_providers_are_known_by_their_places(slots):
+    some = column(ROWS).with_usage({3: 3}).among(np.array(slots, np.int32))
+
+    places = [place for place, slot in enumerate(slots) if slot in ROWS]
+    assert some.slots.tolist() == places
+    whole = column(ROWS).with_usage({3: 3})
+    wanted = whole.rooms_at(np.array(slots, np.int32))
+    assert some.rooms_at(np.arange(len(slots))).tolist() == wanted.tolist()
+    assert fitting(some, 3, len(slots)) == [p for p in places if wanted[p] >= 3]
+
+
+def test_equal_inventories_are_kept_once():
+    found = column(ROWS).changed({0: (6, 0, 1, 4, 1, 1.0, 2), 7: (9, 1, 1, 9, 1, 2.0, 0)})
+
+    assert len(found.stocks) == 4
+    assert (found.capacity(0), found.used_at(0)) == (6, 2)
+    place = int(found.find(np.array([7]))[1][0])
+    assert (found.capacity(place), found.stock(place).ratio) == (16, 2.0)
+
+
 @given(
-    length=st.integers(0, 600),
-    more=st.integers(0, 600),
-    changes=st.dictionaries(st.integers(0, 1199), st.integers()),
+    members=st.sets(st.integers(0, SIZE - 1)),
+    slots=st.lists(st.integers(0, SIZE + 20), unique=True).map(sorted),
+    crowd=st.sampled_from([SIZE, SIZE * 100]),
 )
-def test_a_changed_list_equals_a_changed_copy(length, more, changes):
-    old = Blocks.of(list(range(length)))
-    size = length + more
-    changes = {index: item for index, item in changes.items() if index < size}
+def test_the_members_among_some_providers_are_known_by_their_places(members, slots, crowd):
+    some = SlotSet(np.array(sorted(members), np.int32), crowd).among(np.array(slots, np.int32))
 
-    new = old.changed(changes, size, lambda: -1)
-
-    expected = list(range(length)) + [-1] * more
-    for index, item in changes.items():
-        expected[index] = item
-    assert new.take(range(size)) == expected
-    assert old.take(range(length)) == list(range(length))
+    assert some.slots().tolist() == [p for p, slot in enumerate(slots) if slot in members]

@@ -163,7 +163,7 @@ def test_units_are_reasons_of_their_own(clouds, reason, _, fields, text):
     key = snapshot.names.class_ids["VCPU"]
     plain = {"min_unit": 1, "max_unit": 16, "step_size": 1} | fields
     values = [[16], [0], *([number] for number in plain.values()), [1.0], [0]]
-    snapshot = dataclasses.replace(snapshot, columns={key: Column.of([0], values, 1)})
+    snapshot = dataclasses.replace(snapshot, columns={key: Column.of([0], values)})
 
     found = explain(snapshot, amounts(VCPU=6))
 

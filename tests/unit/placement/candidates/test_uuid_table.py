@@ -20,3 +20,12 @@ def test_a_table_says_when_a_uuid_has_another_length():
     assert not usual.with_more(["short"]).even
     assert not UuidTable.of(["x" * (LENGTH + 1)]).with_more(["x" * LENGTH]).even
     assert usual.with_more([]).even
+
+
+def test_two_tables_that_grow_from_one_have_their_own_uuids():
+    old = UuidTable.of([f"{number:036}" for number in range(3)]).with_more([f"{3:036}"])
+
+    one, other = old.with_more(["a" * LENGTH]), old.with_more(["b" * LENGTH])
+
+    assert [table[4] for table in (one, other)] == ["a" * LENGTH, "b" * LENGTH]
+    assert len(old) == 4

@@ -238,7 +238,7 @@ def test_the_template_of_a_solution(snapshot, page):
 
 def test_the_table_of_bytes_is_the_answer(snapshot, page, monkeypatch):
     batch, made = template(snapshot)
-    rows = render.byte_table(made, batch.family.members, snapshot.register.uuid_table.rows)
+    rows = render.byte_table(made, batch.family.members, snapshot.register.uuids.rows)
     lines = [short(row.tobytes().decode()) for row in rows]
     assert_shown(page, "\n".join(f"{line[:92]} …" for line in lines))
 

@@ -25,9 +25,8 @@ def picture(snapshot):
                 if column.slots[at] == slot:
                     fields = ("total", "reserved", "min_unit", "max_unit", "step_size", "ratio")
                     record = [float(getattr(column, name)[at]) for name in fields]
-                    dense = None if column.dense is None else int(column.dense[slot])
-                    assert dense in (None, int(column.room[at]))
-                    stock[names.classes.get(class_id, class_id)] = (*record, int(column.used[at]))
+                    record += [column.used_at(at), int(column.room[at])]
+                    stock[names.classes.get(class_id, class_id)] = record
         parent = int(forest.parent[slot])
         root = int(forest.root[slot])
         shown[uuids[slot]] = {

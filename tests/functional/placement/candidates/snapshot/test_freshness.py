@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.candidates import loading
+from placement.candidates import advancing
 from placement.candidates.live_snapshot import LiveSnapshot
 from tests.functional.placement.candidates.snapshot.comparing import HOST, assert_fresh, picture
 from tests.functional.placement.candidates.snapshot.writes import (
@@ -84,7 +84,7 @@ def test_after_a_failure_with_half_of_the_news_taken_in_all_is_loaded(
         raise RuntimeError("the news are lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr(loading, "_changed_columns", fail)
+        patch.setattr(advancing, "_changed_columns", fail)
         with pytest.raises(RuntimeError, match="the news are lost"):
             live.current()
 
@@ -93,7 +93,7 @@ def test_after_a_failure_with_half_of_the_news_taken_in_all_is_loaded(
 
 
 def test_many_changes_at_once_load_everything(service, cloud, live, database, monkeypatch):
-    monkeypatch.setattr(loading, "_FEW", 1)
+    monkeypatch.setattr(advancing, "_FEW", 1)
     live.current()
     cloud.build([{"name": "x"}, {"name": "y"}, {"name": "z"}])
 
