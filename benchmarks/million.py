@@ -71,9 +71,14 @@ class Searcher:
         self._caller = Caller(service.path, Seen())
 
     def seconds(self, query: str) -> float:
-        """Search; return how long it took."""
+        """Search; return how long it took.
+
+        A worker that waits too long for the snapshot that another thread loads answers 503.
+        """
         begun = time.perf_counter()
-        status, body = self._caller.send("GET", _path(query))
+        status = 503
+        while status == 503:
+            status, body = self._caller.send("GET", _path(query))
         assert status == 200, body
         return time.perf_counter() - begun
 
@@ -103,10 +108,13 @@ def memory(service: RunningService) -> Figures:
 
 
 @contextlib.contextmanager
-def started(url: str, workers: int, audit: int = 0) -> Iterator[RunningService]:
+def started(
+    url: str, workers: int, preload: bool = False, audit: int = 0
+) -> Iterator[RunningService]:
     """Start the service; return it as soon as its processes are there."""
+    arguments = ["--preload"] if preload else []
     options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": str(audit), "BERTH__BESIDE_REFERENCE": "never"}
-    with running(url, workers=workers, threads=8, **options) as service:
+    with running(url, workers=workers, threads=8, arguments=arguments, **options) as service:
         yield service
 
 
@@ -183,7 +191,7 @@ def claims(service: RunningService, seconds: float) -> Figures:
 def measured(url: str, given: argparse.Namespace) -> Iterator[Figures]:
     """Measure one cloud; yield figures as they come."""
     begun = time.monotonic()
-    with started(url, given.workers) as service:
+    with started(url, given.workers, given.preload) as service:
         yield start(service, begun)
         yield memory(service)
         yield searches(service, given.rounds)
@@ -192,9 +200,9 @@ def measured(url: str, given: argparse.Namespace) -> Iterator[Figures]:
         yield {"memory after claims, MB": memory(service)["memory of all, MB"]}
     if not given.audit:
         return
-    with started(url, 2) as service:
+    with started(url, 2, given.preload) as service:
         without = under_audit(service, given.audit)
-    with started(url, 2, audit=max(int(given.audit / 4), 1)) as service:
+    with started(url, 2, given.preload, audit=max(int(given.audit / 4), 1)) as service:
         with_audits = under_audit(service, given.audit)
     yield {
         "p99 without audits, ms": without,
@@ -218,6 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--preload", action="store_true", help="load before the workers start")
     parser.add_argument("--rounds", type=int, default=100, help="searches of each kind")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each round of claims")
     parser.add_argument("--audit", type=float, default=0, help="seconds with audits; 0: without")

@@ -48,6 +48,7 @@ from placement.storage.feed_watch import FeedWatch
 
 if TYPE_CHECKING:
     from placement.candidates.live_snapshot import LiveSnapshot
+    from placement.candidates.live_snapshot import Preloaded as Preloaded
     from placement.candidates.table_snapshot import TableSnapshot
     from placement.search_parts import SearchParts
 
@@ -85,9 +86,29 @@ def create_app(
     wait: bool = True,
     policy: Policy | None = None,
     counting: Counting | None = None,
+    preloaded: "Preloaded | None" = None,
 ) -> WSGIApplication:
     """Return the service as a WSGI application; see `start` for parameters and errors."""
-    return start(conf, wait=wait, policy=policy, counting=counting).application
+    return start(conf, True, wait, policy, counting, preloaded).application
+
+
+def preload(conf: cfg.ConfigOpts) -> "Preloaded":
+    """Load the snapshot of the cloud for the processes that will be forked from this one.
+
+    Leaves no connection to the database. Raises SchemaDiffers or DatabaseUnusable if the database
+    can't be used, DatabaseUnavailable if it can't be reached.
+    """
+    # all that workers import when they search is shared as well
+    import_all()
+    from placement.candidates.live_snapshot import LiveSnapshot
+
+    database = open_database(conf, wait=False)
+    try:
+        others = OtherWriters(conf.berth.beside_reference)
+        interval = conf.berth.snapshot_audit_interval
+        return LiveSnapshot(database, interval, others, watch=lambda live, often: None).preloaded()
+    finally:
+        database.close()
 
 
 def metrics_layout() -> Layout:
@@ -105,6 +126,7 @@ def start(
     wait: bool = True,
     policy: Policy | None = None,
     counting: Counting | None = None,
+    preloaded: "Preloaded | None" = None,
 ) -> Running:
     """Start the service from its configuration, for callers that also close it.
 
@@ -117,6 +139,7 @@ def start(
         until the database can be reached
     :param policy: the policy, if it was loaded already
     :param counting: where it counts what it does; None: it doesn't, and has no metrics
+    :param preloaded: the snapshot that the parent process has loaded; None: the first search does
     """
     if counting is not None and counting.listener is None and conf.berth.metrics == OFF:
         # nobody could read it
@@ -128,7 +151,9 @@ def start(
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
     others_in_feed = OthersInFeed(others)
-    searching = Searching(lambda: _parts(conf, database, others, others_in_feed, tally, counting))
+    searching = Searching(
+        lambda: _parts(conf, database, others, others_in_feed, tally, counting, preloaded)
+    )
     watch = FeedWatch(database)
     pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
     if counting is not None and counting.listener is not None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from oslo_config import cfg
 
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.live_snapshot import LiveSnapshot, Preloaded
 from placement.candidates.other_writers import OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.handlers.discovery import REFERENCE
@@ -42,10 +42,11 @@ def made(
     others_in_feed: OthersInFeed,
     tally: Tally,
     counting: Counting | None,
+    preloaded: Preloaded | None = None,
 ) -> SearchParts:
     """Make the parts of a service; see `placement.app.start`."""
     interval = conf.berth.snapshot_audit_interval
-    snapshot = LiveSnapshot(database, interval, others, tally=tally)
+    snapshot = LiveSnapshot(database, interval, others, tally=tally, preloaded=preloaded)
     pages = {} if counting is None else pages_of(counting, database, snapshot)
     lists = ProviderLists(database, others_in_feed, snapshot)
     return SearchParts(snapshot, JointClaims(), lists, pages)

@@ -25,7 +25,8 @@ class AuditTimes:
     def __init__(self, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.interval = interval
         self._clock = clock
-        self._audited = self._wanted = clock()
+        #: when it was last known to be as the tables are
+        self.audited = self._wanted = clock()
 
     def now(self) -> float:
         """Return the time, for `renewed`."""
@@ -37,7 +38,7 @@ class AuditTimes:
         If that took longer than half an interval, it counts as half an interval old, so that
         searches can use it before the next audit is due.
         """
-        self._audited = max(begun, self._clock() - self.interval / 2)
+        self.audited = max(begun, self._clock() - self.interval / 2)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""
@@ -50,7 +51,7 @@ class AuditTimes:
     @property
     def is_overdue(self) -> bool:
         """Say whether no search may be answered before the next audit."""
-        return bool(self.interval) and self._clock() - self._audited > self.interval
+        return bool(self.interval) and self._clock() - self.audited > self.interval
 
     @property
     def is_quiet(self) -> bool:

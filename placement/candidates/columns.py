@@ -61,22 +61,19 @@ class SlotSet:
         assert self._bits is not None
         return np.flatnonzero(np.unpackbits(self._bits)).astype(np.int32)
 
+    def holds(self, slots: Slots) -> Mask:
+        """Return which of some providers are in the set."""
+        if self._bits is None:
+            assert self._slots is not None
+            return is_among(self._slots, slots)
+        # providers that are newer than the bits are not in the set
+        known = np.minimum(slots >> 3, len(self._bits) - 1)
+        found = (self._bits[known] >> (7 - (slots & 7))) & 1 > 0
+        return found & (slots >> 3 < len(self._bits))
+
     def among(self, slots: Slots) -> "SlotSet":
         """Return which of some providers are in the set, as places in `slots`."""
-        if self._bits is not None:
-            # providers that are newer than the bits are not in the set
-            known = np.minimum(slots >> 3, len(self._bits) - 1)
-            found = (self._bits[known] >> (7 - (slots & 7))) & 1 > 0
-            found &= slots >> 3 < len(self._bits)
-        else:
-            assert self._slots is not None
-            found = is_among(self._slots, slots)
-        return SlotSet(np.flatnonzero(found).astype(np.int32), len(slots))
-
-    @property
-    def few(self) -> Slots | None:
-        """The set as ascending slots; None if it is so large that it is kept as bits."""
-        return self._slots
+        return SlotSet(np.flatnonzero(self.holds(slots)).astype(np.int32), len(slots))
 
     def changed(self, added: Iterable[int], removed: Iterable[int], size: int) -> "SlotSet":
         """Return the set with some slots added and some removed."""
@@ -256,20 +253,17 @@ class Column:
             mask[self.slots[ok]] = True
         return mask
 
-    def fitting(self, amount: int) -> Slots:
-        """Return the providers with room for the amount, ascending (min_unit and step aside)."""
+    def have_room(self, places: Numbers, amount: int) -> Mask:
+        """Return which of the inventories at some places have room for the amount."""
         if amount > MAX_AMOUNT:
-            return np.zeros(0, np.int32)
-        return self.slots[self.room >= amount]
-
-    def count_fitting(self, amount: int) -> int:
-        """Return how many providers `fitting` returns."""
-        return 0 if amount > MAX_AMOUNT else int(np.count_nonzero(self.room >= amount))
+            return np.zeros(len(places), np.bool_)
+        return self.rooms.take(places) >= amount
 
     def has_room(self, amount: int, size: int) -> Mask:
         """Return which providers have room for a sum of amounts (min_unit and step_size aside)."""
         mask = np.zeros(size, np.bool_)
-        mask[self.fitting(amount)] = True
+        if amount <= MAX_AMOUNT:
+            mask[self.slots[self.room >= amount]] = True
         return mask
 
     def rooms_at(self, slots: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

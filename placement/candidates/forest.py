@@ -9,6 +9,9 @@ import numpy as np
 from placement.candidates.columns import Mask, Numbers, Slots
 from placement.candidates.prepared_texts import in_blocks
 
+#: for how many arrays of providers their order by root is remembered
+_REMEMBERED = 64
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Forest:
@@ -77,6 +80,25 @@ class Forest:
     def roots_of_blocks(self) -> Numbers:
         """Return how many roots each block of slots has."""
         return in_blocks(self.is_root)
+
+    @functools.cached_property
+    def _by_root(self) -> dict[int, tuple[Slots, Numbers, Slots]]:
+        return {}
+
+    def by_root(self, slots: Slots) -> tuple[Numbers, Slots]:
+        """Return the order of some providers by their roots, and the roots in that order.
+
+        It is remembered for the same array, as columns keep theirs while only usage changes.
+        """
+        known = self._by_root.get(id(slots))
+        if known is None:
+            roots = self.root[slots]
+            order = np.argsort(roots, kind="stable").astype(np.int32)
+            if len(self._by_root) >= _REMEMBERED:
+                self._by_root.clear()
+            # with the array itself, so that no other array gets its id
+            known = self._by_root[id(slots)] = slots, order, roots[order]
+        return known[1:]
 
     def roots_of(self, providers: Mask) -> Mask:
         """Return the roots of the trees that some of the providers are in."""

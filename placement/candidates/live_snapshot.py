@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import gc
 import logging
 import os
 import time
@@ -32,8 +31,6 @@ LOG = logging.getLogger(__name__)
 AUDIT_FAILED = "The audit of the snapshot failed"
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
-#: providers from which on the garbage collector skips a snapshot
-_LARGE = 5000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,6 +47,26 @@ class _Held:
     look: Look | None
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Preloaded:
+    """A snapshot that a process has loaded for the processes that will be forked from it.
+
+    They share its memory, and bring it up to date each for itself.
+
+    :param audited: when it was known to be as the tables are, by a clock that all processes share
+    :param others_may_write: whether others wrote lately, as far as the process knows
+    """
+
+    held: _Held
+    audited: float
+    others_may_write: bool
+
+    @property
+    def providers(self) -> int:
+        """How many providers there are."""
+        return len(self.held.snapshot.register.slot_of_id)
+
+
 class LiveSnapshot:
     """A snapshot that has everything that was committed before `current` is called.
 
@@ -63,6 +80,7 @@ class LiveSnapshot:
     :param watch: calls `audit_in_background` well within each interval from then on, until that
         returns False; a search that finds the last audit too old audits by itself
     :param tally: is told of loads, refreshes and audits
+    :param preloaded: what the parent process has loaded; None: the first search loads it
     """
 
     def __init__(
@@ -73,6 +91,7 @@ class LiveSnapshot:
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[["LiveSnapshot", float], None] = audit_schedule.watch,
         tally: Tally = UNCOUNTED,
+        preloaded: Preloaded | None = None,
     ) -> None:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
@@ -87,6 +106,21 @@ class LiveSnapshot:
         #: how often everything was loaded, by cause
         self.loads: dict[str, int] = {}
         self._begin_in_process()
+        if preloaded is not None:
+            self._begin_with(preloaded)
+
+    def _begin_with(self, preloaded: Preloaded) -> None:
+        self._held = preloaded.held
+        self._times.audited = preloaded.audited
+        if preloaded.others_may_write:
+            self._others.heard()
+        self._tally.refreshed(0, preloaded.providers, size_of(preloaded.held.snapshot))
+
+    def preloaded(self) -> Preloaded:
+        """Return the cloud as of now, for processes that will be forked. Raise as `current`."""
+        self.current()
+        assert self._held is not None
+        return Preloaded(self._held, self._times.audited, self._others.may_write)
 
     def _begin_in_process(self) -> None:
         """Make new locks: in a child process no thread exists that would release the old ones."""
@@ -172,9 +206,6 @@ class LiveSnapshot:
         held = self._database.read(lambda connection: self._advanced(connection, known))
         if known is None or held.load != known.load:
             self._times.renewed(begun)
-            if held.snapshot.size >= _LARGE:
-                # millions of lasting objects: the garbage collector needn't visit them again
-                gc.freeze()
         self._held = held
         providers = len(held.snapshot.register.slot_of_id)
         grown = known is None or known.snapshot.size != held.snapshot.size

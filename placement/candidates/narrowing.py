@@ -6,24 +6,28 @@ would find in the whole cloud, or it goes on with more (architecture.rst D5).
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.candidates.columns import Slots
+from placement.candidates.columns import Mask, Slots
 from placement.candidates.part import Part, part_of
-from placement.candidates.request import CandidateRequest, Group
+from placement.candidates.request import CandidateRequest, Group, Sets
 from placement.candidates.snapshot import Snapshot
 
 #: in clouds of fewer slots, a search looks at the whole cloud at once
 _SMALL = 4_000
-#: how many trees the first part has: so many, and so many for each candidate that is wanted; the
-#: last part has so many times more
-_FEWEST, _EACH, _MORE = 64, 4, 16
+#: how many trees the first part has: so many, and so many for each candidate that is wanted
+_FEWEST, _EACH = 64, 4
+#: how many times as many trees the parts have
+_TIMES = (1, 4, 16)
 #: a part may have at most this share of all trees
 _MOST = 4
 #: conditions that so few providers meet narrow the trees before any other condition
 _RARE = 4_096
+#: in how many inventories the first trees with room are looked for; then in twice as many
+_CHUNK = 1_024
 #: so many trees of one provider, or providers that lend to other trees, are in every part
 _MOST_EXTRA = 2_048
 
@@ -45,13 +49,18 @@ def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> It
             yield from _first_trees(snapshot, narrowed, lending, largest)
         return
     length = max(_FEWEST, _EACH * most)
-    if length <= largest or (narrowed is not None and len(narrowed) <= largest):
-        yield from _first_trees(snapshot, narrowed, lending, length)
-    if not len(lending):
-        narrowed = _with_room(snapshot, request, narrowed)
-        for longer in (length, length * _MORE):
+    if narrowed is not None:
+        for longer in (length * times for times in _TIMES):
             if min(longer, len(narrowed)) <= largest:
                 yield from _first_trees(snapshot, narrowed, lending, longer)
+        return
+    if length <= largest:
+        yield from _first_trees(snapshot, snapshot.forest.roots, lending, length)
+    if not len(lending):
+        for longer in (length * times for times in _TIMES):
+            if longer <= largest:
+                roots, is_all = _able(snapshot, request, longer)
+                yield from _first_trees(snapshot, roots, lending, longer, is_all)
 
 
 def _knows_names(snapshot: Snapshot, request: CandidateRequest) -> bool:
@@ -80,33 +89,30 @@ def _lending_roots(snapshot: Snapshot) -> Slots | None:
 
 
 def _first_trees(
-    snapshot: Snapshot, narrowed: Slots | None, lending: Slots, length: int
+    snapshot: Snapshot, roots: Slots, lending: Slots, length: int, is_all: bool = True
 ) -> Iterator[Part]:
     """Yield the part with the first trees that may have candidates.
 
-    :param narrowed: the roots of all such trees; None: any tree may have candidates
+    :param roots: the roots of such trees, ascending
+    :param is_all: whether these are all; otherwise there may be more behind them
     """
-    forest = snapshot.forest
-    anchors = forest.roots if narrowed is None else narrowed
-    if not len(anchors):
+    if not len(roots):
         return
-    bound, lacks_singles = None, False
-    if length < len(anchors):
-        singles = forest.singles if narrowed is None else _singles(snapshot, narrowed)
-        first = anchors[:length]
-        bound = int(first[-1])
-        if len(singles) <= _MOST_EXTRA:
+    bound, lacks_singles, anchors = None, False, roots
+    if length < len(roots) or not is_all:
+        anchors = roots[:length]
+        bound = int(anchors[-1])
+        singles = snapshot.forest.singles
+        if len(singles) > _MOST_EXTRA:
+            lacks_singles = int(singles[-1]) > bound
+        elif len(singles):
             # they come before all other trees
-            anchors = np.union1d(first, singles)
-        else:
-            anchors, lacks_singles = first, bool(singles[-1] > bound)
+            if is_all and roots is not snapshot.forest.roots:
+                singles = np.intersect1d(singles, roots, True)
+            anchors = np.union1d(anchors, singles)
     part = part_of(snapshot, anchors, lending, bound, lacks_singles)
     if part is not None:
         yield part
-
-
-def _singles(snapshot: Snapshot, roots: Slots) -> Slots:
-    return roots[snapshot.forest.count[roots] == 1]
 
 
 def _among_few(snapshot: Snapshot, request: CandidateRequest, may_borrow: bool) -> Slots | None:
@@ -167,26 +173,79 @@ def _of_group(snapshot: Snapshot, group: Group) -> Iterator[Slots]:
             yield np.unique(root[np.concatenate([np.zeros(0, np.int32), *slots])])
 
 
-def _with_room(snapshot: Snapshot, request: CandidateRequest, narrowed: Slots | None) -> Slots:
-    """Return the roots of the trees with room for the amount that the fewest providers have."""
-    forest = snapshot.forest
-    roots = forest.roots if narrowed is None else narrowed
-    wanted = [
-        (snapshot.column(snapshot.names.class_ids[name]), amount)
+def _able(snapshot: Snapshot, request: CandidateRequest, length: int) -> tuple[Slots, bool]:
+    """Return the first roots of trees that are able to give what the fewest trees give.
+
+    Also return whether these are all.
+
+    :param length: how many are enough
+    """
+    found = [
+        _first_able(snapshot, ability, length)
         for group in request.groups
-        for name, amount in group.resources.items()
+        for ability in _abilities(group)
     ]
-    if not wanted:
-        return roots
-    column, amount = min(wanted, key=lambda one: one[0].count_fitting(one[1]))
-    fewest = column.fitting(amount)
-    if not forest.nested:
-        having = fewest
-    elif len(fewest) <= _RARE:
-        having = np.unique(forest.root[fewest])
+    # what all trees that give it are known of, or what is given furthest behind
+    last = snapshot.size
+    return min(
+        found,
+        key=lambda one: (not one[1], -int(one[0][-1]) if len(one[0]) else -last),
+        default=(snapshot.forest.roots, True),
+    )
+
+
+class _Ability(NamedTuple):
+    """What one provider has to give and to be.
+
+    :param resources: amounts by class, at least one
+    """
+
+    resources: Mapping[str, int]
+    required: Sets
+    forbidden: frozenset[str]
+
+
+def _abilities(group: Group) -> Iterator[_Ability]:
+    """Yield what a group asks of providers: a suffixed group asks all of the same one."""
+    if group.suffix:
+        if group.resources:
+            yield _Ability(group.resources, group.required, group.forbidden)
     else:
-        mask = np.zeros(snapshot.size, np.bool_)
-        mask[forest.root[fewest]] = True
-        having = np.flatnonzero(mask).astype(np.int32)
-    having = having[forest.is_root[having]]
-    return having if narrowed is None else np.intersect1d(having, narrowed, True)
+        for name, amount in group.resources.items():
+            yield _Ability({name: amount}, (), group.forbidden)
+
+
+def _first_able(snapshot: Snapshot, ability: _Ability, length: int) -> tuple[Slots, bool]:
+    """Return the first roots of trees with a provider of this ability, and whether that is all."""
+    forest, ids = snapshot.forest, snapshot.names.class_ids
+    columns = [(snapshot.column(ids[name]), most) for name, most in ability.resources.items()]
+    (column, amount), *others = columns
+    order, root = forest.by_root(column.slots)
+    found: list[Slots] = [np.zeros(0, np.int32)]
+    start, step, count = 0, _CHUNK, 0
+    while start < len(order) and count < length:
+        end = start + step
+        places = order[start:end]
+        able = column.have_room(places, amount)
+        slots = column.slots[places]
+        for other, more in others:
+            able &= other.rooms_at(slots) >= more
+        for names in ability.required:
+            able &= _has_trait(snapshot, names, slots)
+        if ability.forbidden:
+            able &= ~_has_trait(snapshot, ability.forbidden, slots)
+        roots = np.unique(root[start:end][able])
+        found.append(roots[forest.is_root[roots]])
+        count += len(found[-1])
+        start, step = end, step * 2
+    return np.unique(np.concatenate(found)), start >= len(order)
+
+
+def _has_trait(snapshot: Snapshot, names: Iterable[str], slots: Slots) -> Mask:
+    """Return which of some providers have at least one of the traits."""
+    mask = np.zeros(len(slots), np.bool_)
+    for name in names:
+        members = snapshot.with_trait.get(snapshot.names.trait_ids[name])
+        if members is not None:
+            mask |= members.holds(slots)
+    return mask

@@ -15,6 +15,7 @@ from placement import config
 from placement.app import import_all, metrics_layout
 from placement.cli.configuration import ConfigurationInForce, Refused, config_arguments
 from placement.cli.failure import told
+from placement.cli.preloading import Preloading
 from placement.config import logs, sources
 from placement.http.environ import WSGIApplication
 from placement.http.metering import Metered
@@ -47,6 +48,8 @@ def serve(arguments: argparse.Namespace) -> int:
         if refusal is not None:
             raise Refused(refusal)
         in_force.check()
+    preloading = Preloading(in_force, arguments.preload)
+    preloading.load()
     # the master process rarely logs from here on
     logs.let_go()
     if in_force.is_alone:
@@ -69,7 +72,17 @@ def serve(arguments: argparse.Namespace) -> int:
         if slots is not None:
             counting = Counting.shared(layout, slots, listener)
             meters.append(counting.meter)
-        return load(in_force.conf, wait=False, policy=in_force.policy, counting=counting)
+        return load(
+            in_force.conf,
+            wait=False,
+            policy=in_force.policy,
+            counting=counting,
+            preloaded=preloading.preloaded,
+        )
+
+    def reload() -> None:
+        in_force.reload()
+        preloading.load()
 
     def measured(application: WSGIApplication) -> WSGIApplication:
         return Metered(application, meters[-1]) if meters else application
@@ -78,7 +91,7 @@ def serve(arguments: argparse.Namespace) -> int:
     import_all()
     Server(
         _settings(arguments, in_force.conf.use_json),
-        in_force.reload,
+        reload,
         load_for_worker,
         client_timeout=arguments.client_timeout,
         longest_body=lambda: int(in_force.conf.berth.max_body_size) + 1,

@@ -43,6 +43,12 @@ def parser() -> argparse.ArgumentParser:
         help="threads of a worker (default: %(default)s)",
     )
     options.add_argument(
+        "--preload",
+        action="store_true",
+        help="load the cloud before the workers start, so that they share its memory and the first "
+        "searches needn't wait: for large clouds",
+    )
+    options.add_argument(
         "--client-timeout",
         type=number(float, 0.1, 86_400),
         default=60,

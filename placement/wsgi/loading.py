@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
@@ -15,6 +16,9 @@ from placement.http.environ import WSGIApplication
 from placement.installation import refuse_shared_environment
 from placement.monitoring.counting import Counting
 from placement.wsgi.collection import settle
+
+if TYPE_CHECKING:
+    from placement.app import Preloaded
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +47,7 @@ def load(
     wait: bool = True,
     policy: Policy | None = None,
     counting: Counting | None = None,
+    preloaded: "Preloaded | None" = None,
 ) -> WSGIApplication:
     """Return the service, for a process that only serves and whose logging is set up.
 
@@ -50,10 +55,11 @@ def load(
     :param wait: see :func:`placement.app.start`
     :param policy: the policy, if it was loaded already
     :param counting: see :func:`placement.app.start`
+    :param preloaded: see :func:`placement.app.start`
     """
     if conf.log_options:
         conf.log_opt_values(LOG, logging.DEBUG)
-    application = create_app(conf, wait, policy, counting)
+    application = create_app(conf, wait, policy, counting, preloaded)
     settle()
     folder = environ.get("OS_WSGI_PROFILER")
     if not folder:

@@ -20,6 +20,7 @@ MANY = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+FEW = {"FEWEST": 5, "EACH": 1, "TIMES": (1, 2), "MOST": 1, "MOST_EXTRA": 3, "CHUNK": 2}
 WAYS = {
     "as they come": {},
     "the first three": {"placement__max_allocation_candidates": 3},
@@ -36,7 +37,14 @@ def stage(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "_FIRST_CHUNK", 3)
         patch.setattr(trees, "_LAST_CHUNK", 4)
-        for name, value in {"FEWEST": 5, "EACH": 1, "MORE": 2, "MOST": 1, "MOST_EXTRA": 3}.items():
+        for name, value in {
+            "FEWEST": 5,
+            "EACH": 1,
+            "TIMES": (1, 2),
+            "MOST": 1,
+            "MOST_EXTRA": 3,
+            "CHUNK": 2,
+        }.items():
             patch.setattr(narrowing, f"_{name}", value)
         yield Stage(tmp_path_factory.mktemp("parts"), **WAYS[request.param])
 

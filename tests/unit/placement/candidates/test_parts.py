@@ -8,12 +8,20 @@ from placement.candidates.request import CandidateRequest, Generation, Group
 from tests.unit.placement.candidates.snapshots import child, host
 
 TREES = 12
+FEW = {"SMALL": 0, "FEWEST": 4, "EACH": 1, "MOST": 2, "TIMES": (1, 2), "CHUNK": 4}
 
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
     """Make small clouds large ones."""
-    for name, value in {"SMALL": 0, "FEWEST": 4, "EACH": 1, "MOST": 2, "MORE": 2}.items():
+    for name, value in {
+        "SMALL": 0,
+        "FEWEST": 4,
+        "EACH": 1,
+        "MOST": 2,
+        "TIMES": (1, 2),
+        "CHUNK": 4,
+    }.items():
         monkeypatch.setattr(narrowing, f"_{name}", value)
     monkeypatch.setattr(trees, "_FIRST_CHUNK", 4)
 
