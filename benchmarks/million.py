@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.claims import Caller, Seen, crowd
+from benchmarks.claims import Caller, Seen, crowd, spent
 from benchmarks.tree_clouds import (
     NUMA,
     PHYSNET_A,
@@ -94,7 +94,7 @@ class Searcher:
 
 
 def memory(service: RunningService) -> Figures:
-    """Return the memory of all processes, and the largest one; shared pages count once."""
+    """Return the memory of all processes, where shared pages count once, and one's peak."""
     sizes = []
     for pid in (service.process.pid, *service.workers()):
         told = Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -134,31 +134,38 @@ def start(service: RunningService, begun: float) -> Figures:
 
 
 def searches(service: RunningService, rounds: int) -> Figures:
-    """Return the median of each search, in turn."""
+    """Return the median time of each search, and the workers' processor time."""
     searcher = Searcher(service)
-    times: dict[str, list[float]] = {name: [] for name in QUERIES}
-    for number in range(rounds + 1):
-        for name, query in QUERIES.items():
-            took = searcher.seconds(query)
-            if number:
-                times[name].append(took)
-    return {f"{name}, ms": _ms(statistics.median(took)) for name, took in times.items()}
+    found = {}
+    for name, query in QUERIES.items():
+        searcher.seconds(query)
+        before = spent(service.workers())
+        times = [searcher.seconds(query) for _ in range(rounds)]
+        found[f"{name}, ms"] = _ms(statistics.median(times))
+        found[f"{name}, CPU ms"] = _ms(spent(service.workers()) - before) / rounds
+    return found
 
 
 def after_claims(service: RunningService, rounds: int) -> Figures:
     """Return what a claim through another connection adds to the next search."""
     source = random.Random(1)
     searchers = [Searcher(service) for _ in range(2)]
-    quiet, after = [], []
+    quiet: list[float] = []
+    after: list[float] = []
+    processor = [0.0, 0.0]
     for searcher in searchers * 3:
         searcher.seconds(QUERIES[FIRST])
     for _ in range(rounds):
         searchers[1].claim(QUERIES[FIRST], source)
-        after.append(searchers[0].seconds(QUERIES[FIRST]))
-        quiet.append(searchers[0].seconds(QUERIES[FIRST]))
+        for number, times in enumerate((after, quiet)):
+            before = spent(service.workers())
+            times.append(searchers[0].seconds(QUERIES[FIRST]))
+            processor[number] += spent(service.workers()) - before
     added = statistics.median(after) - statistics.median(quiet)
-    most = _quantile(after, 0.95) - statistics.median(quiet)
-    return {"a claim elsewhere adds, ms": _ms(added), "the same, p95, ms": _ms(most)}
+    return {
+        "a claim elsewhere adds, ms": _ms(added),
+        "the same, CPU ms": _ms(processor[0] - processor[1]) / rounds,
+    }
 
 
 def under_audit(service: RunningService, seconds: float) -> float:
@@ -180,11 +187,14 @@ def under_audit(service: RunningService, seconds: float) -> float:
 
 
 def claims(service: RunningService, seconds: float) -> Figures:
-    """Return the claims per second of eight clients."""
+    """Return the claims per second of eight clients, and the workers' processor time for one."""
     found = {}
     for number, kind in enumerate(CLAIMS):
+        before = spent(service.workers())
         seen = crowd(service.path, kind, 8, (seconds, 1_000_000), number)
-        found[f"{kind}, /s"] = sum(len(one.times) for one in seen) / seconds
+        count = sum(len(one.times) for one in seen)
+        found[f"{kind}, /s"] = count / seconds
+        found[f"{kind}, CPU ms"] = _ms(spent(service.workers()) - before) / max(count, 1)
     return found
 
 
@@ -193,6 +203,8 @@ def measured(url: str, given: argparse.Namespace) -> Iterator[Figures]:
     begun = time.monotonic()
     with started(url, given.workers, given.preload) as service:
         yield start(service, begun)
+        everybody = [service.process.pid, *service.workers()]
+        yield {"processor time until then, s": spent(everybody)}
         yield memory(service)
         yield searches(service, given.rounds)
         yield after_claims(service, given.rounds)

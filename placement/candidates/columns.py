@@ -131,6 +131,11 @@ class Stocks:
     def __len__(self) -> int:
         return len(self.total)
 
+    @property
+    def fields(self) -> tuple[Numbers, ...]:
+        """All arrays, in the order of a record."""
+        return tuple(getattr(self, name) for name in _STOCK)
+
     @functools.cached_property
     def capacities(self) -> Numbers:
         """(total - reserved) * ratio, at least 0, not rounded"""

@@ -1,24 +1,23 @@
 """A snapshot against the tables it was made of, row by row (architecture.rst D4).
 
 Sums and digests can be equal by bad luck, or differ by rounding. So all rows are read, some
-thousand at a time, and compared as they are. What no search can see – inventories, traits and
-allocations of providers that aren't there – is not compared.
+thousand at a time, and each is looked for in the snapshot. No two rows are of the same thing, so if
+all are there and there are as many, the snapshot has nothing else. What no search can see –
+inventories, traits and allocations of providers that aren't there – is not compared.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
-from placement.candidates.columns import SlotSet
+from placement.candidates.columns import Numbers, Slots, SlotSet
 from placement.candidates.key_sets import KeySets
+from placement.candidates.loading import by_key
 from placement.candidates.snapshot import Snapshot
 from placement.storage import snapshot_reads as reads
 from placement.storage.engine import Connection
 
-#: no number in a row comes near to 2 to the power of 53, from where on doubles leave some out
-Table = npt.NDArray[np.float64]
 _Differs = Callable[[Connection, Snapshot], bool]
 
 
@@ -48,59 +47,52 @@ def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
 
 
 def _stocks_differ(connection: Connection, snapshot: Snapshot) -> bool:
-    ids = _ids(snapshot)
-    ours = [
-        (
-            ids[column.slots],
-            np.full(len(column.slots), class_id),
-            column.total,
-            column.reserved,
-            column.min_unit,
-            column.max_unit,
-            column.step_size,
-            column.ratio,
-        )
-        for class_id, column in snapshot.columns.items()
-    ]
-    return _differ(_of_known(snapshot, _table(connection, reads.STOCKS)), _joined(ours, 8))
+    count = 0
+    for slots, (classes, *fields) in _known_rows(connection, snapshot, reads.STOCKS):
+        count += len(slots)
+        for class_id, at in by_key(classes).items():
+            column = snapshot.column(class_id)
+            there, places = column.find(slots[at])
+            if not there.all():
+                return True
+            kinds = column.kinds[places]
+            for ours, theirs in zip(column.stocks.fields, fields, strict=True):
+                if np.any(ours[kinds] != theirs[at]):
+                    return True
+    return count != sum(map(len, snapshot.columns.values()))
 
 
 def _usages_differ(connection: Connection, snapshot: Snapshot) -> bool:
-    ids = _ids(snapshot)
-    ours = [
-        (ids[column.slots], np.full(len(column.slots), class_id), column.used)
-        for class_id, column in snapshot.columns.items()
-    ]
-    ours += [
-        (ids[[slot]], np.array([class_id]), np.array([used]))
-        for (slot, class_id), used in snapshot.stray_usage.items()
-    ]
-    mine, theirs = _joined(ours, 3), _of_known(snapshot, _table(connection, reads.USAGES))
-    # whose usage is nothing has no row
-    return _differ(mine[mine[:, 2] != 0], theirs[theirs[:, 2] != 0])
+    count, strays = 0, snapshot.stray_usage
+    for slots, (classes, used) in _known_rows(connection, snapshot, reads.USAGES):
+        # whose usage is nothing may have no row
+        count += int(np.count_nonzero(used))
+        for class_id, at in by_key(classes).items():
+            column = snapshot.column(class_id)
+            there, places = column.find(slots[at])
+            amounts = used[at]
+            if np.any(column.usage.take(places[there]) != amounts[there]):
+                return True
+            left = zip(slots[at][~there].tolist(), amounts[~there].tolist(), strict=True)
+            if any(strays.get((slot, class_id), 0) != amount for slot, amount in left):
+                return True
+    ours = sum(int(np.count_nonzero(column.used)) for column in snapshot.columns.values())
+    return count != ours + sum(used != 0 for used in strays.values())
 
 
 def _classes_differ(connection: Connection, snapshot: Snapshot) -> bool:
     having = {class_id: column.slots for class_id, column in snapshot.columns.items()}
-    return _differ(_by_key(snapshot, having), _by_slot(snapshot, snapshot.classes_of))
+    return _is_torn(snapshot, having, snapshot.classes_of)
 
 
 def _traits_differ(connection: Connection, snapshot: Snapshot) -> bool:
-    return _sets_differ(
-        snapshot,
-        _table(connection, reads.PROVIDER_TRAITS),
-        snapshot.with_trait,
-        snapshot.traits_of,
-    )
+    with_trait, traits_of = snapshot.with_trait, snapshot.traits_of
+    return _sets_differ(connection, snapshot, reads.PROVIDER_TRAITS, with_trait, traits_of)
 
 
 def _memberships_differ(connection: Connection, snapshot: Snapshot) -> bool:
-    return _sets_differ(
-        snapshot,
-        _table(connection, reads.MEMBERSHIPS),
-        snapshot.in_aggregate,
-        snapshot.aggregates_of,
-    )
+    in_aggregate, aggregates_of = snapshot.in_aggregate, snapshot.aggregates_of
+    return _sets_differ(connection, snapshot, reads.MEMBERSHIPS, in_aggregate, aggregates_of)
 
 
 def _aggregates_differ(connection: Connection, snapshot: Snapshot) -> bool:
@@ -131,63 +123,45 @@ _CHECKS: Mapping[str, _Differs] = {
 }
 
 
-def _ids(snapshot: Snapshot) -> npt.NDArray[np.int64]:
-    """Return the id of each slot's provider."""
-    return snapshot.register.ids
+def _known_rows(
+    connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select]
+) -> Iterator[tuple[Slots, list[Numbers]]]:
+    """Yield the columns of a question some thousand rows at a time: slots in place of ids.
 
-
-def _table(connection: Connection, question: Sequence[sa.Select]) -> Table:
-    """Return all rows of a question, whose columns are numbers."""
-    batches = [
-        np.array(list(zip(*rows, strict=True)), np.float64)
-        for rows in reads.batches(connection, question)
-    ]
-    if not batches:
-        return np.zeros((0, len(question[0].selected_columns)))
-    return np.concatenate(batches, axis=1).T
-
-
-def _of_known(snapshot: Snapshot, table: Table) -> Table:
-    """Return the rows of providers that are there."""
-    alive = _ids(snapshot)[snapshot.forest.alive]
-    return table[np.isin(table[:, 0], alive)]
-
-
-def _joined(parts: Sequence[Sequence[npt.NDArray[np.number]]], width: int) -> Table:
-    """Return rows, from parts that are columns."""
-    tables = [np.column_stack(part).astype(np.float64) for part in parts if len(part[0])]
-    return np.concatenate(tables) if tables else np.zeros((0, width))
-
-
-def _differ(one: Table, other: Table) -> bool:
-    """Say whether two tables, whatever the order of their rows, hold other rows."""
-    return one.shape != other.shape or not np.array_equal(_in_order(one), _in_order(other))
-
-
-def _in_order(table: Table) -> Table:
-    """Sort the rows by the first two columns, which no two rows share."""
-    return table[np.lexsort((table[:, 1], table[:, 0]))]
+    The columns are numbers. Rows of providers that aren't there are left out.
+    """
+    slots_of = snapshot.register.slot_of_id.slots
+    for rows in reads.batches(connection, question):
+        ids, *columns = zip(*rows, strict=True)
+        slots = slots_of(np.array(ids, np.int64))
+        known = slots >= 0
+        yield slots[known], [np.array(column)[known] for column in columns]
 
 
 def _sets_differ(
+    connection: Connection,
     snapshot: Snapshot,
-    theirs: Table,
+    question: Sequence[sa.Select],
     having: Mapping[int, SlotSet],
     of_slot: KeySets,
 ) -> bool:
-    known = _of_known(snapshot, theirs)
-    slots = {key: members.slots() for key, members in having.items()}
-    return _differ(known, _by_key(snapshot, slots)) or _differ(known, _by_slot(snapshot, of_slot))
+    count = 0
+    for slots, (keys,) in _known_rows(connection, snapshot, question):
+        count += len(slots)
+        for key, at in by_key(keys).items():
+            if key not in having or not having[key].holds(slots[at]).all():
+                return True
+    if count != sum(members.count for members in having.values()):
+        return True
+    return _is_torn(snapshot, {key: members.slots() for key, members in having.items()}, of_slot)
 
 
-def _by_key(snapshot: Snapshot, having: Mapping[int, npt.NDArray[np.int32]]) -> Table:
-    """Return rows (provider, key), from the providers that have each key."""
-    ids = _ids(snapshot)
-    return _joined([(ids[slots], np.full(len(slots), key)) for key, slots in having.items()], 2)
-
-
-def _by_slot(snapshot: Snapshot, of_slot: KeySets) -> Table:
-    """Return rows (provider, key), from the keys that each provider has."""
+def _is_torn(snapshot: Snapshot, having: Mapping[int, Slots], of_slot: KeySets) -> bool:
+    """Say whether the providers of each key are others than those whose sets have it."""
     alive = np.flatnonzero(snapshot.forest.alive).astype(np.int32)
     slots, keys = of_slot.keys_of(alive)
-    return np.column_stack([_ids(snapshot)[slots], keys]).astype(np.float64)
+    found = {key: slots[at] for key, at in by_key(keys).items()}
+    ours = {key: members for key, members in having.items() if len(members)}
+    return found.keys() != ours.keys() or any(
+        not np.array_equal(found[key], members) for key, members in ours.items()
+    )

@@ -93,7 +93,7 @@ def _columns(
     found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0), np.int32)
     found = found[:, found[1] >= 0]
     columns: dict[int, Column] = {}
-    for class_id, at in _by_key(found[0]).items():
+    for class_id, at in by_key(found[0]).items():
         slots = found[1][at]
         at = at[np.argsort(slots, kind="stable")]
         slots = found[1][at]
@@ -128,10 +128,10 @@ def _usages(connection: Connection, slot_of: SlotsById) -> dict[int, tuple[Integ
     slots = slot_of.slots(ids)
     known = slots >= 0
     slots, classes, amounts = slots[known], classes[known], amounts[known]
-    return {key: (slots[at], amounts[at]) for key, at in _by_key(classes).items()}
+    return {key: (slots[at], amounts[at]) for key, at in by_key(classes).items()}
 
 
-def _by_key(keys: Integers) -> dict[int, Integers]:
+def by_key(keys: Integers) -> dict[int, Integers]:
     """Return where each key stands."""
     order = np.argsort(keys, kind="stable")
     found, first = np.unique(keys[order], return_index=True)
@@ -149,4 +149,4 @@ def _having(
         parts.append(np.array([slots, keys], np.int32))
     found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int32)
     slots, keys = found[:, found[0] >= 0]
-    return {key: np.sort(slots[at]) for key, at in _by_key(keys).items()}
+    return {key: np.sort(slots[at]) for key, at in by_key(keys).items()}
