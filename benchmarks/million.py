@@ -14,9 +14,11 @@ import json
 import random
 import re
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks.claims import Caller, Seen, crowd, spent
 from benchmarks.tree_clouds import (
@@ -29,7 +31,7 @@ from benchmarks.tree_clouds import (
     tree_uuid,
 )
 from tests.databases.mortal import mortal
-from tests.faults.running import RunningService, running
+from tests.faults.running import RunningService, eventually
 
 Figures = dict[str, float]
 
@@ -49,6 +51,8 @@ QUERIES = {
     "NUMA + VF, limit=1000": f"{_NUMA_VF}&limit=1000",
 }
 FIRST = next(iter(QUERIES))
+#: seconds until the service must serve: a million providers, on a busy machine
+PATIENCE = 900
 CLAIMS = ("POST claims, first", "GET limit=10, PUT")
 
 
@@ -111,11 +115,20 @@ def memory(service: RunningService) -> Figures:
 def started(
     url: str, workers: int, preload: bool = False, audit: int = 0
 ) -> Iterator[RunningService]:
-    """Start the service; return it as soon as its processes are there."""
+    """Start the service; yield it as soon as its workers serve."""
     arguments = ["--preload"] if preload else []
-    options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": str(audit), "BERTH__BESIDE_REFERENCE": "never"}
-    with running(url, workers=workers, threads=8, arguments=arguments, **options) as service:
-        yield service
+    options: dict[str, Any] = {
+        "BERTH__SNAPSHOT_AUDIT_INTERVAL": str(audit),
+        "BERTH__BESIDE_REFERENCE": "never",
+    }
+    # short, because the length of a socket's path is limited
+    with tempfile.TemporaryDirectory(prefix="berth-") as folder:
+        service = RunningService(url, Path(folder), workers, 8, arguments, **options)
+        try:
+            eventually(lambda: len(service.ready_workers()) == workers, service.said, PATIENCE)
+            yield service
+        finally:
+            service.stop()
 
 
 def start(service: RunningService, begun: float) -> Figures:
