@@ -3,7 +3,7 @@
     python -m benchmarks.million --preload --trees 104 1000 10000 100000 --figures growth.json
     python -m benchmarks.growth growth.json --picture doc/pictures/growth.svg
 
-Needs ``matplotlib``, which ``openstack-berth[pictures]`` installs.
+Needs ``matplotlib`` (``pip install matplotlib``); nothing else here does.
 """
 
 import argparse
