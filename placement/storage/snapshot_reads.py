@@ -109,7 +109,7 @@ def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[
     Other threads can run in between, and the process never has all of them.
     """
     options = {"stream_results": True, "max_row_buffer": _BATCH}
-    with connection.execute(questions[0], execution_options=options) as result:
+    with connection.plain.execute(questions[0], execution_options=options) as result:
         yield from result.partitions(_BATCH)
 
 
