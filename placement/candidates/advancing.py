@@ -112,6 +112,7 @@ def _forget_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) 
     return {
         "texts": old.texts.forgetting(touched, size),
         "tree_texts": old.tree_texts.forgetting(roots, size),
+        "listings": old.listings.forgetting(touched),
     }
 
 

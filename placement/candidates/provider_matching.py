@@ -35,7 +35,11 @@ def _is_known(snapshot: Snapshot, wanted: ProviderFilter) -> bool:
         return False
     names = snapshot.names
     return (
-        {wanted.uuid, wanted.in_tree} - {None} <= snapshot.register.slot_of_uuid.keys()
+        all(
+            snapshot.register.slot_of_uuid.get(uuid) is not None
+            for uuid in (wanted.uuid, wanted.in_tree)
+            if uuid is not None
+        )
         and wanted.forbidden.union(*wanted.required) <= names.trait_ids.keys()
         and wanted.not_member_of.union(*wanted.member_of) <= snapshot.aggregate_ids.keys()
         and wanted.resources.keys() <= names.class_ids.keys()

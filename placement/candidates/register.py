@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -182,6 +183,11 @@ class Register:
         """Build the register from ascending ids, and uuids in their order."""
         slots = np.arange(len(ids), dtype=np.int32)
         return cls(ids, uuids, SlotsById(ids, slots), SlotsByUuid.of(uuids))
+
+    @functools.cached_property
+    def ascends(self) -> bool:
+        """Whether the ids of existing providers ascend with their slots."""
+        return bool(np.all(np.diff(self.ids[self.ids > 0]) > 0))
 
     def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
         """Return it with more providers, at the next slots, and without those of some ids."""

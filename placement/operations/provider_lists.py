@@ -110,7 +110,7 @@ class ProviderLists:
         items, missing = listing.take(slots, in_order)
         if missing:
             slot_of = snapshot.register.slot_of_id
-            ids = [snapshot.register.ids[slot] for slot in missing]
+            ids = snapshot.register.ids[missing].tolist()
             rows = self._database.read(lambda connection: _rows(connection, snapshot, ids))
             if rows is None or len(rows) != len(missing):
                 return None
@@ -132,8 +132,7 @@ def _rows(connection: Connection, snapshot: Snapshot, ids: Sequence[int]) -> lis
 
 def _by_id(snapshot: Snapshot, slots: Slots, items: Sequence[Item]) -> list[Item]:
     """Order the items of slots by the ids of their providers."""
-    ids = np.array(snapshot.register.ids, np.int64)[slots]
-    return [items[at] for at in np.argsort(ids)]
+    return [items[at] for at in np.argsort(snapshot.register.ids[slots])]
 
 
 def _found(items: Sequence[Item]) -> Found:
