@@ -238,13 +238,14 @@ def test_old_rows_of_the_feed_are_dropped_by_writers(
 
 def write_in_steps(connection, kind, step, number):
     """One row, whose id is `step` above the last one, as nodes of a cluster give them."""
+    plain = connection.plain
     if kind == "mariadb":
-        connection.plain.exec_driver_sql(f"SET SESSION auto_increment_increment = {step}")
+        plain.exec_driver_sql(f"SET SESSION auto_increment_increment = {step}")
     elif kind == "postgresql" and number == 0:
-        connection.plain.exec_driver_sql(f"ALTER SEQUENCE berth_provider_changes_id_seq INCREMENT {step}")
+        plain.exec_driver_sql(f"ALTER SEQUENCE berth_provider_changes_id_seq INCREMENT {step}")
     change_feed.record(connection, [1], Kind.USAGE)
     if kind == "sqlite":
-        connection.plain.exec_driver_sql(
+        plain.exec_driver_sql(
             f"UPDATE sqlite_sequence SET seq = seq + {step - 1} WHERE name = '{FEED.name}'"
         )
 
