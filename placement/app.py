@@ -35,6 +35,7 @@ from placement.monitoring.access import ADDRESSES, OFF, TOKEN, Neighbours, netwo
 from placement.monitoring.counting import Counting
 from placement.monitoring.health import Health, document
 from placement.openapi.texts import Texts
+from placement.operations.asked_lists import AskedLists
 from placement.operations.empty_searches import EmptySearches, Untold
 from placement.operations.project_usages import ProjectUsages
 from placement.page import serving as page_serving
@@ -151,8 +152,10 @@ def start(
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
     others_in_feed = OthersInFeed(others)
+    asked = AskedLists(database)
     searching = Searching(
-        lambda: _parts(conf, database, others, others_in_feed, tally, counting, preloaded)
+        lambda: _parts(conf, database, others, others_in_feed, asked, tally, counting, preloaded),
+        asked,
     )
     watch = FeedWatch(database)
     pages = {} if counting is None else {path: searching.page(path) for path in METRICS}
@@ -282,7 +285,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         FeedWatch(database),
         Untold(),
         ProjectUsages(database, beside),
-        ProviderLists(database, beside),
+        ProviderLists(database, beside, AskedLists(database)),
     )
     application: WSGIApplication = Placement(routes(extensions), services)
     application = StatementCount(application, database)

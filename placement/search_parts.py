@@ -17,6 +17,7 @@ from placement.monitoring.counted import Counted
 from placement.monitoring.counting import Counting
 from placement.monitoring.page import Build, page
 from placement.monitoring.providers import ProviderPage
+from placement.operations.asked_lists import AskedLists
 from placement.operations.joint_claims import JointClaims
 from placement.operations.provider_lists import ProviderLists
 from placement.storage.engine import Database
@@ -40,6 +41,7 @@ def made(
     database: Database,
     others: OtherWriters,
     others_in_feed: OthersInFeed,
+    asked: AskedLists,
     tally: Tally,
     counting: Counting | None,
     preloaded: Preloaded | None = None,
@@ -48,7 +50,7 @@ def made(
     interval = conf.berth.snapshot_audit_interval
     snapshot = LiveSnapshot(database, interval, others, tally=tally, preloaded=preloaded)
     pages = {} if counting is None else pages_of(counting, database, snapshot)
-    lists = ProviderLists(database, others_in_feed, snapshot)
+    lists = ProviderLists(database, others_in_feed, asked, snapshot)
     return SearchParts(snapshot, JointClaims(), lists, pages)
 
 

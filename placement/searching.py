@@ -10,6 +10,7 @@ from placement.http.environ import Environ, WSGIApplication
 
 if TYPE_CHECKING:
     from placement.candidates.snapshot import Snapshot
+    from placement.operations.asked_lists import AskedLists
     from placement.search_parts import SearchParts
 
 
@@ -18,10 +19,12 @@ class Searching:
 
     :param make: makes them, and starts nothing. Threads that come first at the same time may all
         call it; then all use what one of them made
+    :param asked: answers the first lists
     """
 
-    def __init__(self, make: Callable[[], "SearchParts"]) -> None:
+    def __init__(self, make: Callable[[], "SearchParts"], asked: "AskedLists") -> None:
         self._make = make
+        self._asked = asked
         self._made: dict[str, SearchParts] = {}
 
     @property
@@ -60,6 +63,8 @@ class Searching:
 
     def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:
         """Return the providers that pass a filter, as JSON; see `ProviderLists`."""
+        if not self._made and not self._asked.is_worth_loading(wanted):
+            return self._asked.find(wanted, write)
         return self.parts.lists.find(wanted, form, write)
 
     def page(self, path: str) -> WSGIApplication:

@@ -239,8 +239,11 @@ def _changed_sets(
         return of_slot, having
     sets = dict(having)
     for key in added.keys() | removed.keys():
-        known = sets.get(key) or SlotSet(np.zeros(0, np.int32), size)
-        sets[key] = known.changed(added[key], removed[key], size)
+        known = sets.pop(key, None) or SlotSet(np.zeros(0, np.int32), size)
+        changed = known.changed(added[key], removed[key], size)
+        # traits come and go: what nobody has any more must not be kept for ever
+        if changed.count:
+            sets[key] = changed
     return of_slot.changed(items, size), sets
 
 
@@ -262,6 +265,8 @@ def _changed_columns(
         stray |= {(slot, class_id): used for class_id, used in usages.items()}
     columns = dict(old.columns)
     for class_id, stocks_now in changes.items():
-        known = columns.get(class_id) or empty_column()
-        columns[class_id] = known.changed(stocks_now)
+        known = columns.pop(class_id, None) or empty_column()
+        column = known.changed(stocks_now)
+        if len(column.slots):
+            columns[class_id] = column
     return columns, old.classes_of.changed(classes, size), stray

@@ -1,8 +1,6 @@
 """Lists of providers, from the snapshot of searches where it is at hand (rest-api.md 3.1)."""
 
-import dataclasses
-import datetime
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -13,30 +11,13 @@ from placement.candidates.provider_listings import REMEMBERED, Item
 from placement.candidates.provider_matching import matching
 from placement.candidates.snapshot import Snapshot
 from placement.domain.provider_filter import ProviderFilter
-from placement.storage import change_feed, provider_list, provider_search
+from placement.operations.asked_lists import AskedLists, Found, Write
+from placement.storage import change_feed, provider_list
 from placement.storage.engine import Connection, Database
-from placement.storage.provider_list import Listed, Numbered
+from placement.storage.provider_list import Numbered
 
-#: lists that the database answers before the snapshot is loaded for lists alone: loading it costs
-#: about as much as so many long lists
-WITHOUT_SNAPSHOT = 25
 #: how often the snapshot is asked again because something was written meanwhile
 _TRIES = 3
-
-#: writes a provider as JSON
-Write = Callable[[Listed], bytes]
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """Providers as JSON, ordered by id.
-
-    :param texts: one or several in each, separated by a comma and a space
-    :param modified: when one of them last changed; None: not known, or there are none
-    """
-
-    texts: Sequence[bytes]
-    modified: datetime.datetime | None
 
 
 class ProviderLists:
@@ -46,16 +27,21 @@ class ProviderLists:
     from the database where that is cheaper, where only the database can judge the names in the
     filter, and while others may write without the change feed.
 
+    :param asked: asks the database
     :param live: None: there is no snapshot that follows the writes
     """
 
     def __init__(
-        self, database: Database, others: OthersInFeed, live: LiveSnapshot | None = None
+        self,
+        database: Database,
+        others: OthersInFeed,
+        asked: AskedLists,
+        live: LiveSnapshot | None = None,
     ) -> None:
         self._database = database
         self._others = others
+        self._asked = asked
         self._live = live
-        self._without = 0
 
     def find(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found:
         """Return the providers that pass.
@@ -65,20 +51,18 @@ class ProviderLists:
         :param form: the form in which `write` writes; of equal forms, texts are kept
         """
         found = self._remembered(wanted, form, write)
-        if found is not None:
-            return found
-        listed = provider_search.find(self._database, wanted)
-        return Found([write(each) for each in listed.providers], listed.modified)
+        return self._asked.find(wanted, write) if found is None else found
 
     def _remembered(self, wanted: ProviderFilter, form: Hashable, write: Write) -> Found | None:
         """Return what the snapshot and remembered texts say; None: ask the database."""
         live = self._live
         if live is None or self._others.may_write or wanted.name is not None:
             return None
-        if not live.is_at_hand and not self._is_worth_loading(wanted):
+        if not live.is_at_hand and not self._asked.is_worth_loading(wanted):
             return None
         for _ in range(_TRIES):
             snapshot = live.current()
+            self._asked.loaded()
             slots = matching(snapshot, wanted)
             if slots is None or len(slots) > REMEMBERED or self._others.may_write:
                 return None
@@ -86,16 +70,6 @@ class ProviderLists:
             if items is not None:
                 return _found(items)
         return None
-
-    def _is_worth_loading(self, wanted: ProviderFilter) -> bool:
-        """Say whether the database answered so many lists that loading the snapshot pays."""
-        if wanted.uuid is not None:
-            return False
-        self._without += 1
-        if self._without <= WITHOUT_SNAPSHOT:
-            return False
-        self._without = 0
-        return True
 
     def _items(
         self, snapshot: Snapshot, slots: Slots, form: Hashable, write: Write

@@ -43,7 +43,7 @@ def go_back(connection):
 def version_as_before(connection):
     """Return the revision as the earlier version reads it; it doesn't start with an unknown one."""
     options = {"version_table": "berth_alembic_version"}
-    return MigrationContext.configure(connection.plain, opts=options).get_current_revision()
+    return MigrationContext.configure(connection, opts=options).get_current_revision()
 
 
 def append_as_before(connection):
@@ -106,7 +106,7 @@ def test_changes_by_workers_of_the_earlier_version_are_seen(database):
 def test_workers_of_the_earlier_version_can_be_started_again(database):
     schema_upgrade.sync(database)
     assert schema_upgrade.version(database) == "0003"
-    assert database.read(version_as_before) == "0001"
+    assert database.read(lambda opened: version_as_before(opened.plain)) == "0001"
 
 
 @pytest.mark.parametrize("sync", [True, False])

@@ -90,7 +90,9 @@ def test_an_idle_worker_has_no_code_of_searches_writes_and_metrics_in_memory(tmp
         "placement.candidates.other_writers",
         "placement.candidates.others_in_feed",
         "placement.handlers.root",
+        "placement.operations.asked_lists",
         "placement.operations.empty_searches",
+        "placement.operations.project_usages",
     }
 
 

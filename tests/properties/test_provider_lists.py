@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.other_writers import NEVER, OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
+from placement.operations.asked_lists import AskedLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
@@ -70,7 +71,9 @@ class Worker:
         others = OtherWriters(NEVER)
         live = LiveSnapshot(self.database, 0, others)
         live.current()
-        self.lists = ProviderLists(self.database, OthersInFeed(others), live)
+        self.lists = ProviderLists(
+            self.database, OthersInFeed(others), AskedLists(self.database), live
+        )
 
     def _generation(self, uuid):
         return self.service.get(f"/resource_providers/{uuid}").json.get("generation", 0)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from placement.operations.asked_lists import AskedLists
 from placement.searching import Searching
 from tests.functional.placement.service import Service
 from tests.functional.placement.serving.conftest import ROOT, configuration
@@ -24,7 +25,7 @@ class Parts:
 
 
 def test_threads_that_come_first_together_use_the_same_parts():
-    searching = Searching(Parts)
+    searching = Searching(Parts, AskedLists(None))
     with ThreadPoolExecutor(THREADS) as threads:
         found = list(threads.map(lambda _: searching.parts, range(THREADS)))
     assert set(found) == {searching.parts}
@@ -88,7 +89,7 @@ def test_a_search_that_fails_to_begin_leaves_the_next_one_a_try():
             raise failure
         return "parts"
 
-    searching = Searching(make)
+    searching = Searching(make, AskedLists(None))
     with pytest.raises(MemoryError):
         searching.parts  # noqa: B018
     assert searching.parts == "parts"

@@ -193,7 +193,8 @@ def test_a_consumer_that_leaves_a_provider_before_its_end_is_still_somewhere(fil
     path = f"/resource_providers/{made['uuid']}"
     expect(filled.put(f"{path}/inventories", stock(0, VCPU=8)), 200)
     expect(filled.put(f"/allocations/{LEAVING}", holding({made["uuid"]: {"VCPU": 1}})), 204)
-    current = filled.running.pages[PATH]._current
+    providers = filled.running.searching.parts.pages[PATH]
+    current = providers._current
     before = used_of_root(filled)
     snapshots = []
 
@@ -205,7 +206,7 @@ def test_a_consumer_that_leaves_a_provider_before_its_end_is_still_somewhere(fil
             expect(filled.delete(path), 204)
         return snapshots[-1]
 
-    monkeypatch.setattr(filled.running.pages[PATH], "_current", overtaken)
+    monkeypatch.setattr(providers, "_current", overtaken)
     assert used_of_root(filled) == before + 1
 
 

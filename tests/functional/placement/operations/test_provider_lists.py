@@ -9,7 +9,8 @@ from placement.candidates.other_writers import AUTO, OtherWriters
 from placement.candidates.others_in_feed import OthersInFeed
 from placement.domain.provider_filter import ProviderFilter
 from placement.operations import provider_lists
-from placement.operations.provider_lists import WITHOUT_SNAPSHOT, ProviderLists
+from placement.operations.asked_lists import WITHOUT_SNAPSHOT, AskedLists
+from placement.operations.provider_lists import ProviderLists
 from placement.storage import change_feed, provider_search, tables
 from tests.databases.connections import connections
 from tests.functional.placement.candidates.snapshot.comparing import HOST
@@ -74,7 +75,7 @@ def live(database, others):
 
 @pytest.fixture
 def lists(database, others, live):
-    return ProviderLists(database, OthersInFeed(others), live)
+    return ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ def test_another_worker_tells_of_others(lists, database, service, others, cloud)
 
 def test_what_others_changed_is_read_after_the_next_audit(database, service, others, cloud):
     live = LiveSnapshot(database, 60, others, watch=nobody)
-    lists = ProviderLists(database, OthersInFeed(others), live)
+    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
     live.current()
     before = by_lists(lists, ALL)
     # no generation tells of it, and no audit compares names
@@ -309,7 +310,7 @@ def test_providers_that_were_listed_before_make_room(lists, database, monkeypatc
 
 def test_the_snapshot_is_loaded_when_it_pays(database, others):
     live = LiveSnapshot(database, 0, others)
-    lists = ProviderLists(database, OthersInFeed(others), live)
+    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
     for _ in range(WITHOUT_SNAPSHOT):
         assert by_lists(lists, ALL) == by_database(database, ALL)
         lists.find(ProviderFilter(name="host"), "form", len_of_name)
@@ -321,7 +322,7 @@ def test_the_snapshot_is_loaded_when_it_pays(database, others):
 def test_a_list_does_not_wait_for_an_audit_that_is_due(database, others):
     now = [1000.0]
     live = LiveSnapshot(database, 60, others, lambda: now[0], nobody)
-    lists = ProviderLists(database, OthersInFeed(others), live)
+    lists = ProviderLists(database, OthersInFeed(others), AskedLists(database), live)
     live.current()
     assert live.is_at_hand
     now[0] += 61
