@@ -4,14 +4,23 @@ An idle worker has neither numpy nor the code of searches, claims, lists and met
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from placement.http.environ import Environ, WSGIApplication
 
 if TYPE_CHECKING:
     from placement.candidates.snapshot import Snapshot
-    from placement.operations.asked_lists import AskedLists
     from placement.search_parts import SearchParts
+
+
+class AskedLists(Protocol):
+    """What asks the database for lists: `placement.operations.asked_lists`."""
+
+    def find(self, wanted: Any, write: Callable[[Any], bytes]) -> Any:
+        """Return the providers that pass a filter, as JSON."""
+
+    def is_worth_loading(self, wanted: Any) -> bool:
+        """Say whether there were so many lists that loading the snapshot pays."""
 
 
 class Searching:
@@ -22,7 +31,7 @@ class Searching:
     :param asked: answers the first lists
     """
 
-    def __init__(self, make: Callable[[], "SearchParts"], asked: "AskedLists") -> None:
+    def __init__(self, make: Callable[[], "SearchParts"], asked: AskedLists) -> None:
         self._make = make
         self._asked = asked
         self._made: dict[str, SearchParts] = {}
