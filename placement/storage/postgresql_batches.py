@@ -7,7 +7,7 @@ psycopg's own loaders.
 
 import datetime
 import itertools
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -53,6 +53,7 @@ class Prepared:
 
     def __init__(self) -> None:
         self.names: dict[str, bytes] = {}
+        self._numbers = itertools.count()
 
     def new(self, calls: Iterable[Call]) -> dict[str, bytes]:
         """Return names for texts that have none, as long as there are not too many.
@@ -61,7 +62,7 @@ class Prepared:
         """
         texts = (text for text, values in calls if values and text not in self.names)
         missing = list(dict.fromkeys(texts))[: _PREPARED_AT_MOST - len(self.names)]
-        return {text: b"berth_%d" % number for number, text in enumerate(missing, len(self.names))}
+        return {text: b"berth_%d" % next(self._numbers) for text in missing}
 
 
 def run(
@@ -81,36 +82,52 @@ def run(
         raise psycopg.OperationalError("the connection is closed")
     new = {} if prepared is None else prepared.new(sent)
     names = {} if prepared is None else prepared.names
+    try:
+        libpq.enter_pipeline_mode()
+        preparing = _send(libpq, sent, names, new)
+        results = connection.wait(_results(libpq))
+        libpq.exit_pipeline_mode()
+    except BaseException:
+        # what is still to come would be taken for the answer of a later statement
+        connection.close()
+        raise
+    found = []
+    for text, result in zip(preparing, results, strict=True):
+        if result.status not in _DONE:
+            raise errors.error_from_result(result, encoding="utf-8")
+        if text is None:
+            found.append(Found(_rows(connection, result), result))
+        else:
+            # it stays prepared, even if a later statement fails
+            names[text] = new[text]
+    return found
+
+
+def _send(
+    libpq: Any,
+    calls: Sequence[Call],
+    names: Mapping[str, bytes],
+    new: Mapping[str, bytes],
+) -> list[str | None]:
+    """Hand the statements to libpq.
+
+    Return, for each result to come, the text that it prepares; None: it is that of a call.
+    """
     unprepared = dict(new)
-    #: whether each result is that of a call
-    wanted: list[bool] = []
-    libpq.enter_pipeline_mode()
-    for text, values in sent:
+    preparing: list[str | None] = []
+    for text, values in calls:
         if text in unprepared:
             # not before what begins the transaction: preparing already needs one
             libpq.send_prepare(unprepared.pop(text), text.encode())
-            wanted.append(False)
+            preparing.append(text)
         name = names.get(text) or new.get(text)
         if name is None:
             libpq.send_query_params(text.encode(), values)
         else:
             libpq.send_query_prepared(name, values)
-        wanted.append(True)
+        preparing.append(None)
     libpq.pipeline_sync()
-    try:
-        results = connection.wait(_results(libpq))
-    except BaseException:
-        # what is still to come would be taken for the answer of a later statement
-        connection.close()
-        raise
-    libpq.exit_pipeline_mode()
-    for result in results:
-        if result.status not in _DONE:
-            raise errors.error_from_result(result, encoding="utf-8")
-    if prepared is not None:
-        prepared.names |= new
-    answers = itertools.compress(results, wanted)
-    return [Found(_rows(connection, result), result) for result in answers]
+    return preparing
 
 
 def _results(libpq: Any) -> Steps:
@@ -125,6 +142,9 @@ def _results(libpq: Any) -> Steps:
                 libpq.consume_input()
         result = libpq.get_result()
         if result is None:
+            if libpq.status != pq.ConnStatus.OK:
+                # nothing more will come, not even the end of the message
+                raise psycopg.OperationalError("the connection was lost")
             continue
         if result.status == pq.ExecStatus.PIPELINE_SYNC:
             return results

@@ -93,6 +93,18 @@ def test_what_failed_to_be_prepared_is_prepared_again(session):
     assert found[0].fetchall() == [(1,)]
 
 
+def test_what_was_prepared_stays_so_though_a_later_statement_fails(session):
+    prepared = batches.Prepared()
+    failing = [("BEGIN", []), ("SELECT $1::INTEGER", [1]), ("SELECT 1 / $1::INTEGER", [0])]
+    for _ in range(2):
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            batches.run(session, failing, prepared)
+        session.rollback()
+    found = batches.run(session, failing[1:2], prepared)
+    assert found[0].fetchall() == [(1,)]
+    assert len(set(prepared.names.values())) == len(prepared.names) == 2
+
+
 def test_a_session_of_its_own_is_known_and_keeps_its_limit(database):
     def look(connection):
         text = sa.text("SELECT current_setting('lock_timeout')")
@@ -149,3 +161,32 @@ def test_what_was_put_off_and_fails_leaves_nothing(database):
     with pytest.raises(LostRace):
         database.write(write, tries=2)
     assert stored(database) == []
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_a_session_that_the_server_ends_in_the_middle_is_an_error(session, before):
+    end = ("SELECT pg_terminate_backend(pg_backend_pid())", [])
+    with pytest.raises(psycopg.OperationalError):
+        batches.run(session, [("SELECT 1", [])] * before + [end] + [("SELECT 2", [])] * 3)
+    assert session.closed
+
+
+def test_a_session_that_ended_before_is_an_error(database, session):
+    text = f"SELECT pg_terminate_backend({session.info.backend_pid})"
+    database.read(lambda connection: connection.plain.exec_driver_sql(text).all())
+    with pytest.raises(psycopg.OperationalError):
+        batches.run(session, [("SELECT 1", []), ("SELECT 2", [])])
+    assert session.closed
+
+
+def test_a_write_whose_session_ends_runs_again(database):
+    tries = []
+
+    def write(connection):
+        tries.append(1)
+        connection.later(INSERT, {"n": len(tries)})
+        if len(tries) == 1:
+            connection.plain.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    database.write(write)
+    assert stored(database) == [2]
