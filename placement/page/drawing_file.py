@@ -26,7 +26,7 @@ _MODULES = (
     "drawings/reshape.js",
     "drawings/file.js",
 )
-_STYLE = "drawings/drawings.css"
+_STYLES = ("drawings/colours.css", "drawings/drawings.css")
 _BEGIN = """\
 drawFile(JSON.parse(document.getElementById("data").textContent), document.querySelector("main"));
 """
@@ -62,7 +62,7 @@ def drawing_file(title: str, data: dict[str, Any]) -> str:
     :param data: what `drawFile` of drawings/file.js takes
     """
     script = _script()
-    style = page_files()[_STYLE].content.decode()
+    style = _joined(_STYLES)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -80,8 +80,11 @@ def drawing_file(title: str, data: dict[str, Any]) -> str:
 
 def _script() -> str:
     """Return the modules as one: what they import of each other stands before it."""
-    texts = (page_files()[name].content.decode() for name in _MODULES)
-    return "".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts) + _BEGIN
+    return _EXPORT.sub("", _IMPORT.sub("", _joined(_MODULES))) + _BEGIN
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "".join(page_files()[name].content.decode() for name in names)
 
 
 def _hash(text: str) -> str:
