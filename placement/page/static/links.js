@@ -6,18 +6,22 @@ import { shortened } from "./words.js";
 
 const COPIED = 1500;
 
+/** what was copied a moment ago: its buttons say so, also those that a change draws anew */
+let copied = null;
+
 /** Return a button that shows a text and copies it. */
 export function copyable(text, label = "uuid") {
   const shown = element("code", {}, text);
   const button = element(
     "button",
-    { type: "button", class: "copy", title: `Copy this ${label}`, click: () => copy(text, shown, button) },
+    { type: "button", class: "copy", title: `Copy this ${label}`, click: () => copy(text, shown) },
     shown,
   );
+  tell(button);
   return button;
 }
 
-async function copy(text, shown, button) {
+async function copy(text, shown) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -25,12 +29,20 @@ async function copy(text, shown, button) {
     getSelection().selectAllChildren(shown);
     return;
   }
-  button.classList.add("copied");
-  button.setAttribute("aria-label", `${text} copied`);
-  setTimeout(() => {
-    button.classList.remove("copied");
-    button.removeAttribute("aria-label");
-  }, COPIED);
+  remember(text);
+  setTimeout(() => copied === text && remember(null), COPIED);
+}
+
+function remember(text) {
+  copied = text;
+  for (const button of document.querySelectorAll(".copy")) tell(button);
+}
+
+function tell(button) {
+  const text = button.textContent;
+  button.classList.toggle("copied", text === copied);
+  if (text === copied) button.setAttribute("aria-label", `${text} copied`);
+  else button.removeAttribute("aria-label");
 }
 
 /** Return a link to a tree, with its name. */

@@ -128,6 +128,8 @@ class OpenTree {
     this.node = node;
     this.told = told;
     this.root = null;
+    /** what is shown, as text */
+    this.shown = null;
     this.extent = new Extent();
     this.shared = element("div");
     this.isReading = false;
@@ -158,11 +160,15 @@ class OpenTree {
       const { trees, consumers } = await askMore(`provider_trees?uuid=${uuid}&fields=${FIELDS}`, { signal });
       if (signal.aborted) return;
       if (!trees.length) {
+        this.shown = null;
         show(this.node, notice("There is no provider with this uuid any more, or there never was one."));
         return;
       }
       const [tree] = trees;
-      this.draw(tree, consumers ?? {});
+      const text = JSON.stringify([tree, consumers]);
+      // whoever marks a text keeps it unless something changed
+      if (text !== this.shown) this.draw(tree, consumers ?? {});
+      this.shown = text;
       await this.tellShared(tree, signal);
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
@@ -170,6 +176,7 @@ class OpenTree {
       // what is shown stays while the service is away; how old it is stands above
       if (this.root && error.passes) return;
       const again = element("button", { type: "button", class: "plain", click: () => this.read() }, "Try again");
+      this.shown = null;
       show(this.node, failure(error, error.passes && again));
     }
   }

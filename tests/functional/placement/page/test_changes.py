@@ -86,6 +86,46 @@ def test_what_was_unfolded_stays_with_its_provider(open_page, changing_cloud):
     assert page.evaluate("document.activeElement.closest('article').dataset.key") == root
 
 
+def test_a_tree_that_did_not_change_is_not_drawn_again(open_page, small_cloud):
+    page = open_page(f"{small_cloud.ui}#/reshape")
+    held, reads = [], []
+
+    def note(answer):
+        if "/resource_providers?required=" in answer.url:
+            reads.append(1)
+
+    def wait_for(count):
+        while len(reads) < count:
+            page.wait_for_timeout(20)
+
+    page.on("response", note)
+    page.route("**/provider_trees?fields=*", lambda route: held.append(route))
+    page.goto(f"{small_cloud.ui}#/trees/{numbered(HOST, 1)}")
+    card = page.locator("article").first
+    expect(card).to_be_visible()
+    wait_for(1)
+    card.evaluate("one => getSelection().selectAllChildren(one.querySelector('h2'))")
+    # it is read once more, because it may have changed while all trees were read
+    held[0].continue_()
+    wait_for(2)
+    expect(page.get_by_text("4 trees")).to_be_visible()
+    assert page.evaluate("getSelection().toString()") == "compute1"
+
+
+def test_what_was_copied_is_told_after_a_change_too(open_page, changing_cloud):
+    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
+    page.evaluate(
+        """() => { navigator.clipboard.writeText = () => new Promise((done) => {
+            window.done = done;
+        }); }"""
+    )
+    page.get_by_role("button", name=numbered(GPU, 3)).click()
+    claim(changing_cloud, 500, 3)
+    expect(page.get_by_text("1 of 4 used").nth(1)).to_be_visible()
+    page.evaluate("window.done()")
+    expect(page.get_by_role("button", name=f"{numbered(GPU, 3)} copied")).to_be_visible()
+
+
 def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
     page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}", refused=[503])
     gpu = page.locator("article").filter(

@@ -220,7 +220,7 @@ def test_a_host_without_tls_serves_the_page_too(open_page, small_cloud):
     page.get_by_role("button", name="Use this token").click()
     # no browser gives a page without TLS the clipboard: the uuid is marked to be copied
     page.get_by_role("button", name=numbered(POOL, 1)).click()
-    page.wait_for_function("getSelection().toString() !== ''")
+    expect(page.locator("code", has_text=numbered(POOL, 1))).to_be_visible()
     assert page.evaluate("getSelection().toString()") == numbered(POOL, 1)
 
 
