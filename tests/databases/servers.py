@@ -183,7 +183,8 @@ class PostgreSQL(Server):
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
-            "max_connections": "200",
+            # services of earlier tests keep theirs until they are collected as garbage
+            "max_connections": "500",
             "fsync": "off",
             "synchronous_commit": "off",
             "full_page_writes": "off",
@@ -246,7 +247,8 @@ class MariaDB(Server):
             "socket": self.socket,
             "pid-file": self.folder / "mariadb.pid",
             "skip-networking": 1,
-            "max-connections": 200,
+            # services of earlier tests keep theirs until they are collected as garbage
+            "max-connections": 1000,
             "innodb-flush-log-at-trx-commit": 0,
             "innodb-flush-method": "nosync",
             "innodb-doublewrite": 0,

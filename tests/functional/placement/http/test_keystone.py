@@ -12,8 +12,9 @@ import pytest
 import requests
 from sqlalchemy.exc import OperationalError
 
-from placement import config, wsgi
+from placement import config
 from placement.app import create_app
+from placement.wsgi import loading
 from tests.functional.conftest import WSGITransport
 from tests.functional.placement.keystone_stub import HOUR, SERVICE_PASSWORD, Keystone, token
 from tests.gabbi import fixtures, services
@@ -342,7 +343,7 @@ def test_option_values_are_logged_without_secrets(tmp_path, keystone, caplog):
     options["placement_database"]["max_retries"] = 0
     options["keystone_authtoken"] = keystone.options()
     with caplog.at_level(logging.DEBUG), pytest.raises(OperationalError):
-        wsgi.load(file_of(tmp_path, options))
+        loading.load(file_of(tmp_path, options))
     assert "placement_database.connection" in caplog.text
     assert [secret for secret in ("h1dden", SERVICE_PASSWORD) if secret in caplog.text] == []
 

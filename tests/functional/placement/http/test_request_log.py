@@ -117,7 +117,7 @@ def test_the_cost_can_have_a_separate_line(new_service, records):
 def test_an_unexpected_error_is_logged_with_its_cost(filled, records, monkeypatch):
     service = filled.unjudged()
     monkeypatch.setattr(service.database, "_run", lambda *given: 1 / 0)
-    service.get("/resource_providers?name=host")
+    service.get("/traits")
     (record,) = records()
     assert ("status: 500" in record.getMessage(), record.statements) == (True, 0)
 
