@@ -89,7 +89,7 @@ def save(
 def _only(
     stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
 ) -> dict[Slot, Inventory]:
-    """Return the part of `stock` that `inventories.slots` would read for these ids."""
+    """Return the part of `stock` that `inventories.slots_question` would find for these ids."""
     return {
         slot: inventory
         for slot, inventory in stock.items()

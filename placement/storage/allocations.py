@@ -147,20 +147,10 @@ def entries_in(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Entry], set[int]]:
     return entries, owners - {None}
 
 
-def usages(
-    connection: Connection,
-    provider_ids: Collection[int],
-    class_ids: Collection[int],
-    consumers: Collection[str],
-) -> dict[Slot, Usage]:
-    """Return the usage of each slot, in total and without `consumers`; unused slots are missing."""
-    return usages_in(connection.execute(*usages_question(provider_ids, class_ids, consumers)))
-
-
 def usages_question(
     provider_ids: Collection[int], class_ids: Collection[int], consumers: Collection[str]
 ) -> tuple[Compiled, dict[str, Any]]:
-    """Return the question for the usage of slots."""
+    """Return the question for the usage of slots, in total and without `consumers`."""
     return _USAGES, {
         "providers": list(provider_ids),
         "classes": list(class_ids),
@@ -169,7 +159,7 @@ def usages_question(
 
 
 def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Usage]:
-    """Return the answer to `usages_question`, as `usages` returns it."""
+    """Return the answer to `usages_question` by slot; unused slots are missing."""
     return {
         (provider_id, class_id): Usage(int(until_now), int(by_others))
         for provider_id, class_id, until_now, by_others in rows

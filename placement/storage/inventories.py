@@ -29,9 +29,12 @@ _OF_PROVIDER = OfProvider(
     order=(inventories.c.resource_class_id,),
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
-_OF_PROVIDERS = _SLOTS.where(among(inventories.c.resource_provider_id, "providers"))
-_SLOTS_OF_PROVIDERS = Compiled(_OF_PROVIDERS)
-_SLOTS_OF_CLASSES = Compiled(_OF_PROVIDERS.where(among(inventories.c.resource_class_id, "classes")))
+_SLOTS_OF_CLASSES = Compiled(
+    _SLOTS.where(
+        among(inventories.c.resource_provider_id, "providers"),
+        among(inventories.c.resource_class_id, "classes"),
+    )
+)
 _IN_USE = Compiled(
     sa.select(
         allocations.c.resource_provider_id,
@@ -58,15 +61,6 @@ def of_provider(database: Database, uuid: str) -> tuple[int, dict[str, Inventory
     return generation, {name: Inventory(*record) for name, *record in rows}
 
 
-def slots(
-    connection: Connection, provider_ids: Collection[int], class_ids: Collection[int] | None = None
-) -> dict[Slot, Inventory]:
-    """Return the inventories of the providers, limited to these classes (None: all classes)."""
-    if class_ids is not None:
-        return slots_in(connection.execute(*slots_question(provider_ids, class_ids)))
-    return slots_in(connection.execute(_SLOTS_OF_PROVIDERS, {"providers": list(provider_ids)}))
-
-
 def slots_question(
     provider_ids: Collection[int], class_ids: Collection[int]
 ) -> tuple[Compiled, dict[str, list[int]]]:
@@ -75,7 +69,7 @@ def slots_question(
 
 
 def slots_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Inventory]:
-    """Return the answer to `slots_question`, as `slots` returns it."""
+    """Return the answer to `slots_question` by slot."""
     return {(provider_id, class_id): Inventory(*record) for provider_id, class_id, *record in rows}
 
 

@@ -26,6 +26,14 @@ IDS = range(10**6, 10**6 + MANY)
 NAMES = [f"CUSTOM_{number}" for number in range(MANY)]
 
 
+def usages(connection, *about):
+    return allocations.usages_in(connection.execute(*allocations.usages_question(*about)))
+
+
+def slots(connection, *about):
+    return inventories.slots_in(connection.execute(*inventories.slots_question(*about)))
+
+
 @pytest.fixture(scope="module")
 def database(module_database_url):
     fill(Service(module_database_url))
@@ -44,15 +52,11 @@ READS = {
     "usages of others": lambda c: (
         {
             usage.by_others
-            for usage in allocations.usages(
-                c, [the_id(c, ROOT), *IDS], range(5), [*UUIDS, HOLDER]
-            ).values()
+            for usage in usages(c, [the_id(c, ROOT), *IDS], range(5), [*UUIDS, HOLDER]).values()
         }
         == {0}
     ),
-    "usages of classes": lambda c: (
-        len(allocations.usages(c, [the_id(c, ROOT)], range(60), [])) == 2
-    ),
+    "usages of classes": lambda c: len(usages(c, [the_id(c, ROOT)], range(60), [])) == 2,
     "providers locked by uuid": lambda c: list(providers.lock(c, [*UUIDS, ROOT])) == [ROOT],
     "providers locked by id": lambda c: (
         list(providers.lock(c, [], [*IDS, the_id(c, ROOT)])) == [ROOT]
@@ -71,7 +75,7 @@ READS = {
         traits.ids_of_providers(c, [*IDS, the_id(c, EMPTY)]).keys() == {*IDS, the_id(c, EMPTY)}
     ),
     "trees": lambda c: len(providers.of_trees(c, [*IDS, the_id(c, ROOT)])) == 2,
-    "inventories": lambda c: len(inventories.slots(c, [*IDS, the_id(c, ROOT)], range(60))) == 2,
+    "inventories": lambda c: len(slots(c, [*IDS, the_id(c, ROOT)], range(60))) == 2,
     "inventories in use": lambda c: len(inventories.in_use(c, [*IDS, the_id(c, ROOT)])) == 2,
     "traits by name": lambda c: set(traits.named(c, [*NAMES, "CUSTOM_T"])) == {"CUSTOM_T"},
     "aggregates": lambda c: (
