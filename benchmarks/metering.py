@@ -1,11 +1,13 @@
-"""What counting costs a request: the same requests with metrics and without, in turns.
+"""What counting costs a request: the same requests counted and not counted, in turns.
 
-    python -m benchmarks.metering [--requests N] [--rounds N] [--services N]
+    python -m benchmarks.metering [--requests N] [--rounds N]
 
-Requests go through the whole service without a socket. Of many rounds, the quickest one counts:
-other programs of the machine only add to it. There are several services of each kind, and the
-median of each kind counts: two equal services differ by some microseconds, by where their objects
-happen to be in memory. Also timed are the counting alone, and the page of metrics of 32 workers.
+Requests go through the whole service without a socket. One service answers all of them, with its
+meter and without: two equal services differ by some microseconds, by where their objects happen to
+be in memory. A round asks without, with and without the meter again; of each third the quicker half
+counts, because other programs of the machine only add to a request. The cost is the median of the
+rounds. The difference of the two thirds without the meter says how far to trust it. Also timed are
+the counting alone, and the page of metrics of 32 workers.
 """
 
 import argparse
@@ -13,11 +15,13 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from werkzeug.test import Client
+from werkzeug.test import Client, EnvironBuilder
 
 from placement import app, config
+from placement.http.metering import RequestMeter
+from placement.http.request_log import RequestLog
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
 from placement.monitoring.counted import Counted
@@ -30,14 +34,14 @@ WORKERS = 32
 HOSTS = 10
 
 
-def service(folder: Path, name: str, counting: Counting | None) -> app.Running:
-    """Start a service with a database of its own."""
+def service(folder: Path, counting: Counting) -> app.Running:
+    """Start a service that counts."""
     return app.start(
         config.load(
             files=[],
             environ=False,
             overrides={
-                ("placement_database", "connection"): f"sqlite:///{folder}/{name}.db",
+                ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
                 ("placement_database", "sync_on_startup"): True,
                 ("api", "auth_strategy"): "noauth2",
             },
@@ -57,22 +61,59 @@ def fill(client: Client) -> None:
         assert client.put(path, json=body, headers=ADMIN).status_code == 200
 
 
-def seconds(client: Client, path: str, requests: int) -> float:
-    """Return the time of a request."""
-    begun = time.perf_counter()
+def request_log(application: Any) -> RequestLog:
+    """Return the part of a service that has its requests counted."""
+    while not isinstance(application, RequestLog):
+        application = application.application
+    return application
+
+
+def environ(path: str) -> dict[str, Any]:
+    """Return the request for a path."""
+    path, _, query = path.partition("?")
+    return EnvironBuilder(path, query_string=query, headers=ADMIN).get_environ()
+
+
+def microseconds(application: Any, request: dict[str, Any], requests: int) -> float:
+    """Return the mean time of the quicker half of the requests."""
+    times = []
+    statuses = set()
     for _ in range(requests):
-        assert client.get(path, headers=ADMIN).status_code == 200
-    return (time.perf_counter() - begun) / requests
+        begun = time.perf_counter()
+        answer = application(dict(request), lambda status, *_: statuses.add(status))
+        for _part in answer:
+            pass
+        times.append(time.perf_counter() - begun)
+        if hasattr(answer, "close"):
+            answer.close()
+    assert statuses == {"200 OK"}, statuses
+    return statistics.mean(sorted(times)[: requests // 2]) * 1e6
 
 
-def compare(clients: list[Client], path: str, requests: int, rounds: int) -> list[float]:
-    """Return the shortest time of a request in microseconds, of each client."""
-    found: list[list[float]] = [[] for _ in clients]
+class Cost(NamedTuple):
+    """Microseconds of a request: without the meter, of the meter, and of what isn't the meter."""
+
+    without: float
+    counting: float
+    error: float
+
+
+def compare(application: Any, path: str, requests: int, rounds: int) -> Cost:
+    """Return what the meter costs a request for a path."""
+    log = request_log(application)
+    meter, request = log.meter, environ(path)
+    found = []
+    microseconds(application, request, requests)
     for number in range(rounds):
-        turns = list(zip(clients, found, strict=True))
-        for client, times in turns if number % 2 else reversed(turns):
-            times.append(seconds(client, path, requests))
-    return [min(times) * 1e6 for times in found]
+        turns: list[RequestMeter | None] = [None, meter, None]
+        times = []
+        for log.meter in turns:
+            times.append(microseconds(application, request, requests))
+        before, counted, after = times
+        first, last = (before, after) if number % 2 else (after, before)
+        found.append(Cost((before + after) / 2, counted - (before + after) / 2, first - last))
+    log.meter = meter
+    return Cost(*map(statistics.median, zip(*found, strict=True)))
 
 
 def alone(meter: Meter, times: int = 200_000) -> float:
@@ -88,30 +129,21 @@ def main(argv: list[str] | None = None) -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description="What counting costs a request.")
     options.add_argument("--requests", type=int, default=200)
-    options.add_argument("--rounds", type=int, default=21)
-    options.add_argument("--services", type=int, default=5)
+    options.add_argument("--rounds", type=int, default=60)
     given = options.parse_args(argv)
     layout = app.metrics_layout()
     slots = Slots.anonymous(layout.width)
     counting = Counting.shared(layout, slots)
     with tempfile.TemporaryDirectory() as folder:
-        plain = [service(Path(folder), f"plain{n}", None) for n in range(given.services)]
-        counted = [service(Path(folder), f"counted{n}", counting) for n in range(given.services)]
-        # in turns: one that counts stands beside one that doesn't
-        running = [one for pair in zip(plain, counted, strict=True) for one in pair]
-        clients = [Client(one.application) for one in running]
-        for client in clients:
-            fill(client)
+        running = service(Path(folder), counting)
+        fill(Client(running.application))
         for path in PATHS:
-            times = compare(clients, path, given.requests, given.rounds)
-            without, counting_too = times[0::2], times[1::2]
-            cost = statistics.median(counting_too) - statistics.median(without)
+            cost = compare(running.application, path, given.requests, given.rounds)
             print(
-                f"{path:45} {statistics.median(without):7.1f} us without "
-                f"({min(without):.1f} to {max(without):.1f}), with {cost:+.1f} us"
+                f"{path:45} {cost.without:7.1f} us without, with {cost.counting:+.1f} us "
+                f"(without, twice: {cost.error:+.1f})"
             )
-        for one in running:
-            one.close()
+        running.close()
     print(f"{'counting alone, with three statements':45} {alone(counting.meter):8.1f} us")
     others = [Meter(layout, slots) for _ in range(WORKERS - 1)]
     for meter in others:

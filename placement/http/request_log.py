@@ -47,11 +47,11 @@ class RequestLog:
     ) -> None:
         self.application = application
         self.cost_line = cost_line
-        self._meter = meter
+        self.meter = meter
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         began = time.perf_counter()
-        meter = self._meter
+        meter = self.meter
         if meter is not None:
             if ROUTE in environ:
                 # a probe that isn't answered as one is counted as one
