@@ -71,7 +71,7 @@ def request_log(application: Any) -> RequestLog:
 def environ(path: str) -> dict[str, Any]:
     """Return the request for a path."""
     path, _, query = path.partition("?")
-    return EnvironBuilder(path, query_string=query, headers=ADMIN).get_environ()
+    return EnvironBuilder(path, query_string=query, headers=[*ADMIN.items()]).get_environ()
 
 
 def microseconds(application: Any, request: dict[str, Any], requests: int) -> float:
