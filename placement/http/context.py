@@ -30,12 +30,20 @@ class RequestContext(oslo_context.RequestContext):
             service_token=None,
         )
 
+    #: what `get_logging_values` returned, which oslo.log asks several times for each line
+    _for_logs: dict[str, Any] | None = None
+
     def get_logging_values(self) -> dict[str, Any]:
-        """Return the values for log formats, escaped because the caller may have chosen them."""
-        return {
-            name: escaped(value) if isinstance(value, str) else value
-            for name, value in super().get_logging_values().items()
-        }
+        """Return the values for log formats, escaped because the caller may have chosen them.
+
+        They are of the first time: nobody changes a context.
+        """
+        if self._for_logs is None:
+            self._for_logs = {
+                name: escaped(value) if isinstance(value, str) else value
+                for name, value in super().get_logging_values().items()
+            }
+        return self._for_logs.copy()
 
 
 class Identification:

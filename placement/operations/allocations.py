@@ -1,9 +1,10 @@
 """Write and delete allocations of consumers (rest-api.md 3.8, 3.9, 4.2)."""
 
-from collections.abc import Container, Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from placement.domain import allocation
-from placement.domain.allocation import Entry, Slot
+from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.capacity import Inventory
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import NotFound, UnknownProviderNamed
@@ -11,6 +12,7 @@ from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import allocations, change_feed, consumers, inventories, providers
 from placement.storage import resource_classes as classes
 from placement.storage.change_feed import Kind
+from placement.storage.connection import Answer, Question
 from placement.storage.engine import TRIES, Connection, Database
 
 NO_INVENTORIES: Mapping[Slot, Inventory] = {}
@@ -27,24 +29,73 @@ def write_allocations(
     """
 
     def write(connection: Connection) -> None:
-        locked = LockedConsumers.lock(connection, requests)
-        named = {uuid for request in requests for uuid in request.allocations}
-        store(connection, locked, providers.lock(connection, named, locked.provider_ids()))
+        store(connection, *_locked(connection, requests))
 
     database.write(write, tries)
 
 
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """What providers offer, and what others than the consumers of a write use of it, by slot."""
+
+    stock: Mapping[Slot, Inventory]
+    usages: Mapping[Slot, Usage]
+
+    @staticmethod
+    def questions(
+        uuids: Collection[str], requests: Sequence[ConsumerRequest]
+    ) -> tuple[Question, Question]:
+        """Return the questions for the room of providers; the answers are for `Room.of`."""
+        theirs = [request.uuid for request in requests]
+        return inventories.slots_question(uuids), allocations.usages_question(uuids, theirs)
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer]) -> "Room":
+        """Return what the answers say."""
+        stock, usages = answers
+        return cls(inventories.slots_in(stock), allocations.usages_in(usages))
+
+
+def _locked(
+    connection: Connection, requests: Sequence[ConsumerRequest]
+) -> tuple[LockedConsumers, Mapping[str, providers.Node], Room | None]:
+    """Lock the consumers, then the providers requested and those with stored allocations.
+
+    Return the consumers, the providers by uuid, and the room of the requested providers; None if
+    that of others is needed, too. What can be asked together is asked in one message.
+    """
+    named = {uuid for request in requests for uuid in request.allocations}
+    if not named or not all(request.allocations for request in requests):
+        locked = LockedConsumers.lock(connection, requests)
+        return locked, providers.lock(connection, named, locked.provider_ids()), None
+    room = Room.questions(named, requests)
+    lock = providers.lock_question(connection, named)
+    if lock is not None and all(request.generation is None for request in requests):
+        # a consumer that must be new holds nothing that would have to be locked in order, or else
+        # the request is refused
+        locked, (found, *answers) = LockedConsumers.lock_and_ask(connection, requests, lock, *room)
+        return locked, providers.nodes_in(found), Room.of(answers)
+    locked = LockedConsumers.lock(connection, requests)
+    nodes, answers = providers.lock_and_ask(connection, named, locked.provider_ids(), *room)
+    return locked, nodes, Room.of(answers)
+
+
 def store(
-    connection: Connection, locked: LockedConsumers, nodes: Mapping[str, providers.Node]
+    connection: Connection,
+    locked: LockedConsumers,
+    nodes: Mapping[str, providers.Node],
+    room: Room | None = None,
 ) -> None:
     """Replace the allocations of locked consumers; raises what `write_allocations` raises.
 
     :param nodes: the locked providers by uuid: those requested, and those with stored allocations
+    :param room: of these providers, read under the locks; None: it is read when it is needed
     """
     locked.check_generations()
     refuse_unknown_providers(locked.requests, nodes)
     class_ids = classes.ids_to_store(connection, locked.class_names())
-    entries = save(connection, locked, {uuid: node.id for uuid, node in nodes.items()}, class_ids)
+    ids = {uuid: node.id for uuid, node in nodes.items()}
+    entries = save(connection, locked, ids, class_ids, room=room)
     stocked = {entry.provider_id for entry in entries}
     providers.bump(connection, stocked)
     change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
@@ -56,6 +107,7 @@ def save(
     provider_ids: Mapping[str, int],
     class_ids: Mapping[str, int],
     new: Mapping[Slot, Inventory] = NO_INVENTORIES,
+    room: Room | None = None,
 ) -> list[Entry]:
     """Store the requested allocations if the inventories have room for them, and return them.
 
@@ -65,22 +117,23 @@ def save(
     :param provider_ids: of the requested providers and those with stored allocations, by uuid
     :param class_ids: of the requested classes, by name
     :param new: inventories that replace stored ones in the same transaction
+    :param room: of the entries' providers, read under their locks; None: it is read here
     """
     entries = locked.entries(provider_ids, class_ids)
     if entries:
+        uuids = {provider_id: uuid for uuid, provider_id in provider_ids.items()}
         stocked = {entry.provider_id for entry in entries}
         wanted = {entry.class_id for entry in entries}
-        stock, usages = connection.execute_all(
-            inventories.slots_question(stocked, wanted),
-            allocations.usages_question(stocked, wanted, locked.uuids),
-        )
+        if room is None:
+            asked = Room.questions([uuids[key] for key in stocked], locked.requests)
+            room = Room.of(connection.execute_all(*asked))
         with locked.refusing(connection):
             allocation.check(
                 entries,
-                inventories.slots_in(stock) | _only(new, stocked, wanted),
-                allocations.usages_in(usages),
+                _only({**room.stock, **new}, stocked, wanted),
+                room.usages,
                 classes.names_of(connection, wanted),
-                {provider_id: uuid for uuid, provider_id in provider_ids.items()},
+                uuids,
             )
     locked.save(connection, entries)
     return entries
@@ -89,7 +142,7 @@ def save(
 def _only(
     stock: Mapping[Slot, Inventory], provider_ids: set[int], class_ids: set[int]
 ) -> dict[Slot, Inventory]:
-    """Return the part of `stock` that `inventories.slots_question` would find for these ids."""
+    """Return the inventories of these providers and classes."""
     return {
         slot: inventory
         for slot, inventory in stock.items()

@@ -1,6 +1,6 @@
 """Write the inventories of one provider (rest-api.md 3.3, 4.3)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory, offers_nothing, refuse_no_number
@@ -15,6 +15,7 @@ from placement.errors import (
 )
 from placement.storage import allocations, change_feed, inventories, providers, resource_classes
 from placement.storage.change_feed import Kind
+from placement.storage.connection import Answer, Question
 from placement.storage.engine import Connection, Database
 
 
@@ -62,11 +63,11 @@ def replace_inventories(
     """
 
     def replace(connection: Connection) -> int:
-        node = _lock_at(connection, uuid, generation)
+        node, (used,) = _lock_at(connection, uuid, generation, inventories.in_use_question([uuid]))
         check_capacities({uuid: stock}, may_be_full)
         ids = resource_classes.ids_to_store(connection, stock)
         slots = {(node.id, ids[name]): inventory for name, inventory in stock.items()}
-        refuse_in_use(connection, {uuid: node.id}, keeping=slots)
+        refuse_in_use(used, {uuid: node.id}, keeping=slots)
         resource_classes.keep(connection, ids.values())
         inventories.replace(connection, [node.id], slots)
         return _finish(connection, node)
@@ -90,7 +91,7 @@ def update_inventory(
     """
 
     def update(connection: Connection) -> int:
-        node = _lock_at(connection, uuid, generation)
+        node, _ = _lock_at(connection, uuid, generation)
         check_capacities({uuid: {resource_class: inventory}}, may_be_full)
         class_id = resource_classes.ids_of(connection, [resource_class])[resource_class]
         if not inventories.update(connection, (node.id, class_id), inventory):
@@ -122,19 +123,23 @@ def delete_inventories(database: Database, uuid: str) -> None:
     """Remove all inventories of a provider. Raises ProviderNotFound or InventoryInUse."""
 
     def delete(connection: Connection) -> None:
-        node = providers.lock_one(connection, uuid)
-        refuse_in_use(connection, {uuid: node.id})
+        node, (used,) = providers.lock_one_and_ask(
+            connection, uuid, inventories.in_use_question([uuid])
+        )
+        refuse_in_use(used, {uuid: node.id})
         inventories.replace(connection, [node.id], {})
         _finish(connection, node)
 
     database.write(delete)
 
 
-def _lock_at(connection: Connection, uuid: str, generation: int) -> Node:
-    node = providers.lock_one(connection, uuid)
+def _lock_at(
+    connection: Connection, uuid: str, generation: int, *questions: Question
+) -> tuple[Node, list[Answer]]:
+    node, answers = providers.lock_one_and_ask(connection, uuid, *questions)
     if node.generation != generation:
         raise GenerationConflict()
-    return node
+    return node, answers
 
 
 def check_capacities(stocks: Mapping[str, Mapping[str, Inventory]], may_be_full: bool) -> None:
@@ -152,15 +157,19 @@ def check_capacities(stocks: Mapping[str, Mapping[str, Inventory]], may_be_full:
 
 
 def refuse_in_use(
-    connection: Connection, provider_ids: Mapping[str, int], keeping: Collection[Slot] = ()
+    rows: Iterable[tuple[int, int, str]],
+    provider_ids: Mapping[str, int],
+    keeping: Container[Slot] = (),
 ) -> None:
     """Raise InventoryInUse for the first provider that has allocations of a class to be removed.
 
+    :param rows: the answer to `inventories.in_use_question`
     :param provider_ids: by uuid; all their inventories are to be removed, except `keeping`
     """
     used: dict[int, list[str]] = {}
-    for provider_id, name in inventories.in_use(connection, provider_ids.values(), keeping):
-        used.setdefault(provider_id, []).append(name)
+    for provider_id, class_id, name in rows:
+        if (provider_id, class_id) not in keeping:
+            used.setdefault(provider_id, []).append(name)
     for uuid, provider_id in provider_ids.items():
         if provider_id in used:
             names = ", ".join(used[provider_id])

@@ -8,6 +8,7 @@ from placement.domain.allocation import Entry
 from placement.domain.consumer import Consumer, ConsumerRequest, check_generation, named_twice
 from placement.errors import AllocationRefused, LostRace
 from placement.storage import allocations, consumers
+from placement.storage.connection import Answer, Question
 from placement.storage.engine import Connection
 
 Row = Mapping[str, object]
@@ -34,18 +35,25 @@ class LockedConsumers:
         Raises LostRace if another writer created one of the consumers between the two statements:
         to lock that consumer now could violate the order of locks.
         """
+        return cls.lock_and_ask(connection, requests)[0]
+
+    @classmethod
+    def lock_and_ask(
+        cls, connection: Connection, requests: Sequence[ConsumerRequest], *questions: Question
+    ) -> tuple["LockedConsumers", list[Answer]]:
+        """Do as `lock`, then ask questions, in one message if that can be; return the answers."""
         uuids = [request.uuid for request in requests]
         if not uuids:
-            return cls(requests, {}, [])
+            return cls(requests, {}, []), connection.execute_all(*questions)
         named = consumers.owners_question(*_owner_names(requests))
-        stored, answers = consumers.lock_and_ask(
-            connection, uuids, allocations.entries_question(uuids), *([named] if named else [])
-        )
+        own = [allocations.entries_question(uuids), *([named] if named else [])]
+        stored, answers = consumers.lock_and_ask(connection, uuids, *own, *questions)
         held, owners = allocations.entries_in(answers[0])
         owner_ids = consumers.ids_by_kind(answers[1]) if named else None
         if not owners <= {consumer.id for consumer in stored.values()}:
             raise LostRace()
-        return cls(_as_stored(requests, stored), stored, held, owner_ids)
+        locked = cls(_as_stored(requests, stored), stored, held, owner_ids)
+        return locked, answers[len(own) :]
 
     @property
     def uuids(self) -> list[str]:

@@ -231,15 +231,16 @@ def _describe(
 
     :param known: the wanted traits, by name
     """
-    changed = traits.give(
-        connection,
-        {
-            ids[uuid]: {known[name].id for name in wanted.traits}
-            for uuid, wanted in change.providers.items()
-            if wanted.traits is not None
-        },
-        {ids[uuid] for uuid in change.new},
+    given = {
+        uuid: {known[name].id for name in wanted.traits}
+        for uuid, wanted in change.providers.items()
+        if wanted.traits is not None
+    }
+    held: dict[int, set[int]] = {ids[uuid]: set() for uuid in given}
+    held |= stored_traits.ids_of_providers(
+        connection, [ids[uuid] for uuid in given if uuid not in change.new]
     )
+    changed = traits.give(connection, {ids[uuid]: after for uuid, after in given.items()}, held)
     joined = {
         ids[uuid]: wanted.aggregates
         for uuid, wanted in change.providers.items()

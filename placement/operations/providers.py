@@ -234,6 +234,6 @@ def remove(connection: Connection, ids: Mapping[str, int]) -> None:
         if provider_id in used:
             raise ProviderInUse(uuid=uuid)
     inventories.replace(connection, ids.values(), {})
-    traits.dissociate(connection, ids.values())
+    traits.dissociate_all(connection, ids.values())
     aggregates.remove(connection, ids.values())
     providers.delete(connection, ids.values())

@@ -103,7 +103,9 @@ def replace(
     }
     entries = save(connection, locked, provider_ids, class_ids, new)
     changed = {uuid: provider_ids[uuid] for uuid in stocks if uuid not in fresh}
-    refuse_in_use(connection, changed, keeping=new)
+    if changed:
+        used = connection.execute(*inventories.in_use_question(changed))
+        refuse_in_use(used, changed, keeping=new)
     classes.keep(connection, {class_id for _, class_id in new})
     inventories.replace(connection, changed.values(), new)
     return entries

@@ -70,15 +70,18 @@ def replace_traits(
     """
 
     def replace(connection: Connection) -> tuple[list[Trait], int]:
-        node = providers.lock_one(connection, uuid)
+        node, (held, *named) = providers.lock_one_and_ask(
+            connection, uuid, traits.ids_question(uuid), *traits.named_questions(wanted)
+        )
         if node.generation != generation:
             raise GenerationConflict(
                 "Resource provider's generation already changed. "
                 "Please update the generation and try again."
             )
-        found = traits.named(connection, wanted)
+        found = {name: trait for rows in named for name, trait in traits.named_in(rows).items()}
         refuse_unknown(wanted, found)
-        changed = give(connection, {node.id: {trait.id for trait in found.values()}})
+        after = {trait.id for trait in found.values()}
+        changed = give(connection, {node.id: after}, {node.id: set(held.scalars())})
         if changed:
             providers.bump(connection, [node.id])
             change_feed.record(connection, [node.id], Kind.TRAITS)
@@ -96,18 +99,16 @@ def refuse_unknown(wanted: Iterable[str], known: Container[str]) -> None:
 
 
 def give(
-    connection: Connection, wanted: Mapping[int, set[int]], fresh: Container[int] = ()
+    connection: Connection, wanted: Mapping[int, set[int]], held: Mapping[int, set[int]]
 ) -> set[int]:
     """Give providers exactly these traits, all by id; return the ids of those that change.
 
     Neither are generations incremented, nor is the change feed told.
 
-    :param fresh: ids of the providers that this transaction created: they have no traits
+    :param held: the traits that these providers have
     """
     if not wanted:
         return set()
-    held: dict[int, set[int]] = {provider_id: set() for provider_id in wanted}
-    held |= traits.ids_of_providers(connection, [p for p in wanted if p not in fresh])
     losing = {provider_id: held[provider_id] - after for provider_id, after in wanted.items()}
     lost = set().union(*losing.values())
     # one statement takes all these traits from all providers that lose any: some get one back
@@ -133,7 +134,7 @@ def delete_traits(database: Database, uuid: str) -> None:
 
     def delete(connection: Connection) -> None:
         node = providers.lock_one(connection, uuid)
-        if traits.dissociate(connection, [node.id]):
+        if traits.dissociate_all(connection, [node.id]):
             providers.bump(connection, [node.id])
             change_feed.record(connection, [node.id], Kind.TRAITS)
 

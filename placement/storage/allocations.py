@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from placement.domain.allocation import Entry, Slot, Usage
 from placement.domain.consumer import Holding, Owner
 from placement.storage.compiled import Compiled, Rows
+from placement.storage.connection import Question
 from placement.storage.consumers import OWNED, OWNER
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
@@ -75,10 +76,8 @@ _USAGES = Compiled(
         sa.func.sum(allocations.c.used),
         sa.func.sum(sa.case((_THEIRS, 0), else_=allocations.c.used)),
     )
-    .where(
-        among(allocations.c.resource_provider_id, "providers"),
-        among(allocations.c.resource_class_id, "classes"),
-    )
+    .join(resource_providers, allocations.c.resource_provider_id == resource_providers.c.id)
+    .where(among(resource_providers.c.uuid, "providers"))
     .group_by(allocations.c.resource_provider_id, allocations.c.resource_class_id)
 )
 _USAGE_OF_PROVIDER = OfProvider(
@@ -147,15 +146,9 @@ def entries_in(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Entry], set[int]]:
     return entries, owners - {None}
 
 
-def usages_question(
-    provider_ids: Collection[int], class_ids: Collection[int], consumers: Collection[str]
-) -> tuple[Compiled, dict[str, Any]]:
-    """Return the question for the usage of slots, in total and without `consumers`."""
-    return _USAGES, {
-        "providers": list(provider_ids),
-        "classes": list(class_ids),
-        "consumers": list(consumers),
-    }
+def usages_question(uuids: Collection[str], consumers: Collection[str]) -> Question:
+    """Return the question for the usage of providers, in total and without `consumers`."""
+    return _USAGES, {"providers": list(uuids), "consumers": list(consumers)}
 
 
 def usages_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Usage]:

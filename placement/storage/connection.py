@@ -10,6 +10,9 @@ from placement.storage.compiled import Compiled, Form, Rows
 from placement.storage.drivers import Call, Driver
 from placement.storage.statement_count import StatementCount
 
+#: a statement, and its values by name
+Question = tuple[Compiled, Any]
+
 
 class Answer:
     """The rows that a statement found, and how many it found or changed."""
@@ -104,9 +107,9 @@ class Connection:
         found = self._send([call])[-1]
         return Answer(form.rows(found), found.rowcount)
 
-    def execute_all(self, *questions: tuple[Compiled, Any]) -> list[Answer]:
+    def execute_all(self, *questions: Question) -> list[Answer]:
         """Run statements, each with its values, in one message if that can be."""
-        if self._driver is None or not self._batches:
+        if not questions or self._driver is None or not self._batches:
             return [self.execute(*question) for question in questions]
         given = [self._call(self._driver, *question) for question in questions]
         found = self._send([call for _, call in given])[-len(given) :]

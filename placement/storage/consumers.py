@@ -2,14 +2,13 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
 from placement.domain.consumer import Consumer
 from placement.storage import list_parameters, stored_names
 from placement.storage.compiled import Compiled
-from placement.storage.connection import Answer
+from placement.storage.connection import Answer, Question
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among
@@ -157,7 +156,7 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 
 def lock_and_ask(
-    connection: Connection, uuids: Collection[str], *questions: tuple[Compiled, Any]
+    connection: Connection, uuids: Collection[str], *questions: Question
 ) -> tuple[dict[str, Consumer], list[Answer]]:
     """Lock the consumers in id order, then ask questions, in one message if that can be.
 
@@ -175,7 +174,7 @@ def lock_and_ask(
 
 def owners_question(
     projects: Iterable[str], users: Iterable[str], types: Iterable[str]
-) -> tuple[Compiled, dict[str, list[str]]] | None:
+) -> Question | None:
     """Return the question for the ids of these names; None for more names than fit in one."""
     wanted = _each_once(projects, users, types)
     if any(len(names) > list_parameters.NAMES_PER_STATEMENT for names in wanted.values()):

@@ -188,6 +188,8 @@ def prepare(
         # a pooler may give the next transaction another session, in which a prepared statement is
         # missing, or its name stands for another statement
         arguments["prepare_threshold"] = None
+        # `set_up_postgresql` does that: only where a transaction is open
+        options["pool_reset_on_return"] = None
         # saves one query for each new connection
         options["use_native_hstore"] = False
     return url, options | {"connect_args": arguments}, silence

@@ -8,10 +8,12 @@ import sqlalchemy as sa
 from placement.domain.allocation import Slot
 from placement.domain.capacity import Inventory
 from placement.storage.compiled import Compiled
+from placement.storage.connection import Question
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import allocations, inventories, resource_classes
+from placement.storage.tables import resource_providers as providers
 
 RECORD = (
     inventories.c.total,
@@ -29,10 +31,9 @@ _OF_PROVIDER = OfProvider(
     order=(inventories.c.resource_class_id,),
 )
 _SLOTS = sa.select(inventories.c.resource_provider_id, inventories.c.resource_class_id, *RECORD)
-_SLOTS_OF_CLASSES = Compiled(
-    _SLOTS.where(
-        among(inventories.c.resource_provider_id, "providers"),
-        among(inventories.c.resource_class_id, "classes"),
+_SLOTS_OF = Compiled(
+    _SLOTS.join(providers, inventories.c.resource_provider_id == providers.c.id).where(
+        among(providers.c.uuid, "providers")
     )
 )
 _IN_USE = Compiled(
@@ -42,7 +43,8 @@ _IN_USE = Compiled(
         resource_classes.c.name,
     )
     .join(resource_classes, allocations.c.resource_class_id == resource_classes.c.id)
-    .where(among(allocations.c.resource_provider_id, "providers"))
+    .join(providers, allocations.c.resource_provider_id == providers.c.id)
+    .where(among(providers.c.uuid, "providers"))
     .distinct()
     .order_by(allocations.c.resource_class_id)
 )
@@ -61,11 +63,9 @@ def of_provider(database: Database, uuid: str) -> tuple[int, dict[str, Inventory
     return generation, {name: Inventory(*record) for name, *record in rows}
 
 
-def slots_question(
-    provider_ids: Collection[int], class_ids: Collection[int]
-) -> tuple[Compiled, dict[str, list[int]]]:
-    """Return the question for these classes' inventories of the providers."""
-    return _SLOTS_OF_CLASSES, {"providers": list(provider_ids), "classes": list(class_ids)}
+def slots_question(uuids: Collection[str]) -> Question:
+    """Return the question for the inventories of the providers."""
+    return _SLOTS_OF, {"providers": list(uuids)}
 
 
 def slots_in(rows: Iterable[tuple[Any, ...]]) -> dict[Slot, Inventory]:
@@ -105,17 +105,12 @@ def exists(connection: Connection, slot: Slot) -> bool:
     return connection.execute(sa.select(inventories.c.id).where(*_at(slot))).first() is not None
 
 
-def in_use(
-    connection: Connection, provider_ids: Collection[int], keeping: Iterable[Slot] = ()
-) -> list[tuple[int, str]]:
-    """Return (provider id, class name) of slots with allocations, except the slots `keeping`."""
-    if not provider_ids:
-        return []
-    rows = connection.execute(_IN_USE, {"providers": list(provider_ids)})
-    kept = set(keeping)
-    return [
-        (provider, name) for provider, class_id, name in rows if (provider, class_id) not in kept
-    ]
+def in_use_question(uuids: Collection[str]) -> Question:
+    """Return the question for the slots of the providers that have allocations.
+
+    The answer has provider id, class id and class name of each, ordered by class id.
+    """
+    return _IN_USE, {"providers": list(uuids)}
 
 
 def _at(slot: Slot) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:

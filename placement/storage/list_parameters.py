@@ -57,9 +57,9 @@ def _in_list(element: among, compiler: Any, **options: Any) -> str:
 @compiles(among, "postgresql")
 def _any_of_array(element: among, compiler: Any, **options: Any) -> str:
     # imported here because other databases don't need it
-    from sqlalchemy.dialects.postgresql import ARRAY
+    from placement.storage.postgresql_lists import List
 
-    values = sa.bindparam(element.name, type_=ARRAY(element.column.type))
+    values = sa.bindparam(element.name, type_=List(element.column.type))
     return compiler.process(element.column == sa.any_(values), **options)
 
 

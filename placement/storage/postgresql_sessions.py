@@ -36,6 +36,8 @@ def limit_of_locks(whole_session: bool) -> str:
 def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
     """Find out what each session of psycopg allows, and limit its waits for locks if it keeps that.
 
+    The pool ends a transaction that is open when a connection comes back.
+
     :param patient: whether statements wait for locks as long as the server allows
     """
     from psycopg import pq
@@ -51,6 +53,12 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
             record.info[PREPARED] = Prepared()
             connection.execute(limit_of_locks(whole_session=True))
             record.info[LIMITS_LOCKS] = True
+
+    @event.listens_for(engine, "reset")
+    def reset(connection: Any, record: Any, state: Any) -> None:
+        # without a transaction psycopg would ask the server nothing either, but take longer
+        if connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            connection.rollback()
 
 
 def limit_silence(engine: sa.Engine, seconds: float) -> None:

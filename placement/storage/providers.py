@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from placement.domain.provider import Member, Node, Provider
 from placement.errors import ProviderNotFound
 from placement.storage import stored_names
 from placement.storage.compiled import Compiled
+from placement.storage.connection import Answer, Question
 from placement.storage.dialects import MYSQL
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
@@ -223,39 +224,79 @@ def lock(
     A transaction locks all its providers with one call. A second call might wait for a provider
     whose id is lower than those of the first. Unknown providers are missing in the result.
     """
+    return lock_and_ask(connection, uuids, ids, hold=hold)[0]
+
+
+def lock_and_ask(
+    connection: Connection,
+    uuids: Collection[str],
+    ids: Collection[int],
+    *questions: Question,
+    hold: Hold = Hold.CONTENT,
+) -> tuple[dict[str, Node], list[Answer]]:
+    """Do as `lock`, then ask questions, in one message if that can be; return the answers, too."""
     if not uuids and not ids:
-        return {}
+        return {}, connection.execute_all(*questions)
     given = {"uuids": list(uuids), "ids": sorted(ids)}
     wanted = {name: some for name, some in given.items() if some}
     key = bool(uuids), bool(ids)
-    question = _LOCK[*key, hold]
-    if connection.dialect.name in MYSQL and len(uuids) + len(ids) > 1:
-        # MySQL locks rows in the order in which it reads them, the order of the index
+    locking = _LOCK[*key, hold]
+    if _locks_by_index(connection, len(uuids) + len(ids)):
         if uuids:
             found = connection.execute(_FOUND[key], wanted).all()
             wanted = {"ids": sorted(row[0] for row in found)}
             if not found:
-                return {}
-        question = _LOCK_NUMBERED[hold]
-    rows = connection.execute(question, wanted)
-    return {node.uuid: node for node in (Node(*row) for row in rows)}
+                return {}, connection.execute_all(*questions)
+        locking = _LOCK_NUMBERED[hold]
+    rows, *answers = connection.execute_all((locking, wanted), *questions)
+    return nodes_in(rows), answers
 
 
-def lock_free(connection: Connection, uuids: Collection[str]) -> dict[str, Node]:
-    """Lock those of the providers that nobody has locked, without waiting; return them by uuid.
+def lock_question(connection: Connection, uuids: Collection[str]) -> Question | None:
+    """Return the question that locks providers; None if the database needs more than one."""
+    if not uuids or _locks_by_index(connection, len(uuids)):
+        return None
+    return _LOCK[True, False, Hold.CONTENT], {"uuids": list(uuids)}
 
-    The weakest lock of the write is taken, that of `Hold.CONTENT`.
+
+def lock_free_question(uuids: Collection[str]) -> Question:
+    """Return the question that locks those of the providers that nobody has locked.
+
+    It doesn't wait. The weakest lock of the write is taken, that of `Hold.CONTENT`.
     """
-    rows = connection.execute(_LOCK_FREE, {"uuids": list(uuids)})
+    return _LOCK_FREE, {"uuids": list(uuids)}
+
+
+def nodes_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, Node]:
+    """Return the answer to a question that locks providers, by uuid."""
     return {node.uuid: node for node in (Node(*row) for row in rows)}
+
+
+def _locks_by_index(connection: Connection, count: int) -> bool:
+    """Return whether so many rows would be locked in another order than that of their ids.
+
+    MySQL locks rows in the order in which it reads them, the order of the index.
+    """
+    return connection.dialect.name in MYSQL and count > 1
 
 
 def lock_one(connection: Connection, uuid: str, hold: Hold = Hold.CONTENT) -> Node:
     """Lock one provider. Raises ProviderNotFound."""
-    row = connection.execute(_LOCK_ONE[hold], {"uuid": uuid}).first()
+    return lock_one_and_ask(connection, uuid, hold=hold)[0]
+
+
+def lock_one_and_ask(
+    connection: Connection, uuid: str, *questions: Question, hold: Hold = Hold.CONTENT
+) -> tuple[Node, list[Answer]]:
+    """Lock one provider, then ask questions, in one message if that can be.
+
+    Return the provider and the answers. Raises ProviderNotFound.
+    """
+    rows, *answers = connection.execute_all((_LOCK_ONE[hold], {"uuid": uuid}), *questions)
+    row = rows.first()
     if row is None:
         raise ProviderNotFound(uuid=uuid)
-    return Node(*row)
+    return Node(*row), answers
 
 
 def bump(connection: Connection, ids: Collection[int]) -> None:

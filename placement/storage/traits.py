@@ -3,16 +3,19 @@
 import dataclasses
 import datetime
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import os_traits
 import sqlalchemy as sa
 
 from placement.domain.names import CUSTOM_PREFIX
 from placement.storage.compiled import Compiled
+from placement.storage.connection import Question
 from placement.storage.engine import Connection, Database
 from placement.storage.list_parameters import among, parts
 from placement.storage.of_provider import OfProvider
 from placement.storage.tables import resource_provider_traits as associations
+from placement.storage.tables import resource_providers as providers
 from placement.storage.tables import traits, utcnow
 
 _COLUMNS = (
@@ -31,6 +34,11 @@ _IDS_OF_PROVIDERS = Compiled(
     sa.select(associations.c.resource_provider_id, associations.c.trait_id).where(
         among(associations.c.resource_provider_id, "providers")
     )
+)
+_IDS_OF = Compiled(
+    sa.select(associations.c.trait_id)
+    .join(providers, associations.c.resource_provider_id == providers.c.id)
+    .where(providers.c.uuid == sa.bindparam("uuid"))
 )
 _OF_PROVIDERS = sa.delete(associations).where(
     among(associations.c.resource_provider_id, "providers")
@@ -60,12 +68,20 @@ class TraitFilter:
 
 def named(connection: Connection, names: Iterable[str]) -> dict[str, Trait]:
     """Return the traits of these names that exist, by name."""
-    found = {}
-    for part in parts(names):
-        for row in connection.execute(_BY_NAME, {"names": part}):
-            trait = Trait(*row)
-            found[trait.name] = trait
+    found: dict[str, Trait] = {}
+    for question in named_questions(names):
+        found |= named_in(connection.execute(*question))
     return found
+
+
+def named_questions(names: Iterable[str]) -> list[Question]:
+    """Return the questions for the traits of these names."""
+    return [(_BY_NAME, {"names": part}) for part in parts(names)]
+
+
+def named_in(rows: Iterable[tuple[Any, ...]]) -> dict[str, Trait]:
+    """Return the answer to one of `named_questions`, by name."""
+    return {trait.name: trait for trait in (Trait(*row) for row in rows)}
 
 
 def of_provider(database: Database, uuid: str) -> tuple[int, list[Trait]]:
@@ -83,6 +99,11 @@ def ids_of_providers(connection: Connection, provider_ids: Collection[int]) -> d
     for provider_id, trait_id in rows:
         found[provider_id].add(trait_id)
     return found
+
+
+def ids_question(uuid: str) -> Question:
+    """Return the question for the ids of a provider's traits: the answer's only column."""
+    return _IDS_OF, {"uuid": uuid}
 
 
 def listed(connection: Connection, wanted: TraitFilter) -> list[Trait]:
@@ -126,15 +147,16 @@ def associate(connection: Connection, pairs: Collection[tuple[int, int]]) -> Non
 
 
 def dissociate(
-    connection: Connection,
-    provider_ids: Collection[int],
-    trait_ids: Collection[int] | None = None,
-) -> int:
-    """Remove these traits (None: all) from each provider; return how many they had in all."""
-    values = {"providers": list(provider_ids)}
-    if trait_ids is None:
-        return connection.execute(_DISSOCIATE_ALL, values).rowcount
-    return connection.execute(_DISSOCIATE, values | {"traits": list(trait_ids)}).rowcount
+    connection: Connection, provider_ids: Collection[int], trait_ids: Collection[int]
+) -> None:
+    """Remove these traits from each provider."""
+    values = {"providers": list(provider_ids), "traits": list(trait_ids)}
+    connection.later(_DISSOCIATE, values)
+
+
+def dissociate_all(connection: Connection, provider_ids: Collection[int]) -> int:
+    """Remove all traits from each provider; return how many they had in all."""
+    return connection.execute(_DISSOCIATE_ALL, {"providers": list(provider_ids)}).rowcount
 
 
 def sync(connection: Connection) -> bool:

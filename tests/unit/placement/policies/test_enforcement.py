@@ -6,7 +6,7 @@ from placement import config
 from placement.errors import Forbidden
 from placement.http.context import RequestContext
 from placement.policies import list_rules
-from placement.policies.enforcement import SEARCH_INTERVAL, Policy
+from placement.policies.enforcement import SEARCH_INTERVAL, Policy, _all_of
 
 
 class Clock:
@@ -94,6 +94,17 @@ def test_results_are_cached_separately_for_each_caller():
     answers = [[refusal(asked, one, RESHAPE) for one in callers] for _ in range(2)]
     no = NO.format(RESHAPE)
     assert answers == [[no, no, no, None]] * 2
+
+
+def test_a_result_depends_on_all_that_a_rule_can_use():
+    """oslo.context's dictionary for rules has the names of a context's attributes."""
+    names = {name: f"its {name}" for name in RequestContext().to_policy_values()}
+    names |= {"roles": ["a", "b"], "service_roles": ["c"], "is_admin_project": False}
+    context = RequestContext(**names)
+    assert dict(context.to_policy_values()) == names
+    assert set(_all_of(context)) == {
+        tuple(value) if isinstance(value, list) else value for value in names.values()
+    }
 
 
 def test_a_changed_file_applies_at_once(tmp_path):

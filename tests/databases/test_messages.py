@@ -1,0 +1,52 @@
+"""How many messages PostgreSQL gets for a write: each costs more than most statements."""
+
+import pytest
+
+from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import HOLDER, NEW, ROOT, expect, fill, holding, stock
+
+pytest.importorskip("psycopg", reason="needs openstack-berth[postgresql]")
+batches = pytest.importorskip("placement.storage.postgresql_batches")
+
+TRAITS = {"traits": ["HW_CPU_X86_AVX2"], "resource_provider_generation": 5}
+#: what is written, and in how many messages beside COMMIT: what is read, and what is stored
+WRITES = {
+    "a claim": (f"/allocations/{NEW}", holding({ROOT: {"VCPU": 1}}), 204, 2),
+    # which providers it has to lock depends on what the consumer holds
+    "another claim": (f"/allocations/{HOLDER}", holding({ROOT: {"VCPU": 1}}, 2), 204, 3),
+    "inventories": (
+        f"/resource_providers/{ROOT}/inventories",
+        stock(5, VCPU=9, DISK_GB=100, CUSTOM_A=4),
+        200,
+        # a custom class is locked
+        3,
+    ),
+    "traits": (f"/resource_providers/{ROOT}/traits", TRAITS, 200, 2),
+}
+
+
+@pytest.fixture(params=["postgresql"])
+def database_kind(request):
+    return request.param
+
+
+@pytest.mark.parametrize(("path", "body", "status", "messages"), WRITES.values(), ids=WRITES)
+def test_a_write_takes_few_messages(database_url, monkeypatch, path, body, status, messages):
+    service = Service(database_url)
+    fill(service)
+    # what a process does once
+    expect(service.get(f"/resource_providers/{ROOT}"), 200)
+    sent = []
+    send = batches.run
+    monkeypatch.setattr(batches, "run", lambda *given: sent.append(given[1]) or send(*given))
+    expect(service.put(path, body), status)
+    assert len(sent) == messages, sent
+
+
+def test_a_claim_of_a_consumer_that_must_be_new_changes_nothing_of_one_that_holds(database_url):
+    service = Service(database_url)
+    fill(service)
+    before = service.get(f"/allocations/{HOLDER}").json
+    refused = expect(service.put(f"/allocations/{HOLDER}", holding({ROOT: {"VCPU": 1}})), 409)
+    assert refused.json["errors"][0]["code"] == "placement.concurrent_update"
+    assert service.get(f"/allocations/{HOLDER}").json == before
