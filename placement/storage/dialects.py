@@ -15,6 +15,9 @@ PREFERRED_DRIVERS = {
     "mariadb": ("pymysql", "openstack-berth[mysql]"),
 }
 
+#: the extras of drivers that only their scheme chooses
+OTHER_DRIVERS = {"mysqldb": "openstack-berth[mysqlclient]"}
+
 #: seconds that connecting may take, as with MySQL's driver; PostgreSQL's own limit is minutes
 _LONGEST_CONNECT = 10
 #: seconds that a server may be silent; then the connection is closed. A request tries twice in 30 s
@@ -211,10 +214,8 @@ def _with_driver(url: sa.URL, backend: str) -> sa.URL:
     try:
         url.get_dialect().import_dbapi()
     except ModuleNotFoundError as missing:
-        hint = f"install {missing.name!r}"
-        if ours == named:
-            hint = f"install {extra!r}"
-        elif ours:
+        hint = f"install {extra if ours == named else OTHER_DRIVERS.get(named, missing.name)!r}"
+        if ours != named and ours:
             hint += f", or install {extra!r} and write the URL as {backend}+{ours}://…"
         raise DriverMissing(
             f"The database URL {url.drivername}://… needs the driver {missing.name!r}, "

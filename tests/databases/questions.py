@@ -10,6 +10,11 @@ from placement.storage.dialects import prepare, read_url
 from placement.storage.engine import DatabaseSettings
 
 
+def kind_of(url: str) -> str:
+    """Return the kind of database, whatever the driver."""
+    return url.partition(":")[0].partition("+")[0]
+
+
 @contextlib.contextmanager
 def connected(url: str) -> Iterator[sa.Connection]:
     """Yield a separate connection."""

@@ -214,6 +214,10 @@ class PostgreSQL(Server):
         return f"postgresql://berth@/{name}?host={self.folder}"
 
 
+#: that of MariaDB's URLs, to test with another driver than PyMySQL: `mysql+mysqldb`
+SCHEME = os.environ.get("BERTH_TEST_MYSQL_SCHEME", "mysql")
+
+
 class MariaDB(Server):
     kind = "mariadb"
     programs: ClassVar[tuple[str, ...]] = ("mariadb-install-db", "mariadbd")
@@ -280,7 +284,7 @@ class MariaDB(Server):
         return True
 
     def url(self, name: str) -> str:
-        return f"mysql://root@localhost/{name}?unix_socket={self.socket}&charset=utf8mb4"
+        return f"{SCHEME}://root@localhost/{name}?unix_socket={self.socket}&charset=utf8mb4"
 
 
 SERVERS: dict[str, type[Server]] = {server.kind: server for server in (PostgreSQL, MariaDB)}

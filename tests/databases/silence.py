@@ -78,7 +78,7 @@ def between(url: str) -> Iterator[tuple[Between, str]]:
     account, _, name = rest.partition("?")[0].partition("/")
     folder = url.partition("host=")[2].partition("&")[0]
     path = f"{folder}/.s.PGSQL.5432"
-    if kind == "mysql":
+    if kind.startswith("mysql"):
         path = url.partition("unix_socket=")[2].partition("&")[0]
     found = Between(path)
     try:

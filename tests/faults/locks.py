@@ -2,7 +2,7 @@
 
 import time
 
-from tests.databases.questions import ask
+from tests.databases.questions import ask, kind_of
 from tests.faults.running import eventually
 
 _WAITING = {
@@ -25,7 +25,7 @@ UNOBSERVED = 0.15
 def waiting(url: str) -> int:
     """Return how many transactions wait for another one's lock. Not for SQLite."""
     time.sleep(UNOBSERVED)
-    return ask(url, _WAITING[url.partition(":")[0]])[0][0]
+    return ask(url, _WAITING[kind_of(url)])[0][0]
 
 
 def wait_until_somebody_waits(url: str, count: int = 1) -> None:

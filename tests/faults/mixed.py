@@ -7,7 +7,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from tests.databases.questions import ask
+from tests.databases.questions import ask, kind_of
 from tests.faults.running import Answer, Client
 from tests.functional.placement.small_cloud import numbered, stock
 
@@ -208,7 +208,7 @@ _DEADLOCKS = {
 
 def deadlocks(url: str) -> int:
     """Return the database's count of deadlocks; PostgreSQL updates it when connections end."""
-    return int(ask(url, _DEADLOCKS[url.partition(":")[0]])[0][0])
+    return int(ask(url, _DEADLOCKS[kind_of(url)])[0][0])
 
 
 def _hold(client: Client, consumer: str, wanted: dict) -> int:

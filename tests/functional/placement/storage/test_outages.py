@@ -1,10 +1,7 @@
 """While the database is unreachable, full or busy, responses say so, and no write is partial."""
 
 import contextlib
-import sqlite3
 
-import psycopg
-import pymysql
 import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
@@ -15,9 +12,9 @@ from tests.functional.placement.small_cloud import NEW, ROOT, holding
 
 #: messages of drivers when the server can't be reached
 REFUSED = {
-    "sqlite": sqlite3.OperationalError("unable to open database file"),
-    "postgresql": psycopg.OperationalError("connection failed: Connection refused"),
-    "mariadb": pymysql.OperationalError(2003, "Can't connect to MySQL server (Connection refused)"),
+    "sqlite": ["unable to open database file"],
+    "postgresql": ["connection failed: Connection refused"],
+    "mariadb": [2003, "Can't connect to MySQL server (Connection refused)"],
 }
 LOST = OperationalError("INSERT", {}, Exception("gone"), connection_invalidated=True)
 CLAIM = holding({ROOT: {"VCPU": 1}})
@@ -44,7 +41,7 @@ def away(filled, database_kind):
     @contextlib.contextmanager
     def away():
         def refuse(dialect, record, arguments, parameters):
-            raise REFUSED[database_kind]
+            raise dialect.loaded_dbapi.OperationalError(*REFUSED[database_kind])
 
         filled.database.engine.dispose()
         event.listen(filled.database.engine, "do_connect", refuse)
