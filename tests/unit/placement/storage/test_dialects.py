@@ -97,8 +97,8 @@ def no_drivers(monkeypatch, missing):
         (
             "mysql+mysqldb://",
             "mysqldb",
-            "install 'openstack-berth[mysqlclient]', or install 'openstack-berth[mysql]' and write the "
-            "URL as mysql+pymysql://….",
+            "install 'openstack-berth[mysqlclient]', or install 'openstack-berth[mysql]' and write "
+            "the URL as mysql+pymysql://….",
         ),
     ],
 )
