@@ -96,6 +96,7 @@ _TITLES = {
     "evacuation": "Emptying hosts",
     "openapi": "The description of the API",
     "changes": "What changed",
+    "suspects": "What may be wrong",
     "provider_tree_changes": "Writing whole trees",
     "provider_trees": "Reading whole trees",
     "allocations_query": "Allocations of many names",

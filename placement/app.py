@@ -171,6 +171,7 @@ def start(
         EmptySearches(),
         ProjectUsages(database, others_in_feed, conf.berth.snapshot_audit_interval),
         searching,
+        searching,
         offers(),
         others_in_feed,
         pages,
@@ -265,6 +266,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
     from placement.candidates.table_snapshot import TableSnapshot
     from placement.operations.joint_claims import JointClaims
     from placement.operations.provider_lists import ProviderLists
+    from placement.operations.suspects import Suspects
 
     policy = Policy(conf)
     database = Database(DatabaseSettings.of(conf.placement_database), read_only=True)
@@ -286,6 +288,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         Untold(),
         ProjectUsages(database, beside),
         ProviderLists(database, beside, AskedLists(database)),
+        Suspects.configured(conf, database, snapshot.current),
     )
     application: WSGIApplication = Placement(routes(extensions), services)
     application = StatementCount(application, database)

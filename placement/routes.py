@@ -154,6 +154,7 @@ EXTENSIONS: dict[str, tuple[Endpoint, ...]] = {
     ),
     f"{PREFIX}/capacity/evacuate": (post("evacuation.evacuate", answers=True, offer="capacity"),),
     f"{PREFIX}/changes": (get("changes.list_all", offer="changes"),),
+    f"{PREFIX}/suspects": (get("suspects.list_all", offer="suspects"),),
     # the path says the form, so Accept doesn't matter
     f"{PREFIX}/openapi.json": (Endpoint("GET", "openapi.show_json", offer="openapi"),),
     f"{PREFIX}/openapi.yaml": (

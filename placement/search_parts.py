@@ -17,9 +17,11 @@ from placement.monitoring.counted import Counted
 from placement.monitoring.counting import Counting
 from placement.monitoring.page import Build, page
 from placement.monitoring.providers import ProviderPage
+from placement.monitoring.suspected import Suspected
 from placement.operations.asked_lists import AskedLists
 from placement.operations.joint_claims import JointClaims
 from placement.operations.provider_lists import ProviderLists
+from placement.operations.suspects import Suspects
 from placement.storage.engine import Database
 
 
@@ -33,6 +35,7 @@ class SearchParts:
     snapshot: LiveSnapshot
     claims: JointClaims
     lists: ProviderLists
+    suspects: Suspects
     pages: Mapping[str, WSGIApplication]
 
 
@@ -49,19 +52,20 @@ def made(
     """Make the parts of a service; see `placement.app.start`."""
     interval = conf.berth.snapshot_audit_interval
     snapshot = LiveSnapshot(database, interval, others, tally=tally, preloaded=preloaded)
-    pages = {} if counting is None else pages_of(counting, database, snapshot)
+    suspects = Suspects.configured(conf, database, snapshot.current)
+    pages = {} if counting is None else pages_of(counting, database, snapshot, suspects)
     lists = ProviderLists(database, others_in_feed, asked, snapshot)
-    return SearchParts(snapshot, JointClaims(), lists, pages)
+    return SearchParts(snapshot, JointClaims(), lists, suspects, pages)
 
 
 def pages_of(
-    counting: Counting, database: Database, snapshot: LiveSnapshot
+    counting: Counting, database: Database, snapshot: LiveSnapshot, suspects: Suspects
 ) -> dict[str, WSGIApplication]:
     """Return the pages of metrics, by path: those of `placement.app.PAGES`."""
     cloud = Cloud(database, snapshot.current)
     counted = Counted(counting.meter, counting.slots, counting.of_process)
     build = Build(our_version(), REFERENCE, database.engine.dialect.name)
     return {
-        "/metrics": page([build, cloud, counted]),
+        "/metrics": page([build, cloud, Suspected(suspects.counts), counted]),
         "/metrics/providers": ProviderPage(database, snapshot.current),
     }

@@ -3,7 +3,7 @@
 An idle worker has neither numpy nor the code of searches, claims, lists and metrics in memory.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from placement.http.environ import Environ, WSGIApplication
@@ -75,6 +75,10 @@ class Searching:
         if not self._made and not self._asked.is_worth_loading(wanted):
             return self._asked.find(wanted, write)
         return self.parts.lists.find(wanted, form, write)
+
+    def suspected(self, kinds: Collection[str], after: Any, limit: int) -> Any:
+        """Return suspects; see `Suspects`."""
+        return self.parts.suspects.suspected(kinds, after, limit)
 
     def page(self, path: str) -> WSGIApplication:
         """Return the application that answers with a page of metrics."""

@@ -124,6 +124,23 @@ OPTIONS = [
         "tells what it has found so far.",
     ),
     cfg.IntOpt(
+        "suspects_grace",
+        default=600,
+        min=0,
+        help="Seconds that an instance must hold VCPU, PCPU or MEMORY_MB of two hosts, without a "
+        "migration beside it and without any write of its allocations, before it is listed in "
+        "`GET /berth/v1/suspects` and counted in `placement_suspects`. 0: at once.",
+    ),
+    cfg.IntOpt(
+        "suspects_untouched_days",
+        default=0,
+        min=0,
+        max=36500,
+        help="Days without any change in a tree of providers after which it is a suspect, "
+        "`untouched`: its agent may be gone. A host on which nothing begins or ends changes "
+        "nothing. 0: such trees aren't looked for.",
+    ),
+    cfg.IntOpt(
         "max_body_size",
         default=32 * 1024 * 1024,
         min=1024,

@@ -103,6 +103,13 @@ class Lists(Protocol):
         """Return the providers that pass a filter, as JSON."""
 
 
+class Suspicions(Protocol):
+    """What looks for suspects: `placement.operations.suspects`."""
+
+    def suspected(self, kinds: Any, after: Any, limit: int) -> Any:
+        """Return suspects of some kinds after a mark, at most `limit`."""
+
+
 #: returns the description of the API, of one version or of all, in a media type
 Described = Callable[[Version | None, str], Description]
 
@@ -132,6 +139,7 @@ class Services:
     empty_searches: EmptySearches
     usages: Usages
     lists: Lists
+    suspects: Suspicions
     offers: tuple[str, ...] = ()
     others: OthersInFeed = dataclasses.field(default_factory=OthersInFeed)
     pages: Mapping[str, WSGIApplication] = dataclasses.field(default_factory=dict)
@@ -178,6 +186,7 @@ class Call:
         self.empty_searches = services.empty_searches
         self.usages = services.usages
         self.lists = services.lists
+        self.suspects = services.suspects
         self.offers = services.offers
         self.others = services.others
         self.pages = services.pages

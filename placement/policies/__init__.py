@@ -19,6 +19,7 @@ from placement.policies import (
     resource_classes,
     resource_providers,
     rules,
+    suspects,
     traits,
     usages,
 )
@@ -39,6 +40,7 @@ _FAMILIES = (
     changes,
     explain,
     capacity,
+    suspects,
     metrics,
 )
 

@@ -27,6 +27,7 @@ MEANINGS: dict[str, str] = {
     "`usages`, `allocations`.",
     "group_policy": "`isolate`: each group with a suffix gets a provider of its own.",
     "in_tree": "Uuid of a provider: only providers of its tree.",
+    "kind": "Only suspects of this kind.",
     "limit": "At most so many.",
     "marker": "Uuid of the root of the last tree that the client has.",
     "member_of": "Uuid of an aggregate. `in:` and uuids with commas: any of them. `!` before it: "
@@ -48,4 +49,7 @@ MEANINGS: dict[str, str] = {
 #: where a parameter means something else
 MEANINGS_AT: dict[tuple[str, str], str] = {
     ("/traits", "name"): "`in:` and names with commas, or `startswith:` and a prefix.",
+    ("/berth/v1/suspects", "limit"): "At most so many; 1000 if nothing is said, never more than "
+    "10000.",
+    ("/berth/v1/suspects", "marker"): "The `marker` of the last answer: only what comes after it.",
 }

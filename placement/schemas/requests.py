@@ -21,6 +21,7 @@ from placement.schemas import (
     reshaper,
     resource_classes,
     resource_providers,
+    suspects,
     traits,
     usages,
 )
@@ -58,6 +59,7 @@ QUERIES: dict[str, Table] = {
     "/usages": usages.LIST,
     "/berth/v1/provider_trees": provider_trees.LIST,
     "/berth/v1/changes": changes.LIST,
+    "/berth/v1/suspects": suspects.LIST,
     "/berth/v1/allocation_candidates/explain": explain.LIST,
     "/berth/v1/capacity": allocation_candidates.LIST,
     "/berth/v1/openapi.json": openapi.LIST,

@@ -42,6 +42,7 @@ from placement.schemas import (
     resource_classes,
     resource_providers,
     root,
+    suspects,
     traits,
     usages,
 )
@@ -223,5 +224,8 @@ RESPONSES: dict[str, dict[str, Responses]] = {
             {200: changes.LISTED},
             *(403, 406, BadQueryValue, DuplicateKey, PositionGone, TooManyWaits),
         ),
+    },
+    "/berth/v1/suspects": {
+        "GET": _extension({200: suspects.LISTED}, 403, 406, BadQueryValue, DuplicateKey),
     },
 }

@@ -79,7 +79,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         # files for a browser, which asks the API itself
         "page": {"http.entity_tags", "http.environ", "http.extensions"},
         # of one process, as its memory and its database have it
-        "monitoring": {"candidates", "errors", "http.environ", "metrics", "storage"},
+        "monitoring": {"candidates", "domain", "errors", "http.environ", "metrics", "storage"},
         # what searches need, and a stand-in for it until there is a search
         "search_parts": {
             "candidates",

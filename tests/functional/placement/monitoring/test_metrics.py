@@ -28,7 +28,7 @@ FAMILIES = {
     *("placement_snapshot_loads", "placement_snapshot_refresh_duration_seconds"),
     *("placement_snapshot_audits", "placement_resource_total", "placement_resource_reserved"),
     *("placement_resource_capacity", "placement_resource_used", "placement_providers"),
-    *("placement_providers_over_capacity", "placement_consumers"),
+    *("placement_providers_over_capacity", "placement_consumers", "placement_suspects"),
 }
 
 

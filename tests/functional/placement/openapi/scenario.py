@@ -21,8 +21,8 @@ SECOND = "1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f9"
 THIRD = "a5b4c3d2-e1f0-4a9b-8c7d-6e5f4a3b2c1d"
 PROJECT, USER = "a7b1c2d3e4f54a6b8c9d0e1f2a3b4c5d", "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 OWNER = {"project_id": PROJECT, "user_id": USER, "consumer_type": "INSTANCE"}
-#: what differs at each run
-OPAQUE = ("position",)
+#: what stands in place of what differs at each run
+SETTLED = {"position": "AAAAAAAAAAE", "first_seen": "2026-06-01T12:00:00Z"}
 TREE = f"/resource_providers/{HOST}"
 VCPUS = {"total": 16, "reserved": 1, "allocation_ratio": 4.0, "max_unit": 16}
 MEMORY = {"total": 65536, "reserved": 512, "allocation_ratio": 1.0, "max_unit": 65536}
@@ -38,6 +38,7 @@ def on(provider, resources, generation=None):
 STEPS = [
     ("/", {}, "GET", "", None),
     ("/resource_providers", {}, "POST", "", {"name": "host1", "uuid": HOST}),
+    ("/berth/v1/suspects", {}, "GET", "kind=empty_root&limit=10", None),
     (
         "/resource_providers/{uuid}/inventories",
         {"uuid": HOST},
@@ -239,7 +240,7 @@ def settled(value):
         return [settled(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: "AAAAAAAAAAE" if key in OPAQUE else settled(item) for key, item in value.items()}
+    return {key: SETTLED.get(key) or settled(item) for key, item in value.items()}
 
 
 if __name__ == "__main__":
