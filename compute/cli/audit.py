@@ -2,10 +2,12 @@
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import sys
+import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from keystoneauth1.adapter import Adapter
@@ -19,19 +21,25 @@ from compute.cli.audit_rounds import rounds
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say
 from compute.cli.placement_access import PlacementUnusable
+from compute.cli.progress import Bar
+from compute.cli.recorded_consumers import RecordedPlaces
 from compute.cli.records_access import records
 from compute.maintenance.audit import Auditor, Orphan
 from compute.maintenance.deletion import Deletion
+from compute.maintenance.grace import Grace
 from compute.maintenance.journal import (
     JournalUnusable,
     NotNoted,
     default_path,
     entries,
+    is_back,
     put_back,
 )
+from compute.maintenance.suspects import suspects
+from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
-from compute.report.failures import why
+from compute.report.failures import Refusal, why
 from compute.service.drivers import DriverLoadError, driver_class
 from compute.service.signals import finished_first
 
@@ -49,12 +57,13 @@ EXIT_CODES = """\
 exit codes:
     0  nothing was found; with --undo: everything is back
     1  an error, or a deletion failed: it ends there
-    3  something was found, and not (all of it) deleted
+    3  something was found, and not (all of it) deleted; what --suspects tells doesn't count
     4  something was found, and deleted
     5  --delete is refused: the records know no instance at all, and prove nothing
 """
 
 FAILURES = (
+    Refusal,
     PlacementUnusable,
     NotNoted,
     exceptions.ResourceProviderRetrievalFailed,
@@ -77,14 +86,39 @@ def audit(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
     _check(asked)
     conf = load_configuration(config_arguments)
+    grace = Grace(asked.grace) if asked.grace else None
+
+    def audit_once(note: Callable[[Orphan], None]) -> int:
+        if grace is not None and asked.every is None:
+            code = _look_before(asked, conf, config_arguments, grace)
+            if code != OK:
+                return code
+        return _run_once(asked, conf, config_arguments, note, grace)
+
     if asked.every is None and asked.textfile is None:
-        return _run_once(asked, conf, config_arguments, lambda orphan: None)
-    return rounds(
-        lambda note: _run_once(asked, conf, config_arguments, note),
-        FAILED,
-        asked.every,
-        asked.textfile,
-    )
+        return audit_once(lambda orphan: None)
+    return rounds(audit_once, FAILED, asked.every, asked.textfile)
+
+
+def _look_before(
+    asked: argparse.Namespace,
+    conf: cfg.ConfigOpts,
+    config_arguments: Sequence[str],
+    grace: Grace,
+) -> int:
+    """Look a first time, and wait for the grace if there was something."""
+
+    def look(site: _Site) -> int:
+        for orphan in site.auditor(asked.json).orphans(asked.resource_provider):
+            grace.is_over(orphan)
+        return OK
+
+    code = _at_site(asked, conf, config_arguments, False, look)
+    if code == OK and (found := grace.end_look()):
+        many = "1 allocation" if found == 1 else f"{found} allocations"
+        say(PROGRAM, f"the first look found {many}; the second one is in {asked.grace} seconds")
+        time.sleep(asked.grace)
+    return code
 
 
 def _run_once(
@@ -92,8 +126,71 @@ def _run_once(
     conf: cfg.ConfigOpts,
     config_arguments: Sequence[str],
     note: Callable[[Orphan], None],
+    grace: Grace | None,
 ) -> int:
-    changes = asked.delete or asked.undo
+    deletes = asked.delete and not asked.dry_run
+
+    def work(site: _Site) -> int:
+        if asked.undo:
+            return _undo(site.client, site.adapter, asked.undo, asked.dry_run)
+        auditor = site.auditor(asked.json or asked.every is not None)
+        if deletes and not auditor.has_evidence():
+            say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
+            return REFUSED
+        journal = asked.journal or default_path(Path(conf.state_path))
+        orphans = _lasting(auditor.orphans(asked.resource_provider), grace)
+        return _audit(asked, orphans, Deletion(site.client, auditor, journal), note, site)
+
+    changes = bool(asked.delete or asked.undo) and not asked.dry_run
+    return _at_site(asked, conf, config_arguments, changes, work)
+
+
+def _lasting(orphans: Iterator[Orphan], grace: Grace | None) -> Iterator[Orphan]:
+    """Yield the orphans that were found for long enough."""
+    if grace is None:
+        yield from orphans
+        return
+    for orphan in orphans:
+        if grace.is_over(orphan):
+            yield orphan
+    grace.end_look()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Site:
+    """What an audit works with: the records of this host, and placement."""
+
+    conf: cfg.ConfigOpts
+    cell: CellDatabase
+    adapter: Adapter
+    client: SchedulerReportClient
+
+    def auditor(self, hidden: bool) -> Auditor:
+        """Return what judges the consumers; it shows its progress on a terminal."""
+        return Auditor(
+            self.client,
+            admin_context(),
+            self.cell,
+            self.conf.host,
+            _manages_instances(self.conf),
+            lambda total: _bar(total, hidden),
+        )
+
+
+@contextlib.contextmanager
+def _bar(total: int, hidden: bool) -> Iterator[Callable[[], None]]:
+    with Bar("providers", total, hidden) as bar:
+        yield bar.advance
+
+
+def _at_site(
+    asked: argparse.Namespace,
+    conf: cfg.ConfigOpts,
+    config_arguments: Sequence[str],
+    changes: bool,
+    work: Callable[[_Site], int],
+) -> int:
+    """Return what `work` returns, or FAILED, of which stderr has the reason."""
     try:
         with (
             records(conf) as cell,
@@ -101,15 +198,7 @@ def _run_once(
                 conf, config_arguments, asked.way, read_only=not changes
             ) as adapter,
         ):
-            client = SchedulerReportClient(adapter, conf=conf)
-            if asked.undo:
-                return _undo(client, adapter, asked.undo)
-            auditor = Auditor(client, admin_context(), cell, conf.host, _manages_instances(conf))
-            if asked.delete and not auditor.has_evidence():
-                say(PROGRAM, NO_EVIDENCE.format(conf.state_path))
-                return REFUSED
-            journal = asked.journal or default_path(Path(conf.state_path))
-            return _audit(asked, auditor, Deletion(client, auditor, journal), note)
+            return work(_Site(conf, cell, adapter, SchedulerReportClient(adapter, conf=conf)))
     except exceptions.ResourceProviderNotFound as error:
         raise InvalidInput(error) from error
     except JournalUnusable as error:
@@ -147,6 +236,24 @@ def _parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--undo", type=Path, metavar="FILE", help="put back what is in a journal, and nothing else"
     )
+    options.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="with --delete and --undo: say what would be done, and change nothing",
+    )
+    options.add_argument(
+        "--grace",
+        type=_seconds,
+        metavar="SECONDS",
+        help="look twice, so far apart, and count what both looks find, unchanged; with --every, "
+        "what all looks of that time find",
+    )
+    options.add_argument(
+        "--suspects",
+        action="store_true",
+        help="also tell what placement suspects to be wrong, and what the records know of it; "
+        "OpenStack Placement suspects nothing",
+    )
     options.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options.add_argument(
         "--every",
@@ -158,7 +265,8 @@ def _parser() -> argparse.ArgumentParser:
         "--textfile",
         type=Path,
         metavar="FILE",
-        help="write metrics to it after each audit, for node_exporter (a name with .prom)",
+        help="write metrics to it after each audit, for node_exporter (a name with .prom, or its "
+        "folder)",
     )
     options.add_argument("--verbose", action="store_true", help="tell when nothing is found, too")
     placement_access.add_options(options)
@@ -177,11 +285,16 @@ def _check(asked: argparse.Namespace) -> None:
             raise InvalidInput(f"--{option} only looks: it goes neither with --delete nor --undo.")
     if asked.every is not None and asked.json:
         raise InvalidInput("--json prints one object: it doesn't go with --every.")
+    if asked.every is not None and asked.suspects:
+        raise InvalidInput("--suspects doesn't go with --every: watch placement_suspects instead.")
+    if asked.dry_run and not (asked.delete or asked.undo):
+        raise InvalidInput("--dry-run is for --delete and --undo: without them nothing is changed.")
     for option in ("journal", "yes"):
         if getattr(asked, option) and not asked.delete:
             raise InvalidInput(f"--{option} is for --delete.")
-    if asked.undo and (asked.delete or asked.resource_provider or asked.json):
-        raise InvalidInput("--undo goes with no other option.")
+    others = (asked.delete, asked.resource_provider, asked.json, asked.grace, asked.suspects)
+    if asked.undo and any(others):
+        raise InvalidInput("--undo goes with no other option than --dry-run.")
     if asked.resource_provider:
         try:
             uuid.UUID(asked.resource_provider)
@@ -193,14 +306,14 @@ def _check(asked: argparse.Namespace) -> None:
 
 def _audit(
     asked: argparse.Namespace,
-    auditor: Auditor,
+    orphans: Iterator[Orphan],
     deletion: Deletion,
     note: Callable[[Orphan], None],
+    site: _Site,
 ) -> int:
     found = deleted = 0
     named = asked.resource_provider is not None
-    orphans = auditor.orphans(asked.resource_provider)
-    deletes = asked.delete
+    deletes = asked.delete and not asked.dry_run
     if deletes and not asked.yes and sys.stdin.isatty():
         listed = list(orphans)
         orphans, deletes = iter(listed), _confirmed(listed, named)
@@ -219,8 +332,10 @@ def _audit(
                 tell(now, gone)
                 note(now)
         code = OK if not found else DELETED if deleted == found else FOUND
-    if not asked.json and (found or asked.verbose):
-        print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
+        if not asked.json and (found or asked.verbose):
+            print(f"Processed {found} allocation{'' if found == 1 else 's'}.")
+        if asked.suspects:
+            tell.suspects(suspects(site.client, admin_context()), RecordedPlaces(site.cell))
     return code
 
 
@@ -236,14 +351,21 @@ def _confirmed(orphans: Sequence[Orphan], named: bool) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _undo(client: SchedulerReportClient, adapter: Adapter, path: Path) -> int:
+def _undo(
+    client: SchedulerReportClient, adapter: Adapter, path: Path, dry_run: bool = False
+) -> int:
     context, failed = admin_context(), False
     for entry in entries(path):
         what = f"{entry['consumer']} on Resource Provider {entry['provider']}"
         try:
             with finished_first():
-                restored = put_back(client, context, entry)
-                done = "Restored allocations" if restored else "There are allocations already"
+                if dry_run:
+                    restored = not is_back(client, context, entry)
+                    done = "Would restore allocations"
+                else:
+                    restored = put_back(client, context, entry)
+                    done = "Restored allocations"
+                done = done if restored else "There are allocations already"
                 print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
         except FAILURES as error:
             if placement_access.why_unusable(adapter):

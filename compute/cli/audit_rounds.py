@@ -16,6 +16,7 @@ from compute.maintenance.audit import SUSPECT, Orphan
 from compute.metrics.audit import AuditMetrics
 
 KINDS = tuple(kind.name.lower() for kind in SUSPECT)
+NAME = "berth_audit.prom"
 #: node_exporter runs as a user of its own
 READABLE = 0o644
 
@@ -34,8 +35,10 @@ def rounds(
     :param run_once: runs one audit, calls its argument with each orphan, returns the exit code
     :param failed: the exit code of an audit that could not be finished
     :param every: seconds between the beginnings of two audits; None: there is one audit
-    :param textfile: is written after each audit
+    :param textfile: is written after each audit; for a folder, a file of the name NAME in it
     """
+    if textfile is not None and textfile.is_dir():
+        textfile = textfile / NAME
     if textfile is not None and not textfile.absolute().parent.is_dir():
         raise InvalidInput(f"--textfile {textfile}: there is no folder {textfile.parent}.")
     metrics = AuditMetrics(KINDS)

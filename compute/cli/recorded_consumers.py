@@ -38,3 +38,15 @@ class RecordedConsumers:
         return self._cell.instances.by_uuid(
             consumer, include_deleted=True
         ) or self._cell.migrations.by_uuid(consumer)
+
+
+class RecordedPlaces(RecordedConsumers):
+    """Describes nodes, too."""
+
+    def node(self, uuid: str) -> str | None:
+        """Return `node of host1` for the root provider of a node; None without a record."""
+        node = self._cell.compute_nodes.by_uuid(uuid)
+        if node is None:
+            return None
+        same = node.hypervisor_hostname == node.host
+        return f"node{'' if same else f' {node.hypervisor_hostname}'} of {node.host}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,8 +98,16 @@ def batched(providers: list[AuditedProvider], size: int) -> Iterator[list[Audite
         yield providers[start : start + size]
 
 
+@contextlib.contextmanager
+def _unwatched(total: int) -> Iterator[Callable[[], None]]:
+    yield lambda: None
+
+
 class Auditor:
-    """Judges the consumers of providers by the records of `host`."""
+    """Judges the consumers of providers by the records of `host`.
+
+    :param watch: gives what is called after each of so many providers
+    """
 
     def __init__(
         self,
@@ -106,7 +116,9 @@ class Auditor:
         cell: CellDatabase,
         host: str,
         driver_manages_instances: bool = True,
+        watch: Callable[[int], AbstractContextManager[Callable[[], None]]] = _unwatched,
     ) -> None:
+        self._watch = watch
         self._client = client
         self._context = context
         self._cell = cell
@@ -132,6 +144,12 @@ class Auditor:
             )
         reads = self._new_reads()
         providers = [reads.keep(row) for row in rows]
+        with self._watch(len(providers)) as advance:
+            yield from self._orphans_of(reads, providers, advance)
+
+    def _orphans_of(
+        self, reads: AuditReads, providers: list[AuditedProvider], advance: Callable[[], None]
+    ) -> Iterator[Orphan]:
         for some in batched(providers, PROVIDERS_AT_ONCE):
             held = reads.holders([one.uuid for one in some])
             if held is None:
@@ -141,6 +159,7 @@ class Auditor:
                     ).allocations
                     for suspect in self._suspects(provider, found):
                         yield from self._orphans_among(reads, [suspect])
+                    advance()
             else:
                 suspects = [
                     suspect
@@ -149,6 +168,8 @@ class Auditor:
                 ]
                 reads.gather([uuid for suspect in suspects for uuid in suspect.consumers])
                 yield from self._orphans_among(reads, suspects)
+                for _ in some:
+                    advance()
 
     def judged_again(self, orphan: Orphan, body: Mapping[str, Any]) -> Orphan | None:
         """Judge the consumer again by the current records and traits; None if it is no orphan.

@@ -146,6 +146,16 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
     return found, cut_short
 
 
+def is_back(
+    client: SchedulerReportClient, context: RequestContext, entry: Mapping[str, Any]
+) -> bool:
+    """Say whether the consumer of an entry holds something there already.
+
+    Raises ConsumerAllocationRetrievalFailed and ClientException.
+    """
+    return entry["provider"] in read_consumer(client, context, entry["consumer"])["allocations"]
+
+
 def put_back(
     client: SchedulerReportClient, context: RequestContext, entry: Mapping[str, Any]
 ) -> bool:

@@ -164,9 +164,10 @@ class Look:
                 continue
             class_name = self._class(mark.class_id)
             detail = (
-                f"{self._too_much(slot, mark.class_id)}. It gets nothing new. `openstack resource "
-                f"provider show {place.uuid} --allocations` says who holds it: move consumers "
-                f"away, or correct the inventory, the ratio or what is reserved."
+                f"{self._too_much(slot, mark.class_id)}. It gets nothing new. Correct the "
+                f"inventory, the ratio or what is reserved; or move consumers away: `nova-manage "
+                f"placement drain --host {place.uuid} --over-capacity --plan` says which and where "
+                f"to."
             )
             key = (mark.id, mark.class_id)
             since = _newest(stocks.get(key), usages.get(key))

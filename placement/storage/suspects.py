@@ -5,7 +5,8 @@ of their rows.
 """
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping
+import itertools
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ import sqlalchemy as sa
 from placement.domain.suspicion import INSTANCE, MIGRATION, OF_ONE_HOST
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among
+from placement.storage.list_parameters import parts as lists
 from placement.storage.tables import (
     allocations,
     consumer_types,
@@ -23,6 +25,8 @@ from placement.storage.tables import (
 from placement.storage.tables import resource_providers as providers
 
 Time = datetime.datetime | None
+#: instances on several hosts that are kept in memory; of more, the question is asked again
+_FEW = 10_000
 #: rows that are fetched from the driver together
 _BATCH = 4096
 
@@ -93,47 +97,39 @@ def _of_type(kind: str, table: Any) -> sa.ColumnElement[bool]:
 
 
 _CLASSES = sa.select(resource_classes.c.id).where(resource_classes.c.name.in_(OF_ONE_HOST))
+# grouped before consumers are looked up: few are left then
 _spread = (
     sa.select(
-        consumers.c.id.label("id"),
-        consumers.c.uuid.label("uuid"),
-        consumers.c.project_id.label("project_id"),
+        allocations.c.consumer_id.label("uuid"),
         sa.func.max(_changed(allocations)).label("since"),
     )
-    .select_from(
-        consumers.join(allocations, allocations.c.consumer_id == consumers.c.uuid).join(
-            providers, allocations.c.resource_provider_id == providers.c.id
-        )
-    )
-    .where(_of_type(INSTANCE, consumers), allocations.c.resource_class_id.in_(_CLASSES))
-    .group_by(consumers.c.id, consumers.c.uuid, consumers.c.project_id)
+    .select_from(allocations.join(providers, allocations.c.resource_provider_id == providers.c.id))
+    .where(allocations.c.resource_class_id.in_(_CLASSES))
+    .group_by(allocations.c.consumer_id)
     .having(sa.func.min(_root(providers)) != sa.func.max(_root(providers)))
     .subquery("spread")
 )
-_mover, _moved = consumers.alias("mover"), allocations.alias("moved")
-_place, _mine, _home = providers.alias("place"), allocations.alias("mine"), providers.alias("home")
+_SPREAD = (
+    sa.select(consumers.c.id, consumers.c.project_id, _spread.c.since)
+    .select_from(_spread.join(consumers, consumers.c.uuid == _spread.c.uuid))
+    .where(_of_type(INSTANCE, consumers))
+    .order_by(consumers.c.id)
+)
+_PLACES = consumers.join(allocations, allocations.c.consumer_id == consumers.c.uuid).join(
+    providers, allocations.c.resource_provider_id == providers.c.id
+)
+_MIGRATIONS = (
+    sa.select(consumers.c.project_id, _root(providers))
+    .select_from(_PLACES)
+    .where(_of_type(MIGRATION, consumers))
+    .distinct()
+)
 _HOMES = (
-    sa.select(_root(_home))
-    .select_from(_mine.join(_home, _mine.c.resource_provider_id == _home.c.id))
-    .where(_mine.c.consumer_id == _spread.c.uuid)
-    .correlate(_spread)
+    sa.select(consumers.c.id, _root(providers))
+    .select_from(_PLACES)
+    .where(among(consumers.c.id, "ids"))
+    .distinct()
 )
-_MIGRATES = (
-    sa.select(sa.literal(1))
-    .select_from(
-        _mover.join(_moved, _moved.c.consumer_id == _mover.c.uuid).join(
-            _place, _moved.c.resource_provider_id == _place.c.id
-        )
-    )
-    .where(
-        _of_type(MIGRATION, _mover),
-        _mover.c.project_id == _spread.c.project_id,
-        _root(_place).in_(_HOMES),
-    )
-    .correlate(_spread)
-    .exists()
-)
-_SPREAD = sa.select(_spread.c.id, _spread.c.since, _MIGRATES).order_by(_spread.c.id)
 
 _UNTYPED = (
     sa.select(consumers.c.id, consumers.c.created_at)
@@ -210,8 +206,26 @@ def untouched(connection: Connection, before: datetime.datetime) -> Iterator[tup
 
 def spread(connection: Connection) -> Iterator[Spread]:
     """Yield the instances that hold what is of one host of several."""
-    for row in _stream(connection, _SPREAD):
-        yield Spread(row[0], _time(row[1]), bool(row[2]))
+    rows = _stream(connection, _SPREAD)
+    few = list(itertools.islice(rows, _FEW + 1))
+    rows.close()
+
+    def again() -> Iterable[Any]:
+        return few if len(few) <= _FEW else _stream(connection, _SPREAD)
+
+    # migrations are few: those under way
+    places: dict[int, set[int]] = {}
+    for project_id, root_id in connection.execute(_MIGRATIONS) if few else ():
+        places.setdefault(project_id, set()).add(root_id)
+    projects = {row[0]: row[1] for row in again() if row[1] in places} if places else {}
+    moving = {
+        consumer_id
+        for ids in lists(projects)
+        for consumer_id, root_id in connection.execute(_HOMES, {"ids": ids})
+        if root_id in places[projects[consumer_id]]
+    }
+    for consumer_id, _, since in again():
+        yield Spread(consumer_id, _time(since), consumer_id in moving)
 
 
 def untyped(connection: Connection, after: int, limit: int) -> list[tuple[int, Time]]:
@@ -267,7 +281,7 @@ def _time(value: Any) -> Time:
 
 def _stream(
     connection: Connection, question: Any, values: Mapping[str, Any] | None = None
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     options = {"stream_results": True, "max_row_buffer": _BATCH}
     result = connection.plain.execute(question, values or {}, execution_options=options)
     with result:
