@@ -366,7 +366,8 @@ def _undo(
                     restored = put_back(client, context, entry)
                     done = "Restored allocations"
                 done = done if restored else "There are allocations already"
-                print(f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}")
+                line = f"{done} for consumer UUID {what}: {json.dumps(entry['resources'])}"
+                print(line, flush=True)
         except FAILURES as error:
             if placement_access.why_unusable(adapter):
                 raise
