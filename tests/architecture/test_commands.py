@@ -42,6 +42,7 @@ WHOLE = {
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",
     "nova_manage.rst": "tests/functional/compute/maintenance/test_manual.py",
+    "suspects.rst": "tests/functional/compute/maintenance/test_suspects_page.py",
     "openstack_commands.rst": "tests/openstackclient/test_extension_commands.py",
     "tutorial.rst": "tests/functional/placement/test_tutorials.py",
     "without_openstack.rst": "tests/functional/placement/test_tutorials.py",

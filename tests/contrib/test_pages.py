@@ -16,6 +16,7 @@ COMMANDS = re.compile("useradd|echo|sudo")
 SHOWN = {
     "systemd/placement-api.service": "deployment.rst",
     "systemd/berth-compute.service": "agent.rst",
+    "systemd/berth-audit.service": "suspects.rst",
     "apache/placement-api.conf": "deployment.rst",
     "nginx/placement-api": "deployment.rst",
     "haproxy/placement-api.cfg": "deployment.rst",

@@ -9,14 +9,15 @@ import sys
 
 import pytest
 
-from compute.cli import agent
+from compute.cli import agent, audit
 from tests.contrib.files import text_of
 from tests.contrib.users import PLACEMENT, as_user, folder_of, need_open_environment
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.serving.page import file_shown
 from tests.functional.placement.serving.programs import free_port, needed
 
-UNITS = ("placement-api.service", "berth-compute.service")
+DAEMONS = ("placement-api.service", "berth-compute.service")
+SERVICES = (*DAEMONS, "berth-audit.service")
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def adapted_unit(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", SERVICES)
 def test_systemd_accepts_the_unit(name, adapted_unit):
     verify = [needed("systemd-analyze", "systemd"), "verify", "--man=no"]
     ran = subprocess.run([*verify, str(adapted_unit(name))], capture_output=True, text=True)
@@ -64,14 +65,41 @@ def test_systemd_accepts_the_unit(name, adapted_unit):
     assert (ran.returncode, faults) == (0, [])
 
 
-@pytest.mark.parametrize("name", UNITS)
-def test_the_unit_is_hardened_and_starts_at_boot(name, adapted_unit):
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_unit_is_hardened(name, adapted_unit):
     security = [needed("systemd-analyze", "systemd"), "security", "--offline=true"]
     ran = subprocess.run([*security, str(adapted_unit(name))], capture_output=True, text=True)
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", ran.stdout)
     # 0 is a service that may do nothing, 10 one that may do everything
     assert float(exposure[1]) < 2.5
+
+
+@pytest.mark.parametrize("name", DAEMONS)
+def test_the_unit_starts_at_boot(name):
     assert unit_of(name)["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_the_timer_starts_the_audit_at_another_time_on_each_host(adapted_unit, tmp_path):
+    adapted_unit("berth-audit.service")
+    name = "berth-audit.timer"
+    (tmp_path / name).write_text(text_of(f"systemd/{name}"))
+    verify = [needed("systemd-analyze", "systemd"), "verify", "--man=no"]
+    ran = subprocess.run([*verify, str(tmp_path / name)], capture_output=True, text=True)
+    faults = [line for line in ran.stderr.splitlines() if "berth-audit" in line]
+    assert (ran.returncode, faults) == (0, [])
+    timer = unit_of(name)
+    assert timer["Install"]["WantedBy"] == "timers.target"
+    assert "Install" not in unit_of("berth-audit.service")
+    calendar = [needed("systemd-analyze", "systemd"), "calendar", "--iterations=4"]
+    ran = subprocess.run([*calendar, timer["Timer"]["OnCalendar"]], capture_output=True, text=True)
+    assert sum("00:00" in line for line in ran.stdout.splitlines() if "elapse" in line) == 1
+    assert timer["Timer"]["RandomizedDelaySec"] == "3h"
+
+
+def test_the_audit_only_looks_and_what_it_finds_is_no_failure():
+    unit = unit_of("berth-audit.service")
+    assert not {"--delete", "--undo", "--yes"} & set(command_of(unit))
+    assert int(unit["Service"]["SuccessExitStatus"]) == audit.FOUND
 
 
 def test_the_agent_is_not_started_again_for_what_a_start_does_not_change():
@@ -170,3 +198,27 @@ def test_the_agent_s_command_reports_as_its_user_with_read_only_files(may_mount,
         assert {path.stat().st_uid for path in state.iterdir()} == {PLACEMENT}
     found = service.request("GET", "/resource_providers?name=bounded").json()
     assert len(found["resource_providers"]) == 1
+
+
+def test_the_audit_s_command_looks_as_its_user_with_read_only_files(may_mount, start, tmp_path):
+    port = free_port()
+    serve = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
+    service = start(serve, f"http://127.0.0.1:{port}")
+    unit = unit_of("berth-audit.service")
+    conf = tmp_path / "berth-compute.conf"
+    with folder_of(PLACEMENT) as state:
+        conf.write_text(
+            f"[DEFAULT]\ncompute_driver = host\nhost = bounded\nstate_path = {state}\n"
+            f"[placement]\nauth_type = admin_token\nendpoint = {service.url}\ntoken = admin\n"
+        )
+        replaced = {"/etc/berth/berth-compute.conf": str(conf)}
+        command = [replaced.get(word, word) for word in command_of(unit)]
+        assert str(conf) in command
+        ran = subprocess.run(
+            bounded(unit, state, [*command, "--verbose", "--textfile", str(state)]),
+            env=os.environ | {"TMPDIR": str(state)},
+            capture_output=True,
+            text=True,
+        )
+        assert (ran.returncode, ran.stdout) == (audit.OK, "Processed 0 allocations.\n"), ran.stderr
+        assert (state / "berth_audit.prom").exists()
