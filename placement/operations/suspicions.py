@@ -254,7 +254,7 @@ class Look:
     def _find_alike_names(self, found: Found) -> None:
         first: dict[str, tuple[str, str]] = {}
         for row in rows.roots(self._connection):
-            mine = (row.name or "", row.uuid)
+            mine = (row.name, row.uuid)
             other = first.setdefault(short_name(mine[0]), mine)
             if other is not mine:
                 found.add(row.id, other)

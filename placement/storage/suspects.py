@@ -73,8 +73,17 @@ def _changed(table: Any) -> sa.ColumnElement[datetime.datetime]:
     return sa.func.coalesce(table.c.updated_at, table.c.created_at)
 
 
+def _name(table: Any) -> sa.ColumnElement[str]:
+    # other programs may have stored a provider without a name
+    return sa.func.coalesce(table.c.name, "")
+
+
 _NAMED = sa.select(
-    providers.c.id, _root(providers), providers.c.uuid, providers.c.name, providers.c.created_at
+    providers.c.id,
+    _root(providers),
+    providers.c.uuid,
+    _name(providers),
+    providers.c.created_at,
 )
 _ROOTS = _NAMED.where(providers.c.parent_provider_id.is_(None)).order_by(providers.c.id)
 #: names that may end with the address of a PCI device
@@ -145,7 +154,7 @@ _PARTS = (
         consumers.c.id,
         consumers.c.uuid,
         _top.c.uuid,
-        _top.c.name,
+        _name(_top),
         resource_classes.c.name,
         sa.cast(sa.func.sum(allocations.c.used), sa.BigInteger),
         sa.func.min(allocations.c.created_at),

@@ -24,6 +24,9 @@ CLAIM = {"query": "resources=VCPU:1", "consumers": [{"uuid": NEW} | OWNER]}
         "/berth/v1/changes?limit=5%0A",
         "/berth/v1/changes?wait=0%0A",
         "/berth/v1/changes?after=AQ%0A",
+        "/berth/v1/suspects?kind=two_roots%0A",
+        "/berth/v1/suspects?limit=5%0A",
+        "/berth/v1/suspects?marker=two_roots.1.0%0A",
     ],
 )
 def test_in_a_query_it_is_refused(filled, asked):
