@@ -17,13 +17,13 @@ from compute.provider_tree.allocation_records import Allocations
 from compute.records.cell_database import CellDatabase
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
+from compute.resource_tracker.additions_ownership import AdditionsOwnership, Owned
 from compute.resource_tracker.driver_tree import edit_tree
 from compute.resource_tracker.node import TrackedNode
 from compute.resource_tracker.node_traits import RootTraits
 from compute.resource_tracker.nodes import Nodes
 from compute.resource_tracker.patience import Patience
 from compute.resource_tracker.pci_reporting import PciReporting
-from compute.resource_tracker.provider_additions import ProviderAdditions
 from compute.resource_tracker.reshape import Reshaped
 
 LOG = logging.getLogger(__name__)
@@ -34,20 +34,21 @@ class WantedProviders:
     """What a node's providers shall be.
 
     `reshaped` is what the driver moves, if it has to. `allocations` are those to write with the
-    tree, whoever changed them: the driver, or the report of PCI devices.
+    tree, whoever changed them: the driver, or the report of PCI devices. `owned` is what the
+    operator's files add, and no longer add.
     """
 
     nodename: str
     tree: ProviderSubTree
     reshaped: Reshaped | None
     allocations: Allocations | None
+    owned: Owned
 
 
 class Reporting:
     """Brings nodes' providers up to date, and then their records (compute.md §4.5–§4.8).
 
-    `provider_tree` is the tree last handed to the report client. `absent_providers` are the ids of
-    the operator's files that no node has, and of which a warning was logged.
+    `provider_tree` is the tree last handed to the report client.
     """
 
     def __init__(
@@ -68,9 +69,15 @@ class Reporting:
         self._nodes = nodes
         self._traits = traits
         self._pci = pci
-        self._provider_configs = provider_configs
+        self.additions = AdditionsOwnership(
+            reportclient, conf, provider_configs, self._warn_if_absent
+        )
         self.provider_tree: ProviderTree | None = None
-        self.absent_providers: set[str] = set()
+
+    @property
+    def absent_providers(self) -> set[str]:
+        """The ids of the operator's files that no node has, and of which a warning was logged."""
+        return self.additions.absent
 
     def update(self, context: RequestContext, node: TrackedNode, startup: bool = False) -> None:
         """Bring placement up to date, and then the record.
@@ -94,17 +101,15 @@ class Reporting:
         tree = self._reportclient.get_provider_subtree(
             context, node.uuid, name=node.name, with_sharing=True
         )
-        additions = ProviderAdditions(
-            self._provider_configs, self._warn_if_absent, self.absent_providers.discard
-        )
+        additions = self.additions.of_node(node.uuid)
         given = additions.take_out(tree)
         reshaped = edit_tree(
             self._driver, self._conf, self._reportclient, context, tree, node.record, may_reshape
         )
         tree.update_traits(node.name, self._traits.of(context, node.record, tree))
         allocations = self._pci.report(context, tree, node, reshaped.after if reshaped else None)
-        additions.merge(tree, given)
-        return WantedProviders(node.name, tree, reshaped, allocations)
+        owned = self.additions.merge(context, additions, tree, given)
+        return WantedProviders(node.name, tree, reshaped, allocations, owned)
 
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
         """Make placement look as `wanted`.
@@ -117,9 +122,10 @@ class Reporting:
         # True until it is known, also if another attempt follows
         before, node.changed = node.changed, True
         try:
-            changed = self._reportclient.update_from_provider_tree(
-                context, wanted.tree, allocations=wanted.allocations
-            )
+            with self.additions.remembered(wanted.owned, wanted.tree):
+                changed = self._reportclient.update_from_provider_tree(
+                    context, wanted.tree, allocations=wanted.allocations
+                )
             node.changed = before or bool(changed)
             node.reshaped = wanted.reshaped is not None
         except exceptions.InventoryInUse as in_use:
@@ -128,8 +134,9 @@ class Reporting:
             raise
 
     def forget(self) -> None:
-        """Ask placement again, at the next update, what only an upgrade of placement changes."""
+        """Ask placement again, at the next update, what is remembered of it here."""
         self._traits.forget()
+        self.additions.ask_again()
 
     def _save(self, node: TrackedNode) -> None:
         """Save the record if it differs from the one last saved."""

@@ -407,6 +407,10 @@ class ResourceTracker:
         with self._nodes.lock(nodename):
             self._nodes.forget(nodename)
 
+    def forget_additions(self, node_uuid: str) -> None:
+        """Forget what the operator's files added to the providers of a node that is deleted."""
+        self._reporting.additions.forget(node_uuid)
+
     def clean_compute_node_cache(self, compute_nodes_in_db: list[ComputeNode]) -> None:
         """Forget each node that has no record any more, here and in the report client."""
         kept = {node.hypervisor_hostname for node in compute_nodes_in_db}

@@ -258,6 +258,8 @@ class ComputeManager:
             # The record must stay, so that the next update finds the node and tries again.
             node.deleted = False
             self.cell.compute_nodes.save(node)
+            return
+        self.rt.forget_additions(node.uuid)
 
     def delete_service(self, context: RequestContext) -> None:
         """Drop the service's record and all its nodes, with their providers and allocations.

@@ -14,6 +14,7 @@ from tests.functional.conftest import PLACEMENT_URL
 
 #: modules whose tests run with a placement that offers what only Berth has, and without
 BOTH = {
+    "test_dropped_additions",
     "test_found_providers",
     "test_report_client_reading",
     "test_report_client_reshape",
