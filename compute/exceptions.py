@@ -41,6 +41,7 @@
     ├── TooManyComputesForHost
     ├── ComputeServiceInUse
     ├── ObjectActionError
+    ├── HealPlaceUnknown
     ├── HealvGPUAllocationNotSupported
     ├── HealDeviceProfileAllocationNotSupported
     ├── UnableToQueryPorts
@@ -468,8 +469,17 @@ class ObjectActionError(NovaException):
 # Healing allocations
 
 
+class HealPlaceUnknown(NovaException):
+    """Nobody knows which of several providers an instance has some of its resources from."""
+
+    msg_fmt = (
+        "It can't be told where instance %(instance_uuid)s has its %(resource_class)s: %(error)s. "
+        "Nothing is written for it."
+    )
+
+
 class HealvGPUAllocationNotSupported(NovaException):
-    """Allocations with VGPU can't be rebuilt from the flavor."""
+    """Nobody knows which device an instance has its virtual GPUs from."""
 
     msg_fmt = (
         "Healing allocation for instance %(instance_uuid)s with vGPU resource request "

@@ -133,6 +133,22 @@ class ComputeDriver:
         """
         raise NotImplementedError
 
+    def places_of_guest(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        consumer: str,
+        resources: Mapping[str, int],
+    ) -> dict[str, dict[str, int]]:
+        """Return provider uuid → class → amount of what a guest has, as far as that is known.
+
+        A command asks this to give a guest the allocations that it lacks. `provider_tree` shows the
+        node's providers as placement has them, and is not to be edited; `consumer` is the guest's
+        uuid, `resources` is class → how much it should have. A driver that doesn't know leaves a
+        class out.
+        """
+        return {}
+
     def get_inventory(self, nodename: str) -> dict[str, dict[str, Any]]:
         """Return class → inventory record of the root. Superseded by update_provider_tree."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 import argparse
 import itertools
-import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from keystoneauth1.adapter import Adapter
@@ -12,10 +12,14 @@ from compute import exceptions
 from compute.cli import network_access, placement_access
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say
+from compute.cli.heal_report import Report, reporting
+from compute.cli.host_driver import host_driver
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.records_access import records
-from compute.maintenance.heal import Healer, Healing, Step
+from compute.maintenance.guest_places import DriverPlaces
+from compute.maintenance.heal import Changed, Healer
+from compute.maintenance.placing import VGPU
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
 from compute.report import SchedulerReportClient
@@ -31,6 +35,7 @@ PORTS_UNREADABLE = 5
 PORTS_NOT_WRITTEN = 6
 PORTS_NOT_SET_BACK = 7
 UNSUPPORTED = 8
+DOUBLED = 9
 
 #: the cell of instances that never got a host
 CELL0 = "00000000-0000-0000-0000-000000000000"
@@ -48,14 +53,15 @@ exit codes:
     5  ports can't be read: it ends there
     6  ports can't be updated; those that were are set back
     7  ports can't be set back: it ends there
-    8  an instance with virtual GPUs or a device profile: not supported
+    8  it can't be told where an instance has its devices, or it has a device profile
+    9  an instance holds virtual GPUs more than once, and still does
 """
 OF_SEVERAL = """
 An instance that can't be healed is told on stderr, and the run goes on with the others, whatever is
-written of those; of such failures the first in the order 3, 6, 2, 8 makes the exit code.
+written of those; of such failures the first in the order 3, 6, 2, 8, 9 makes the exit code.
 """
 #: which of several failures counts: the first of these
-ORDER = (NOT_WRITTEN, PORTS_NOT_WRITTEN, NO_NODE, UNSUPPORTED)
+ORDER = (NOT_WRITTEN, PORTS_NOT_WRITTEN, NO_NODE, UNSUPPORTED, DOUBLED)
 #: failures that end the run
 ENDING = (exceptions.UnableToQueryPorts, exceptions.UnableToRollbackPortUpdates)
 
@@ -66,6 +72,7 @@ CODES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((exceptions.UnableToRollbackPortUpdates,), PORTS_NOT_SET_BACK),
     (
         (
+            exceptions.HealPlaceUnknown,
             exceptions.HealvGPUAllocationNotSupported,
             exceptions.HealDeviceProfileAllocationNotSupported,
         ),
@@ -95,8 +102,9 @@ FAILURES = tuple(kind for kinds, _ in CODES for kind in kinds)
 def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
     """Create allocations that instances lack, and correct those of another project or user.
 
-    They are made where the node's providers have the classes: on its root, on NUMA cells below it,
-    or on a provider that shares with it.
+    They are made where the node's providers have the classes: on its root, on providers below it
+    (NUMA cells, network cards, devices), or on a provider that shares with it. Where an instance
+    has its devices is asked of its host's driver, and of its records.
     """
     asked = _parser().parse_args(arguments)
     limit = _limit(asked)
@@ -111,12 +119,25 @@ def heal_allocations(arguments: Sequence[str], config_arguments: Sequence[str]) 
         ):
             instances = _instances(asked, cell)
             if instances is None:
-                print("No cells to process.")
-                print(NO_RECORDS.format(conf.state_path))
+                if asked.json:
+                    with reporting(asked) as report:
+                        report.end(0, reached=False)
+                else:
+                    print("No cells to process.")
+                    print(NO_RECORDS.format(conf.state_path))
                 return NOTHING_CHANGED
             client = SchedulerReportClient(adapter, conf=conf)
-            healer = Healer(client, admin_context(), cell, ports)
-            return _heal(asked, _Healing(healer, adapter), instances, limit)
+            healer = Healer(
+                client,
+                admin_context(),
+                cell,
+                ports,
+                DriverPlaces(conf.host, lambda: host_driver(conf, cell)),
+                {VGPU, *conf.berth.mdev_classes.values()},
+                asked.mend_doubled,
+            )
+            with reporting(asked) as report:
+                return _heal(asked, _Healing(healer, adapter, report), instances, limit)
     except FAILURES as error:
         say(PROGRAM, why(error))
         return _code(error)
@@ -140,6 +161,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="with --instance: replace what it has by what its flavor says",
     )
+    options.add_argument(
+        "--mend-doubled",
+        action="store_true",
+        help="remove what it holds of virtual GPUs that it doesn't have, where that is known",
+    )
+    options.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options.add_argument("--verbose", action="store_true", help="tell of each instance")
     placement_access.add_options(options)
     return options
@@ -184,8 +211,9 @@ def _instances(asked: argparse.Namespace, cell: CellDatabase) -> list[Instance] 
 class _Healing:
     """Heals one instance after the other; reports failures and keeps their exit codes."""
 
-    def __init__(self, healer: Healer, adapter: Adapter) -> None:
+    def __init__(self, healer: Healer, adapter: Adapter, report: Report) -> None:
         self.healer = healer
+        self.report = report
         self.codes: set[int] = set()
         self._adapter = adapter
 
@@ -195,13 +223,31 @@ class _Healing:
         Raises the failures that would meet every other instance, too.
         """
         try:
-            return _heal_one(asked, self.healer, instance)
+            return self._heal(asked, instance)
         except FAILURES as error:
             if isinstance(error, ENDING) or placement_access.why_unusable(self._adapter):
                 raise
             self.codes.add(_code(error))
-            say(PROGRAM, f"instance {instance.uuid}: {why(error)}")
+            reason = why(error)
+            say(PROGRAM, f"instance {instance.uuid}: {reason}")
+            self.report.failed(instance, reason)
             return False
+
+    def _heal(self, asked: argparse.Namespace, instance: Instance) -> bool:
+        with_ports = not asked.skip_port_allocations
+        healing = self.healer.plan(instance, asked.force, with_ports=with_ports)
+        written = healing.writes and not asked.dry_run
+        if written:
+            try:
+                self.healer.apply(healing)
+            except Changed:
+                self.report.changed(healing)
+                return False
+        mended = written and asked.mend_doubled
+        if any(not (mended and one.can_be_mended) for one in healing.doubled):
+            self.codes.add(DOUBLED)
+        self.report.healed(healing, written)
+        return written
 
 
 def _heal(
@@ -209,10 +255,9 @@ def _heal(
 ) -> int:
     written = 0
     try:
-        with Bar("instances", len(instances)) as bar:
+        with Bar("instances", len(instances), hidden=asked.json and sys.stdout.isatty()) as bar:
             for batch in _batches(instances):
-                if asked.verbose:
-                    print(f"Found {len(batch)} candidate instances.")
+                healing.report.batch(len(batch))
                 healing.healer.look_at(batch)
                 for instance in batch:
                     with finished_first():
@@ -222,8 +267,7 @@ def _heal(
                         return MORE_LEFT
     finally:
         # Also after a failure: these instances are written.
-        reached = "Max count reached. " if written == limit else ""
-        print(f"{reached}Processed {written} instances.")
+        healing.report.end(written, written == limit)
     done = OK if written else NOTHING_CHANGED
     return next((code for code in ORDER if code in healing.codes), done)
 
@@ -232,32 +276,3 @@ def _batches(instances: Iterable[Instance]) -> Iterator[list[Instance]]:
     left = iter(instances)
     while batch := list(itertools.islice(left, BATCH)):
         yield batch
-
-
-def _heal_one(asked: argparse.Namespace, healer: Healer, instance: Instance) -> bool:
-    """Give an instance what it lacks and report it; return whether anything was written."""
-    healing = healer.plan(instance, asked.force, with_ports=not asked.skip_port_allocations)
-    uuid = instance.uuid
-    if not healing.writes:
-        if asked.verbose:
-            print(_unhealed(healing))
-        return False
-    verb = "Create" if healing.step is Step.CREATE else "Update"
-    if asked.dry_run:
-        content = json.dumps(healing.payload, sort_keys=True)
-        print(f"[dry-run] {verb} allocations for instance {uuid}: {content}")
-        return False
-    healer.apply(healing)
-    if asked.verbose:
-        print(f"Successfully {verb.lower()}d allocations for instance {uuid}.")
-    return True
-
-
-def _unhealed(healing: Healing) -> str:
-    uuid = healing.instance.uuid
-    if healing.step is Step.NOT_ON_A_HOST:
-        return f"Instance {uuid} is not on a host."
-    if healing.step is Step.IN_TRANSITION:
-        state = healing.instance.task_state
-        return f"Instance {uuid} is undergoing a task state transition: {state}"
-    return f"The allocation of instance {uuid} is up-to-date. Nothing to be healed."

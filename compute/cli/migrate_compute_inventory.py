@@ -20,21 +20,21 @@ from compute.cli.command_line import (
     parser,
 )
 from compute.cli.console import say
+from compute.cli.host_driver import DriverUnusable, host_driver
 from compute.cli.placement_access import DATABASE, PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.records_access import records
 from compute.maintenance.migration import Migrator, NodeReport, Result
-from compute.maintenance.nodes import CommandVirtAPI, NoSuchNode, nodes_of
+from compute.maintenance.nodes import NoSuchNode, nodes_of
 from compute.maintenance.rehearsal import rehearsing_client
 from compute.maintenance.stand_in import StandIn
 from compute.records.cell_database import CellDatabase
 from compute.records.compute_node import ComputeNode
-from compute.records.node_identity import NodeIdentity
 from compute.report import SchedulerReportClient
 from compute.report.failures import why
 from compute.resource_tracker.patience import Patience
-from compute.service.drivers import Driver, DriverLoadError, load_driver
+from compute.service.drivers import Driver
 from compute.service.signals import Interruption
 
 FAILED = 1
@@ -53,10 +53,6 @@ exit codes:
     5  the driver can't be loaded or isn't ready
 """
 OF_SEVERAL = "Of several, the first in the order 3, 1, 4, 0 counts."
-
-
-class DriverUnusable(Exception):
-    """The driver can't be loaded, or can't work (yet)."""
 
 
 def migrate_compute_inventory(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
@@ -120,7 +116,7 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
     way = asked.way or DATABASE
     with contextlib.ExitStack() as stack:
         cell = stack.enter_context(records(conf))
-        driver = _driver(conf, cell)
+        driver = host_driver(conf, cell)
         nodes = _nodes(conf, driver, cell, asked.node)
         stand_in = StandIn.of(driver, conf, cell)
         adapter = stack.enter_context(
@@ -136,22 +132,6 @@ def _run(asked: argparse.Namespace, conf: cfg.ConfigOpts, config_arguments: Sequ
         interruption = stack.enter_context(Interruption())
         reports = _reports(asked, migrator, nodes, interruption, adapter)
         return _show(asked, conf, nodes, reports, RecordedConsumers(cell))
-
-
-def _driver(conf: cfg.ConfigOpts, cell: CellDatabase) -> Driver:
-    virtapi = CommandVirtAPI(conf.host, NodeIdentity.from_config(conf), cell)
-    try:
-        driver = load_driver(virtapi, conf.compute_driver, conf)
-    except DriverLoadError as error:
-        raise DriverUnusable(error) from error
-    try:
-        driver.init_host(conf.host)
-    except Exception as error:
-        # The hypervisor's library may raise anything.
-        raise DriverUnusable(
-            f"The compute driver can't work on host {conf.host}: {error}"
-        ) from error
-    return driver
 
 
 def _nodes(

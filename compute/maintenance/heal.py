@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import enum
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +13,17 @@ from typing import Any
 from keystoneauth1.exceptions import ClientException
 
 from compute import exceptions
-from compute.consumers.instance_resources import resources_from_flavor
-from compute.maintenance.placing import Places, place
+from compute.maintenance.doubling import Doubled, doubled, mended
+from compute.maintenance.guest_places import (
+    DriverPlaces,
+    Knowing,
+    devices,
+    holding_of,
+    own_share,
+)
+from compute.maintenance.placing import VGPU, Placement, place, requested
 from compute.maintenance.ports import Port, Ports
-from compute.maintenance.provider_details import read_sharing, read_tree
+from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
 from compute.provider_tree.allocation_records import Allocations
 from compute.records.cell_database import CellDatabase
 from compute.records.instance import Instance
@@ -25,8 +32,6 @@ from compute.report.allocations import CONSUMER_GENERATION_VERSION
 from compute.report.consumer import write_consumer
 from compute.report.context import RequestContext
 from compute.report.resource_request import RequestGroup, ResourceRequest
-
-_VGPU = re.compile(r"resources[^:]*:VGPU")
 
 
 class Step(enum.StrEnum):
@@ -44,12 +49,18 @@ class Healing:
     """What has to be done for an instance: the step, and the body of the PUT.
 
     `ports` are the ports that get allocations: (port, the new `allocation` of its profile).
+    `reasons` is class → why it is where it is, for allocations that are made anew; `names` is
+    provider uuid → name, of the node's providers, if they were read. `doubled` is what the instance
+    holds more than once.
     """
 
     instance: Instance
     step: Step
     payload: dict[str, Any] = field(default_factory=dict)
     ports: list[tuple[Port, Any]] = field(default_factory=list)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    doubled: list[Doubled] = field(default_factory=list)
 
     @property
     def writes(self) -> bool:
@@ -57,8 +68,18 @@ class Healing:
         return self.step in (Step.CREATE, Step.UPDATE)
 
 
+class Changed(Exception):
+    """The instance isn't as it was when its allocations were planned; nothing is left written."""
+
+
 class Healer:
-    """Plans and applies what one instance needs."""
+    """Plans and applies what one instance needs.
+
+    :param driver: says where instances of this host are
+    :param gpu_classes: the classes of which an instance may hold more than it has, by a reshape or
+        a migration that went wrong
+    :param mend: whether to write what `Healing.doubled` shows how to mend
+    """
 
     def __init__(
         self,
@@ -66,11 +87,17 @@ class Healer:
         context: RequestContext,
         cell: CellDatabase,
         ports: Ports,
+        driver: DriverPlaces,
+        gpu_classes: Iterable[str] = (VGPU,),
+        mend: bool = False,
     ) -> None:
         self._client = client
         self._context = context
         self._cell = cell
         self._ports = ports
+        self._driver = driver
+        self._gpu_classes = sorted(gpu_classes)
+        self._mend = mend
         self._seen: Allocations = {}
 
     def look_at(self, instances: Iterable[Instance]) -> None:
@@ -91,17 +118,17 @@ class Healer:
         New allocations are made where the node's tree has the classes; see
         compute.maintenance.placing.
 
-        Raises HealvGPUAllocationNotSupported, HealDeviceProfileAllocationNotSupported,
-        ComputeHostNotFound without a record of its node, ConsumerAllocationRetrievalFailed,
-        UnableToQueryPorts, AllocationUpdateFailed if there is no place for its resources or its
-        ports', ResourceProviderNotFound, ResourceProviderRetrievalFailed,
+        Raises HealPlaceUnknown and HealvGPUAllocationNotSupported where nobody can tell which
+        providers are meant, HealDeviceProfileAllocationNotSupported, ComputeHostNotFound without a
+        record of its node, ConsumerAllocationRetrievalFailed, UnableToQueryPorts,
+        AllocationUpdateFailed if there is no place for its resources or its ports',
+        ResourceProviderNotFound, ResourceProviderRetrievalFailed,
         ResourceProviderAllocationRetrievalFailed, and ClientException.
         """
         if instance.task_state is not None:
             return Healing(instance, Step.IN_TRANSITION)
         if instance.node is None or instance.host is None:
             return Healing(instance, Step.NOT_ON_A_HOST)
-        _refuse_unsupported(instance)
         seen = self._seen.pop(instance.uuid, None)
         if seen is not None and seen["allocations"] and not force:
             healing = self._planned(instance, seen, False, with_ports)
@@ -113,34 +140,75 @@ class Healer:
     def _planned(
         self, instance: Instance, current: Mapping[str, Any], force: bool, with_ports: bool
     ) -> Healing:
-        step, payload = self._wanted(instance, current, force)
+        step, payload = self._wanted(instance, current)
+        reasons: Mapping[str, str] = {}
+        names: Mapping[str, str] = {}
+        doubles: list[Doubled] = []
+        rebuilt = force or not current["allocations"]
+        if rebuilt:
+            step = Step.UPDATE if current["allocations"] else Step.CREATE
+            placement, names = self._placed(instance)
+            payload["allocations"], reasons = placement.allocations, placement.reasons
+        else:
+            doubles, names = self._doubled(instance, payload["allocations"])
+            if self._mend and any(one.can_be_mended for one in doubles):
+                step = Step.UPDATE
+                payload["allocations"] = mended(payload["allocations"], doubles)
         placed: list[tuple[Port, Any]] = []
         if with_ports:
-            rebuilt = force or not current["allocations"]
             placed = self._place_ports(instance, payload, rebuilt)
             if placed and step is Step.NOTHING:
                 step = Step.UPDATE
-        return Healing(instance, step, payload, placed)
+        return Healing(instance, step, payload, placed, reasons, names, doubles)
 
     def apply(self, healing: Healing) -> None:
         """Write what was planned: first the ports. If the allocations are refused, undo the ports.
 
-        Raises AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
+        What was created for an instance that was deleted or moved meanwhile is removed again.
+
+        Raises Changed, AllocationUpdateFailed, UnableToUpdatePorts, UnableToRollbackPortUpdates,
         PlacementAPIConnectFailure, and ClientException.
         """
+        if not self._is_as_planned(healing.instance):
+            raise Changed
         with self._updated_ports(healing.ports):
-            instance = healing.instance
-            if self._client.put_allocations(self._context, instance.uuid, healing.payload):
-                return
-            # put_allocations doesn't report the reason; a second attempt does.
-            body = healing.payload | {"version": CONSUMER_GENERATION_VERSION}
-            write_consumer(
-                self._client, self._context, instance.uuid, body, healing.payload["allocations"]
-            )
+            self._write(healing)
+            if healing.step is Step.CREATE and not self._is_as_planned(healing.instance):
+                self._take_back(healing)
+                raise Changed
+
+    def _is_as_planned(self, instance: Instance) -> bool:
+        """Say whether the instance still is where it was, and nothing is being done with it."""
+        now = self._cell.instances.by_uuid(instance.uuid)
+        return (
+            now is not None
+            and not now.deleted
+            and now.task_state is None
+            and (now.host, now.node) == (instance.host, instance.node)
+        )
+
+    def _write(self, healing: Healing) -> None:
+        instance = healing.instance
+        if self._client.put_allocations(self._context, instance.uuid, healing.payload):
+            return
+        # put_allocations doesn't report the reason; a second attempt does.
+        body = healing.payload | {"version": CONSUMER_GENERATION_VERSION}
+        write_consumer(
+            self._client, self._context, instance.uuid, body, healing.payload["allocations"]
+        )
+
+    def _take_back(self, healing: Healing) -> None:
+        """Remove what was just created, unless somebody changed it since."""
+        uuid = healing.instance.uuid
+        now = self._client.get_allocs_for_consumer(self._context, uuid)
+        if _resources(now["allocations"]) == _resources(healing.payload["allocations"]):
+            body = now | {"version": CONSUMER_GENERATION_VERSION}
+            write_consumer(self._client, self._context, uuid, body, {})
 
     def _wanted(
-        self, instance: Instance, current: Mapping[str, Any], force: bool
+        self, instance: Instance, current: Mapping[str, Any]
     ) -> tuple[Step, dict[str, Any]]:
+        """Return what is to be done for an instance with allocations."""
         body = {
             "allocations": {
                 provider: {"resources": dict(part["resources"])}
@@ -150,20 +218,55 @@ class Healer:
             "user_id": instance.user_id,
             "consumer_generation": current.get("consumer_generation"),
         }
-        if force or not current["allocations"]:
-            resources = resources_from_flavor(instance.flavor, instance.booted_from_volume)
-            body["allocations"] = self._placed(instance, resources)
-            return (Step.UPDATE if current["allocations"] else Step.CREATE), body
         owner = (current.get("project_id"), current.get("user_id"))
         same = owner == (instance.project_id, instance.user_id)
         return (Step.NOTHING if same else Step.UPDATE), body
 
-    def _placed(self, instance: Instance, resources: Mapping[str, int]) -> Places:
+    def _placed(self, instance: Instance) -> tuple[Placement, dict[str, str]]:
+        """Return where the instance's resources go, and provider uuid → name."""
+        if "accel:device_profile" in instance.flavor.extra_specs:
+            raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
         tree = read_tree(self._client, self._context, self._node_uuid(instance))
-        root = tree[0]
-        return place(
-            instance, resources, tree, lambda: read_sharing(self._client, self._context, root)
-        )
+        share = own_share(holding_of(self._cell, instance))
+        asked = requested(instance, tree)
+        resources = Counter(asked)
+        for amounts in devices(share, instance.node or "", tree).values():
+            # nova's flavors ask for devices by an alias; others ask for the class itself
+            resources.update({name: n for name, n in amounts.items() if name not in asked})
+        pools: list[ProviderDetails] = []
+
+        def read_pools() -> list[ProviderDetails]:
+            pools.extend(read_sharing(self._client, self._context, tree[0]))
+            return pools
+
+        knowing = Knowing(self._driver, share, instance, tree)
+        placement = place(instance, resources, tree, read_pools, knowing)
+        return placement, {one.uuid: one.name for one in (*tree, *pools)}
+
+    def _doubled(
+        self, instance: Instance, allocations: Mapping[str, Any]
+    ) -> tuple[list[Doubled], dict[str, str]]:
+        """Return what the instance holds more than once of its node, and provider uuid → name."""
+        has = Counter[str]()
+        for part in allocations.values():
+            has.update(part["resources"])
+        if not any(has[name] > 1 for name in self._gpu_classes):
+            return [], {}
+        asked = requested(instance, [])
+        suspected = {
+            name: asked[name]
+            for name in self._gpu_classes
+            if name in asked and has[name] > asked[name]
+        }
+        if not suspected:
+            return [], {}
+        held = holding_of(self._cell, instance)
+        if held.moves:
+            return [], {}
+        tree = read_tree(self._client, self._context, self._node_uuid(instance))
+        knowing = Knowing(self._driver, own_share(held), instance, tree)
+        names = {one.uuid: one.name for one in tree}
+        return doubled(suspected, allocations, names, knowing), names
 
     def _node_uuid(self, instance: Instance) -> str:
         node = self._cell.compute_nodes.by_host_and_node(instance.host or "", instance.node or "")
@@ -275,9 +378,5 @@ def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, 
         held[name] = held.get(name, 0) + amount
 
 
-def _refuse_unsupported(instance: Instance) -> None:
-    specs = instance.flavor.extra_specs
-    if any(_VGPU.fullmatch(name) for name in specs):
-        raise exceptions.HealvGPUAllocationNotSupported(instance_uuid=instance.uuid)
-    if "accel:device_profile" in specs:
-        raise exceptions.HealDeviceProfileAllocationNotSupported(instance_uuid=instance.uuid)
+def _resources(allocations: Mapping[str, Any]) -> dict[str, Any]:
+    return {provider: part["resources"] for provider, part in allocations.items()}

@@ -21,7 +21,7 @@ from virt.ownership import Ownership
 from virt.reshape import numa
 from virt.reshape.resource_class import rename_classes
 from virt.reshape.shared_storage import move_disk
-from virt.reshape.vgpu import VGPU, update_pgpus
+from virt.reshape.vgpu import VGPU, pgpu_name, update_pgpus
 from virt.sriov import SRIOV_NET_VF, PhysicalFunction
 from virt.virtapi import VirtAPI
 
@@ -72,6 +72,19 @@ class FakeReshapeVGPUDriver(MediumFakeDriver):
         elif total := sum(self.pgpus.values()):
             inventory[VGPU] = record(total)
         provider_tree.update_inventory(nodename, inventory)
+
+    def places_of_guest(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        consumer: str,
+        resources: Mapping[str, int],
+    ) -> dict[str, dict[str, int]]:
+        """Return where the guest has its VGPU."""
+        return {
+            provider_tree.data(pgpu_name(nodename, device)).uuid: {VGPU: count}
+            for device, count in self.mdevs.get(consumer, {}).items()
+        }
 
 
 class FakeNUMAReshapeDriver(MediumFakeDriver):
@@ -137,6 +150,17 @@ class FakeNUMAReshapeDriver(MediumFakeDriver):
 
     def _ownership(self, nodename: str) -> Ownership:
         return of_cells_and_cards(nodename, self.physical_functions)
+
+    def places_of_guest(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        consumer: str,
+        resources: Mapping[str, int],
+    ) -> dict[str, dict[str, int]]:
+        """Return where the guest is."""
+        places = self._known_places(nodename, consumer) or {}
+        return {provider_tree.data(name).uuid: dict(found) for name, found in places.items()}
 
     def _known_places(self, nodename: str, consumer: str) -> dict[str, Mapping[str, int]] | None:
         places = self.guest_places.get(consumer)

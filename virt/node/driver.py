@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
@@ -17,6 +17,7 @@ from virt.node.cpu_sets import CpuSets, configured_cpus, cpu_sets
 from virt.node.facts import HostFacts, HostFactsError, HostInfo
 from virt.node.gpus import checked_classes
 from virt.node.node_update import NodeUpdate
+from virt.node.placed_guest import places_of
 from virt.pci_device import offered, parse_device_specs
 from virt.reshape.resource_class import check_renames
 from virt.virtapi import VirtAPI
@@ -123,6 +124,22 @@ class NodeDriver(ComputeDriver):
             ).run()
         if allocations is not None and edited is not None:
             allocations.update(edited)
+
+    def places_of_guest(
+        self,
+        provider_tree: "ProviderTree",
+        nodename: str,
+        consumer: str,
+        resources: Mapping[str, int],
+    ) -> dict[str, dict[str, int]]:
+        """Say where the hypervisor has the guest (contract: ComputeDriver.places_of_guest)."""
+        with understood():
+            facts = self._host_info.facts()
+            dedicated = self._cpus(facts).dedicated
+            guest = Consumers(self._host_info, self.virtapi, facts, dedicated).guest(consumer)
+            if guest is None:
+                return {}
+            return places_of(guest, provider_tree, nodename, resources, facts, self.conf, dedicated)
 
     def _facts(self) -> HostFacts:
         with understood():

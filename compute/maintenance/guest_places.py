@@ -1,0 +1,181 @@
+"""Where an instance's resources are: what its driver says, and what its records say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compute.consumers import held_shares
+from compute.consumers.held_shares import Holding, Share, Side
+from compute.maintenance.provider_details import ProviderDetails
+from compute.pci.placement_translator import MANAGED
+from compute.provider_tree import ProviderTree
+from compute.provider_tree.allocation_records import Amounts, Held
+from compute.provider_tree.cells import cell_name
+from compute.provider_tree.names import child_name
+from compute.records.cell_database import CellDatabase
+from compute.records.instance import Instance
+
+DRIVER, RECORD = "its driver", "its record"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What somebody says: provider uuid → class → amount. `by` is who says it.
+
+    `missing` is what the instance has of places that are not in the tree.
+    """
+
+    by: str
+    places: Held = field(default_factory=dict)
+    missing: Sequence[str] = ()
+
+    def of(self, resource_class: str) -> dict[str, int]:
+        """Return provider uuid → amount."""
+        return {
+            uuid: amounts[resource_class]
+            for uuid, amounts in self.places.items()
+            if amounts.get(resource_class)
+        }
+
+
+@dataclass
+class DriverPlaces:
+    """Asks the driver of this host, which is loaded when it is needed.
+
+    :param host: this host
+    :param load: loads the driver; what it raises becomes the reason why nothing is known
+    """
+
+    host: str
+    load: Callable[[], Any]
+    _driver: Any = None
+    _reason: str | None = None
+
+    def of(
+        self, instance: Instance, tree: Sequence[ProviderDetails], resources: Amounts
+    ) -> tuple[Told, str]:
+        """Return what the driver says, and what to tell if that isn't enough."""
+        if instance.host != self.host:
+            return Told(DRIVER), f"only the driver on host {instance.host} could know"
+        if self._driver is None and self._reason is None:
+            self._ask_for_driver()
+        ask = getattr(self._driver, "places_of_guest", None)
+        if ask is None:
+            return Told(DRIVER), self._reason or "its driver doesn't know"
+        try:
+            places = ask(provider_tree(tree), instance.node, instance.uuid, dict(resources))
+        except Exception as error:
+            # The hypervisor's library may raise anything.
+            return Told(DRIVER), f"its driver can't tell: {error}"
+        return Told(DRIVER, places), "its driver doesn't know"
+
+    def _ask_for_driver(self) -> None:
+        try:
+            self._driver = self.load()
+        except Exception as error:
+            self._reason = str(error)
+
+
+def provider_tree(providers: Sequence[ProviderDetails]) -> ProviderTree:
+    """Return the providers as a driver knows them."""
+    tree = ProviderTree()
+    tree.populate_from_iterable(
+        {
+            "uuid": one.uuid,
+            "name": one.name,
+            "generation": one.generation,
+            "parent_provider_uuid": one.parent_uuid,
+        }
+        for one in providers
+    )
+    for one in providers:
+        inventories = {name: dict(record) for name, record in one.inventories.items()}
+        tree.update_inventory(one.uuid, inventories)
+        tree.update_traits(one.uuid, one.traits)
+        tree.update_aggregates(one.uuid, one.aggregates)
+    return tree
+
+
+def holding_of(cell: CellDatabase, instance: Instance) -> Holding:
+    """Return what the records say that the instance holds of its node, or is held for its move."""
+    migrations = cell.migrations.of_instances({instance.uuid})
+    migration = held_shares.relevant(instance, migrations)
+    return held_shares.holding(instance, migration, instance.host or "", instance.node or "")
+
+
+def own_share(held: Holding) -> Share | None:
+    """Return what the instance itself holds of its node; None if that is nothing.
+
+    While a move isn't confirmed, what it had before it moved is its migration's.
+    """
+    own = [share for share in held.shares if share.side is not Side.OLD]
+    return next(iter(own or held.shares), None)
+
+
+@dataclass
+class Knowing:
+    """All who may know where one instance is.
+
+    :param tree: the providers of its node
+    :param doubt: why nobody knows more, once `told` was called
+    """
+
+    driver: DriverPlaces
+    share: Share | None
+    instance: Instance
+    tree: Sequence[ProviderDetails]
+    doubt: str = ""
+
+    def told(self, resources: Amounts) -> list[Told]:
+        """Return what they say of an instance that should have the resources; the best first."""
+        by_driver, self.doubt = self.driver.of(self.instance, self.tree, resources)
+        by_record = recorded(self.share, self.instance.node or "", self.tree, resources)
+        return [by_driver, by_record]
+
+
+def recorded(
+    share: Share | None, nodename: str, tree: Sequence[ProviderDetails], resources: Amounts
+) -> Told:
+    """Return the places that the instance's record names: cells, devices, assigned resources."""
+    places: dict[str, Counter[str]] = {}
+    missing: list[str] = []
+    if share is None:
+        return Told(RECORD)
+    names = {one.name: one for one in tree}
+    processors = "PCPU" if "VCPU" not in resources and "PCPU" in resources else "VCPU"
+    for one in (share.numa_topology or {}).get("cells", ()):
+        name = cell_name(nodename, one.get("id"))
+        if name not in names:
+            missing.append(name)
+            continue
+        amounts = places.setdefault(names[name].uuid, Counter())
+        amounts.update({processors: one["vcpus"], "MEMORY_MB": one["memory_mb"]})
+    for resource in share.resources:
+        amounts = places.setdefault(resource.provider_uuid, Counter())
+        amounts[resource.resource_class] += 1
+    for uuid, found in devices(share, nodename, tree).items():
+        places.setdefault(uuid, Counter()).update(found)
+    return Told(RECORD, {uuid: dict(amounts) for uuid, amounts in places.items()}, missing)
+
+
+def devices(share: Share | None, nodename: str, tree: Sequence[ProviderDetails]) -> Held:
+    """Return provider → class → how many of its PCI devices the record says the instance has.
+
+    Only devices that the compute service reports on providers of their own count.
+    """
+    providers = {one.name: one for one in tree if MANAGED in one.traits}
+    found: dict[str, Counter[str]] = {}
+    for device in () if share is None else share.pci_devices:
+        provider = providers.get(_provider_name(device, nodename))
+        if provider is not None and len(provider.inventories) == 1:
+            (name,) = provider.inventories
+            found.setdefault(provider.uuid, Counter())[name] += 1
+    return {uuid: dict(amounts) for uuid, amounts in found.items()}
+
+
+def _provider_name(device: Mapping[str, Any], nodename: str) -> str:
+    parent = device.get("parent_addr") if device.get("dev_type") == "type-VF" else None
+    return child_name(nodename, str(parent or device["address"]).upper())
