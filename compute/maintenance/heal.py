@@ -156,8 +156,9 @@ class Healer:
                 payload["allocations"] = mended(payload["allocations"], doubles)
         placed: list[tuple[Port, Any]] = []
         if with_ports:
+            before = copy.deepcopy(payload)
             placed = self._place_ports(instance, payload, rebuilt)
-            if placed and step is Step.NOTHING:
+            if payload != before and step is Step.NOTHING:
                 step = Step.UPDATE
         return Healing(instance, step, payload, placed, reasons, names, doubles)
 
@@ -285,9 +286,12 @@ class Healer:
         """
         ports = [port for port in self._ports.of_instance(instance.uuid) if port.groups()]
         lacking = [port for port in ports if port.lacks_allocation]
+        settled = [port for port in ports if not port.lacks_allocation]
         if rebuilt:
-            settled = [port for port in ports if not port.lacks_allocation]
             lacking += self._give_back(instance, payload, settled)
+        else:
+            # A run that was killed before it wrote what the port says already.
+            self._give_back(instance, payload, [one for one in settled if _lost(one, payload)])
         if not lacking:
             return []
         candidate = self._only_candidate(instance, lacking)
@@ -378,5 +382,13 @@ def _add(payload: dict[str, Any], provider: str | None, resources: Mapping[str, 
         held[name] = held.get(name, 0) + amount
 
 
-def _resources(allocations: Mapping[str, Any]) -> dict[str, Any]:
+def _lost(port: Port, payload: Mapping[str, Any]) -> bool:
+    """Say whether the port has its allocation of a provider that the payload has none of."""
+    held: Mapping[str | None, Any] = _resources(payload["allocations"])
+    return any(
+        resources.keys() - held.get(provider, {}).keys() for provider, resources in port.got()
+    )
+
+
+def _resources(allocations: Mapping[str, Any]) -> dict[Any, Any]:
     return {provider: part["resources"] for provider, part in allocations.items()}

@@ -82,6 +82,23 @@ def test_what_is_there_is_added_to(scene):
     assert scene.held() == {scene.root: {"VCPU": 3}, scene.card: {BANDWIDTH: 1000}}
 
 
+def test_what_a_killed_run_told_the_port_and_did_not_write_is_written(scene):
+    with scene.site.placement() as outsider:
+        outsider.allocate({scene.root: {"VCPU": 3}}, consumer=scene.instance)
+    scene.network.profile(FIRST)["allocation"] = scene.card
+    assert scene.run("--dry-run").code == 4
+    assert scene.run().code == 0
+    assert scene.held() == {scene.root: {"VCPU": 3}, scene.card: {BANDWIDTH: 1000}}
+    assert scene.run().code == 4
+
+
+def test_a_port_of_another_host_while_the_instance_moves_is_left_alone(scene):
+    scene.run()
+    scene.network.profile(FIRST)["allocation"] = str(uuid4())
+    assert scene.run().code == 4
+    assert scene.held() == {scene.root: {"VCPU": 1}, scene.card: {BANDWIDTH: 1000}}
+
+
 class TestAllocationsThatAreLost:
     """Somebody removed them; the port still says where it got its own."""
 

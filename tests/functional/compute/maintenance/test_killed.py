@@ -147,10 +147,10 @@ def watch():
 
 
 class Command:
-    """`migrate_compute_inventory` as a process of its own."""
+    """`migrate_compute_inventory`, or another command, as a process of its own."""
 
-    def __init__(self, site, *flags):
-        arguments = [f"--config-file={site.file}", "placement", "migrate_compute_inventory", *flags]
+    def __init__(self, site, *flags, name="migrate_compute_inventory"):
+        arguments = [f"--config-file={site.file}", "placement", name, *flags]
         told, tells = PROCESSES.Pipe(duplex=False)
         self._process = PROCESSES.Process(target=run, args=(arguments, tells))
         self._process.start()
