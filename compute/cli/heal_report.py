@@ -143,12 +143,11 @@ def _where(healing: Healing) -> Iterator[str]:
     if set(healing.reasons.values()) <= {ROOT}:
         return
     for uuid, part in healing.payload["allocations"].items():
-        amounts = ", ".join(
-            f"{amount} {name} ({healing.reasons[name]})"
-            if name in healing.reasons
-            else f"{amount} {name}"
-            for name, amount in sorted(part["resources"].items())
-        )
+        told = []
+        for name, amount in sorted(part["resources"].items()):
+            reason = healing.reasons.get(name, ROOT)
+            told.append(f"{amount} {name}" + ("" if reason == ROOT else f" ({reason})"))
+        amounts = ", ".join(told)
         yield f"  {healing.names.get(uuid, uuid)}: {amounts}"
 
 

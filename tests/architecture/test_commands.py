@@ -40,6 +40,7 @@ WHOLE = {
     "drain.rst": "tests/functional/placement/test_drain_page.py",
     "explain.rst": "tests/functional/placement/test_explain_page.py",
     "extensions.rst": "tests/functional/placement/test_extensions_page.py",
+    "heal.rst": "tests/functional/compute/maintenance/test_heal_page.py",
     "keystone.rst": "tests/keystone/test_walk_through.py",
     "nova_manage.rst": "tests/functional/compute/maintenance/test_manual.py",
     "suspects.rst": "tests/functional/compute/maintenance/test_suspects_page.py",

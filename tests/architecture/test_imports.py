@@ -165,6 +165,7 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
         "maintenance": {
             "consumers",
             "exceptions",
+            "pci",
             "provider_config",
             "provider_tree",
             "records",

@@ -72,8 +72,8 @@ def kill(command, database, wanted, source):
     until = GUESTS - left
     deadline = time.monotonic() + (60 if source.random() < 0.8 else source.uniform(0, 3))
     while not command.ended() and time.monotonic() < deadline and check(database, wanted) < until:
-        time.sleep(0.001)
-    time.sleep(source.uniform(0, 0.005))
+        time.sleep(0.02)
+    time.sleep(source.uniform(0, 0.03))
     command.kill()
     return command.end() == -signal.SIGKILL
 
