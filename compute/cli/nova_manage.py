@@ -37,6 +37,7 @@ CATEGORIES: Categories = {
         "audit": "compute.cli.audit:audit",
         "capacity": "compute.cli.capacity:capacity",
         "consumers": "compute.cli.consumers:consumers",
+        "devices": "compute.cli.devices:devices",
         "evacuable": "compute.cli.evacuable:evacuable",
         "explain": "compute.cli.explain:explain",
         "heal_allocations": "compute.cli.heal_allocations:heal_allocations",

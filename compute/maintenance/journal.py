@@ -1,7 +1,8 @@
-"""A journal of removed allocations, from which they can be put back.
+"""A journal of what a command takes away, from which it can be put back.
 
-Each line is one JSON object, flushed to the disk before the allocation is removed. No allocation is
-removed without an entry; an entry may exist for an allocation that was not removed in the end.
+Each line is one JSON object, flushed to the disk before the change: of removed allocations, or of
+another kind. Nothing is changed without an entry; an entry may exist for a change that was not made
+in the end.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,18 +21,40 @@ from compute.report import SchedulerReportClient
 from compute.report.consumer import UNTYPED, read_consumer, write_consumer
 from compute.report.context import RequestContext
 
-FIELDS = {"consumer", "provider", "resources", "project_id", "user_id"}
-#: the beginning of each entry
-BEGINNING = '{"consumer": "'
+
+@dataclass(frozen=True)
+class EntryKind:
+    """What the entries of one journal are.
+
+    :param name: what its files are called
+    :param fields: what each entry has; the first one is a string
+    :param types: field → the type that its values must have
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    types: Mapping[str, type] = field(default_factory=dict)
+
+    @property
+    def beginning(self) -> str:
+        """How each entry begins."""
+        return f'{{"{self.fields[0]}": "'
 
 
-def default_path(folder: Path) -> Path:
+REMOVED_ALLOCATIONS = EntryKind(
+    "removed-allocations",
+    ("consumer", "provider", "resources", "project_id", "user_id"),
+    {"consumer": str, "provider": str, "resources": dict},
+)
+
+
+def default_path(folder: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> Path:
     """Return the path of a new journal in a folder, named by the time (UTC) and the process.
 
     Each run has its own journal, so that one run can be undone without undoing another.
     """
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    return folder / f"removed-allocations-{now}-{os.getpid()}.jsonl"
+    return folder / f"{kind.name}-{now}-{os.getpid()}.jsonl"
 
 
 class JournalUnusable(Exception):
@@ -38,18 +62,19 @@ class JournalUnusable(Exception):
 
 
 class NotNoted(Exception):
-    """An entry can't be written: the allocation must not be removed."""
+    """An entry can't be written: what it is about must not be changed."""
 
 
 class Journal:
     """A context that appends to a journal, and makes a missing file. Raises JournalUnusable.
 
-    An incomplete last entry is removed from the file: its allocation was never removed. Only one
-    run can write a journal at a time.
+    An incomplete last entry is removed from the file: its change was never made. Only one run can
+    write a journal at a time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> None:
         self._path = path
+        self._kind = kind
         self._file: Any = None
 
     def __enter__(self) -> Self:
@@ -74,7 +99,7 @@ class Journal:
         size = os.fstat(self._file.fileno()).st_size
         if not size:
             _flush_folder(self._path.parent)
-        _, cut_short = _read(self._path)
+        _, cut_short = _read(self._path, self._kind)
         if cut_short:
             self._file.truncate(size - len(cut_short.encode()))
 
@@ -88,14 +113,19 @@ class Journal:
 
     def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
         """Write an entry on what `consumer` holds of `provider`. Raises NotNoted."""
-        entry = {
-            "consumer": consumer,
-            "provider": provider,
-            "resources": body["allocations"][provider]["resources"],
-            "project_id": body["project_id"],
-            "user_id": body["user_id"],
-            "consumer_type": body.get("consumer_type"),
-        }
+        self.append(
+            {
+                "consumer": consumer,
+                "provider": provider,
+                "resources": body["allocations"][provider]["resources"],
+                "project_id": body["project_id"],
+                "user_id": body["user_id"],
+                "consumer_type": body.get("consumer_type"),
+            }
+        )
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Write an entry, whose fields are in the order of its kind. Raises NotNoted."""
         left = memoryview((json.dumps(entry) + "\n").encode())
         try:
             while left:
@@ -114,16 +144,16 @@ def _flush_folder(path: Path) -> None:
         os.close(folder)
 
 
-def entries(path: Path) -> list[dict[str, Any]]:
+def entries(path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> list[dict[str, Any]]:
     """Read a journal, newest entry first, without an incomplete last line.
 
     Raises JournalUnusable.
     """
-    found, _ = _read(path)
+    found, _ = _read(path, kind)
     return found[::-1]
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
+def _read(path: Path, kind: EntryKind) -> tuple[list[dict[str, Any]], str]:
     """Return the entries and the text of an incomplete last line. Raises JournalUnusable."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -134,14 +164,11 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str]:
         found = [json.loads(line) for line in lines]
     except (ValueError, RecursionError) as error:
         raise JournalUnusable(f"{path} is no journal: {error}") from error
-    if not all(isinstance(entry, dict) and entry.keys() >= FIELDS for entry in found):
-        raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(FIELDS)}")
-    for entry in found:
-        if not all(isinstance(entry[name], str) for name in ("consumer", "provider")) or not (
-            isinstance(entry["resources"], dict)
-        ):
-            raise JournalUnusable(f"{path} is no journal: an entry has values of other types")
-    if not cut_short.startswith(BEGINNING[: len(cut_short)]):
+    if not all(isinstance(entry, dict) and entry.keys() >= set(kind.fields) for entry in found):
+        raise JournalUnusable(f"{path} is no journal: an entry lacks one of {sorted(kind.fields)}")
+    if not all(type(entry[name]) is kind.types[name] for entry in found for name in kind.types):
+        raise JournalUnusable(f"{path} is no journal: an entry has values of other types")
+    if not cut_short.startswith(kind.beginning[: len(cut_short)]):
         raise JournalUnusable(f"{path} is no journal: its last line is no entry")
     return found, cut_short
 

@@ -171,6 +171,45 @@ def read_trees(
                 yield [_shown(row) for row in _by_name(by_root.pop(root))]
 
 
+def read_providers(
+    client: SchedulerReportClient, context: RequestContext, rows: Sequence[Row]
+) -> Iterator[ProviderDetails]:
+    """Yield the details of some providers, given by their rows; those that are gone are left out.
+
+    Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    """
+    for start in range(0, len(rows), NAMES_OF_REQUEST):
+        some = rows[start : start + NAMES_OF_REQUEST]
+        whole = client.whole_trees.of_each(context, [row["uuid"] for row in some], DETAILS)
+        if whole is not None:
+            known = {row["uuid"]: row for tree in whole for row in tree}
+            yield from (_shown(known[row["uuid"]]) for row in some if row["uuid"] in known)
+            continue
+        for row in some:
+            found = read_provider(client, context, row["uuid"])
+            if found is not None:
+                yield found
+
+
+def read_provider(
+    client: SchedulerReportClient, context: RequestContext, uuid: str
+) -> ProviderDetails | None:
+    """Read one provider alone, with its generation before all else; None if it is gone.
+
+    Whatever changes it while it is read moves its generation, so that a write at the one that was
+    read fails. Raise what `read_tree` raises, except for ResourceProviderNotFound.
+    """
+    rows = all_providers(client, context, f"?uuid={uuid}")
+    if not rows:
+        return None
+    try:
+        return _read_provider(client, context, rows[0])
+    except exceptions.NovaException:
+        if all_providers(client, context, f"?uuid={uuid}"):
+            raise
+        return None
+
+
 def _read_each(
     client: SchedulerReportClient, context: RequestContext, roots: Sequence[str]
 ) -> Iterator[list[ProviderDetails]]:
