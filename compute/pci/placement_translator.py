@@ -93,6 +93,27 @@ def refuse_one_time_use(devices: Iterable[Device]) -> None:
         )
 
 
+def one_use_read_before_use(
+    tree: ProviderTree, nodename: str, allocations: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return the uuids of devices for one use that were read before they were allocated last.
+
+    Their `reserved` may be that of an earlier use: an operator may have set it to 0 since.
+    """
+    generations = {
+        uuid: part["generation"]
+        for body in allocations.values()
+        for uuid, part in body["allocations"].items()
+        if "generation" in part
+    }
+    return [
+        uuid
+        for uuid in _managed(tree, nodename).values()
+        if _TAG_TRAITS[_ONE_TIME_USE] in tree.data(uuid).traits
+        and generations.get(uuid, tree.data(uuid).generation) != tree.data(uuid).generation
+    ]
+
+
 def report(
     tree: ProviderTree,
     nodename: str,

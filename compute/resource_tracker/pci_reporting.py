@@ -2,6 +2,7 @@
 
 from oslo_config import cfg
 
+from compute import exceptions
 from compute.consumers import held_shares
 from compute.consumers.instance_resources import PCI_DEVICE
 from compute.pci import placement_translator
@@ -42,7 +43,9 @@ class PciReporting:
         :param reshaped: the allocations of a reshape by the driver, if there is one
 
         They are those of the reshape, or all of the node's, if holders of devices had to be given
-        theirs, or None. Raises PlacementPciException for devices that can't be reported.
+        theirs, or None. Raises PlacementPciException for devices that can't be reported, and
+        ResourceProviderUpdateConflict for a device for one use that got another user: then its
+        inventory is read again the next time.
         """
         self._add_whole_devices(tree, node)
         if not self._conf.pci.report_in_placement:
@@ -53,6 +56,7 @@ class PciReporting:
         gathered = reshaped
         if gathered is None:
             gathered = self._reportclient.get_allocations_for_provider_tree(context, node.name)
+        self._refuse_outdated(tree, node, gathered)
         changed = placement_translator.report(
             tree,
             node.name,
@@ -61,6 +65,19 @@ class PciReporting:
             gathered,
         )
         return gathered if changed else reshaped
+
+    def _refuse_outdated(
+        self, tree: ProviderTree, node: TrackedNode, allocations: Allocations
+    ) -> None:
+        outdated = placement_translator.one_use_read_before_use(tree, node.name, allocations)
+        for uuid in outdated:
+            self._reportclient.invalidate_resource_provider(uuid, cacheonly=True)
+        if outdated:
+            raise exceptions.ResourceProviderUpdateConflict(
+                uuid=outdated[0],
+                generation=tree.data(outdated[0]).generation or 0,
+                error="it was allocated since it was read",
+            )
 
     def _add_whole_devices(self, tree: ProviderTree, node: TrackedNode) -> None:
         """Report whole devices as PCI_DEVICE, where the tracker writes the allocations of them."""

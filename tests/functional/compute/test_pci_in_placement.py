@@ -88,6 +88,25 @@ def test_a_device_for_one_use_is_nobodys_until_somebody_frees_it(host, start, ou
     assert host.update().failures == {}
 
 
+@pytest.mark.parametrize("way", ["whole", pytest.param("one by one", marks=pytest.mark.one_by_one)])
+def test_a_device_that_was_given_back_is_reserved_at_its_next_guest_while_the_agent_runs(
+    host, start, outsider, way
+):
+    start({**SPEC, "one_time_use": "yes"})
+    device = devices_of(outsider, host)[GPUS[1].address]
+    first = outsider.allocate({host.uuid: {"VCPU": 1}, device: {CLASS: 1}})
+    host.update()
+    outsider.call("DELETE", f"/allocations/{first}")
+    host.update()
+    inventory = outsider.inventory(device)[CLASS]
+    outsider.set_inventory(device, {CLASS: inventory | {"reserved": 0}})
+    assert host.update().failures == {}
+    assert outsider.inventory(device)[CLASS]["reserved"] == 0
+    outsider.allocate({host.uuid: {"VCPU": 1}, device: {CLASS: 1}})
+    assert host.update().failures == {}
+    assert outsider.inventory(device)[CLASS]["reserved"] == 1
+
+
 def test_a_guest_of_a_device_for_one_use_takes_part_in_a_reshape(host, start, outsider):
     spec = {**SPEC, "one_time_use": "yes"}
     start(spec)
