@@ -33,6 +33,7 @@ from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
 from compute.report.failures import why
 from compute.service.signals import finished_first
+from placement.reports.lines import escaped
 
 FAILED = 1
 UNKNOWN = 2
@@ -248,7 +249,7 @@ class _Run:
     def _tell(self, device: Device, text: str, released: bool) -> None:
         provider = device.provider
         if not self._asked.json:
-            print(text, flush=True)
+            print(escaped(text), flush=True)
         self._shown.append(
             {
                 "uuid": provider.uuid,

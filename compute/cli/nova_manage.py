@@ -38,6 +38,7 @@ CATEGORIES: Categories = {
         "capacity": "compute.cli.capacity:capacity",
         "consumers": "compute.cli.consumers:consumers",
         "devices": "compute.cli.devices:devices",
+        "drain": "compute.cli.drain:drain",
         "evacuable": "compute.cli.evacuable:evacuable",
         "explain": "compute.cli.explain:explain",
         "heal_allocations": "compute.cli.heal_allocations:heal_allocations",

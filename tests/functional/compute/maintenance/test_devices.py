@@ -20,7 +20,7 @@ def stock(reserved):
 
 @pytest.fixture
 def cards(site):
-    """Number → uuid: 0 is free, 1 held, 2 burned; another host has 3, which is burned."""
+    """Give number → uuid: 0 is free, 1 held, 2 burned; another host has 3, which is burned."""
     with site.placement() as outsider:
         root = outsider.provider(HOST, inventory={"VCPU": {"total": 8}})
         found = {}
