@@ -67,25 +67,20 @@ def _details(data: ProviderData, used: Amounts) -> ProviderDetails:
     )
 
 
-def usages_of(client: SchedulerReportClient, context: RequestContext, uuid: str) -> dict[str, int]:
-    """Return class → amount that consumers use of the provider.
-
-    Raise ResourceProviderRetrievalFailed.
-    """
-    return _get(client, context, uuid, "usages", "1.0")["usages"]
-
-
 def usages_in_tree(
     client: SchedulerReportClient, context: RequestContext, root: str, uuids: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Return provider → what `usages_of` returns; most of the providers are in the root's tree.
+    """Return provider → class → amount that is used; most of the providers are in the root's tree.
 
     Raise ResourceProviderRetrievalFailed.
     """
     rows = client.whole_trees.of(context, root, "usages") or ()
     whole = {row["uuid"]: row["usages"] for row in rows}
     return {
-        uuid: whole[uuid] if uuid in whole else usages_of(client, context, uuid) for uuid in uuids
+        uuid: whole[uuid]
+        if uuid in whole
+        else client.get_usages_for_resource_provider(context, uuid)
+        for uuid in uuids
     }
 
 

@@ -388,6 +388,10 @@ class SchedulerReportClient:
         """Return (allocation requests, provider summaries, version) for a request."""
         return self.candidates.find(context, resources)
 
+    def get_usages_for_resource_provider(self, context: Any, rp_uuid: str) -> dict[str, int]:
+        """Return what all consumers use of the provider, class → amount."""
+        return self.usages.of_provider(context, rp_uuid)
+
     def get_usages_counts_for_limits(self, context: Any, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount."""
         return self.usages.for_limits(context, project_id)

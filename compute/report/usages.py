@@ -16,10 +16,29 @@ LOG = logging.getLogger(__name__)
 
 
 class Usages:
-    """What projects use. `context` is any object with a `global_id`, or None."""
+    """What is used by projects, and of a provider.
+
+    `context` is any object with a `global_id`, or None.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+
+    def of_provider(self, context: Any, uuid: str) -> dict[str, int]:
+        """Return what all consumers use of one provider, class → amount.
+
+        Raise ResourceProviderRetrievalFailed, and ClientException if placement is unreachable.
+        """
+        response = self.transport.get(
+            f"/resource_providers/{uuid}/usages",
+            version="1.0",
+            global_request_id=global_id(context),
+        )
+        if response.status_code == 200:
+            return response.json()["usages"]
+        raise exceptions.ResourceProviderRetrievalFailed(
+            f"Failed to get usages of resource provider {uuid}: {response.text}"
+        ) from Refusal(response)
 
     def for_limits(self, context: Any, project_id: str) -> dict[str, int]:
         """Return what the project uses in all, class → amount.

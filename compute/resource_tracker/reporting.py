@@ -19,6 +19,7 @@ from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext
 from compute.resource_tracker.additions_ownership import AdditionsOwnership, Owned
 from compute.resource_tracker.driver_tree import edit_tree
+from compute.resource_tracker.lowered import Capacities, capacities, warn_of_excess
 from compute.resource_tracker.node import TrackedNode
 from compute.resource_tracker.node_traits import RootTraits
 from compute.resource_tracker.nodes import Nodes
@@ -35,7 +36,7 @@ class WantedProviders:
 
     `reshaped` is what the driver moves, if it has to. `allocations` are those to write with the
     tree, whoever changed them: the driver, or the report of PCI devices. `owned` is what the
-    operator's files add, and no longer add.
+    operator's files add, and no longer add. `capacities` are those that placement had before.
     """
 
     nodename: str
@@ -43,6 +44,7 @@ class WantedProviders:
     reshaped: Reshaped | None
     allocations: Allocations | None
     owned: Owned
+    capacities: Capacities
 
 
 class Reporting:
@@ -101,6 +103,7 @@ class Reporting:
         tree = self._reportclient.get_provider_subtree(
             context, node.uuid, name=node.name, with_sharing=True
         )
+        before = capacities(tree)
         additions = self.additions.of_node(node.uuid)
         given = additions.take_out(tree)
         reshaped = edit_tree(
@@ -109,7 +112,7 @@ class Reporting:
         tree.update_traits(node.name, self._traits.of(context, node.record, tree))
         allocations = self._pci.report(context, tree, node, reshaped.after if reshaped else None)
         owned = self.additions.merge(context, additions, tree, given)
-        return WantedProviders(node.name, tree, reshaped, allocations, owned)
+        return WantedProviders(node.name, tree, reshaped, allocations, owned, before)
 
     def flush(self, context: RequestContext, wanted: WantedProviders) -> None:
         """Make placement look as `wanted`.
@@ -132,6 +135,10 @@ class Reporting:
             if self._conf.pci.report_in_placement:
                 raise exceptions.PlacementPciException(error=in_use) from in_use
             raise
+        if changed:
+            warn_of_excess(
+                self._reportclient, context, wanted.nodename, wanted.capacities, wanted.tree
+            )
 
     def forget(self) -> None:
         """Ask placement again, at the next update, what is remembered of it here."""

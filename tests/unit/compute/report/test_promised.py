@@ -172,6 +172,11 @@ CALLS = {
         "DELETE",
     ),
     "candidates": (lambda c: c.get_allocation_candidates(None, REQUEST), [], "GET"),
+    "usages of a provider": (
+        lambda c: c.get_usages_for_resource_provider(None, "u"),
+        [],
+        "GET",
+    ),
     "usages for limits": (lambda c: c.get_usages_counts_for_limits(None, "p"), [], "GET"),
     "usages for quota": (lambda c: c.get_usages_counts_for_quota(None, "p"), [], "GET"),
     "flushing a new child": (flush(lambda tree: tree.new_child("x", "u")), [], "GET"),
