@@ -34,6 +34,7 @@ from compute.service.signals import termination_interrupts
 Categories = Mapping[str, Mapping[str, Command | str]]
 CATEGORIES: Categories = {
     "placement": {
+        "adopt_provider": "compute.cli.adopt_provider:adopt_provider",
         "audit": "compute.cli.audit:audit",
         "capacity": "compute.cli.capacity:capacity",
         "consumers": "compute.cli.consumers:consumers",

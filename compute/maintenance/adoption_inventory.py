@@ -1,0 +1,70 @@
+"""The inventory of a provider that takes over the allocations of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compute.maintenance.provider_details import ProviderDetails
+from compute.provider_tree.inventory_record import LARGEST, Inventory, capacity
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The inventory `during` the move of allocations, and `after` it.
+
+    They differ where the inventory doesn't admit what is held already, for example because it was
+    lowered below its use.
+    """
+
+    during: Inventory
+    after: Inventory
+
+
+def merged(source: ProviderDetails, target: ProviderDetails | None) -> Merged:
+    """Return the inventory of the target once it has what the source has, too.
+
+    A class that the target has keeps its record if that admits all amounts, because the agent of
+    the target wrote it; else the source's record counts.
+    """
+    own: Mapping[str, Mapping[str, Any]] = {} if target is None else target.inventories
+    amounts = _amounts(source)
+    if target is not None:
+        for name, more in _amounts(target).items():
+            amounts[name] = amounts.get(name, []) + more
+    during: Inventory = {}
+    after: Inventory = {}
+    for name in sorted({*own, *source.inventories}):
+        held = amounts.get(name, [])
+        records = [dict(found[name]) for found in (own, source.inventories) if name in found]
+        fitting = next((record for record in records if _admits(record, held)), None)
+        after[name] = records[0] if fitting is None else fitting
+        during[name] = _widened(after[name], held) if fitting is None else fitting
+    return Merged(during, after)
+
+
+def _amounts(provider: ProviderDetails) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for held in provider.holders.values():
+        for name, amount in held.items():
+            found.setdefault(name, []).append(amount)
+    return found
+
+
+def _admits(record: Mapping[str, Any], held: list[int]) -> bool:
+    return capacity(record) >= sum(held) and all(
+        record["min_unit"] <= amount <= record["max_unit"] and amount % record["step_size"] == 0
+        for amount in held
+    )
+
+
+def _widened(record: Mapping[str, Any], held: list[int]) -> dict[str, Any]:
+    return {
+        "total": max(record["total"], sum(held)),
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": LARGEST,
+        "step_size": 1,
+        "allocation_ratio": max(record["allocation_ratio"], 1.0),
+    }

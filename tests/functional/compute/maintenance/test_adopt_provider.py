@@ -1,0 +1,378 @@
+"""A host that came back under another uuid, or another name, gets what its earlier provider has."""
+
+import contextlib
+
+import pytest
+
+from compute.report.transport import Transport
+from tests.functional.compute.maintenance.http_service import described, serving
+
+OLD, NEW, RACK = (f"{letter * 8}-0000-4000-8000-000000000001" for letter in "abc")
+MARK = f"replaced-by-{NEW}"
+STOCK = {
+    "VCPU": {"total": 16, "allocation_ratio": 4.0},
+    "MEMORY_MB": {"total": 65536, "reserved": 512},
+}
+CELL = {"CUSTOM_CELL": {"total": 8}}
+
+
+def build(outsider, name="host1", uuid=OLD):
+    """Make a host with a cell below a cell, a shared pool, and three consumers; what they are."""
+    root = outsider.provider(name, None, STOCK, ["CUSTOM_GOLD"], [RACK], uuid)
+    cell = outsider.provider(f"{name}_numa0", root, CELL, ["CUSTOM_CELL_TRAIT"])
+    deep = outsider.provider(f"{name}_numa0_gpu", cell, {"VGPU": {"total": 4}})
+    pool = outsider.provider(
+        f"pool-of-{name}",
+        inventory={"DISK_GB": {"total": 100}},
+        traits=["MISC_SHARES_VIA_AGGREGATE"],
+        aggregates=[RACK],
+    )
+    return {
+        "cell": cell,
+        "deep": deep,
+        "pool": pool,
+        "a": outsider.allocate({root: {"VCPU": 2, "MEMORY_MB": 1024}, pool: {"DISK_GB": 5}}),
+        "b": outsider.allocate({root: {"VCPU": 4}, cell: {"CUSTOM_CELL": 1}, deep: {"VGPU": 1}}),
+        "moving": outsider.allocate({root: {"VCPU": 1}}, consumer_type="MIGRATION"),
+    }
+
+
+@pytest.fixture
+def outsider(site):
+    with site.placement() as outsider:
+        yield outsider
+
+
+@pytest.fixture
+def host(outsider):
+    return build(outsider)
+
+
+def adopt(site, *more, name="host1"):
+    return site.run("adopt_provider", "--name", name, "--uuid", NEW, *more)
+
+
+def check(outsider, host, name="host1"):
+    """All is below the new root, once, and nothing is left of the old."""
+    tree = outsider.call("GET", f"/resource_providers?in_tree={NEW}")["resource_providers"]
+    parents = {row["name"]: row["parent_provider_uuid"] for row in tree}
+    assert parents == {name: None, f"{name}_numa0": NEW, f"{name}_numa0_gpu": host["cell"]}
+    assert {row["uuid"] for row in tree} == {NEW, host["cell"], host["deep"]}
+    assert not outsider.exists(OLD)
+    assert outsider.totals(NEW) == {"VCPU": 16, "MEMORY_MB": 65536}
+    assert outsider.inventory(NEW)["VCPU"]["allocation_ratio"] == 4.0
+    assert outsider.traits(NEW) == {"CUSTOM_GOLD"}
+    assert outsider.aggregates(NEW) == {RACK}
+    assert outsider.allocations(host["a"]) == {
+        NEW: {"VCPU": 2, "MEMORY_MB": 1024},
+        host["pool"]: {"DISK_GB": 5},
+    }
+    assert outsider.allocations(host["b"]) == {
+        NEW: {"VCPU": 4},
+        host["cell"]: {"CUSTOM_CELL": 1},
+        host["deep"]: {"VGPU": 1},
+    }
+    assert outsider.allocations(host["moving"]) == {NEW: {"VCPU": 1}}
+    known = outsider.call("GET", f"/allocations/{host['moving']}")
+    assert known["consumer_type"] == "MIGRATION"
+
+
+STEPS = ["rename", "create", "traits", "aggregates", "reshape", "child", "delete"]
+
+
+def test_a_rebuilt_host_gets_all_that_its_provider_has(site, outsider, host):
+    found = adopt(site, "--json")
+
+    assert (found.code, found.err) == (0, "")
+    assert [step["step"] for step in found.json["steps"]] == STEPS
+    check(outsider, host)
+
+
+def test_a_second_run_has_nothing_to_do(site, outsider, host):
+    told = adopt(site)
+    assert told.code == 0
+    assert told.out.splitlines()[0] == f"Provider {OLD} is called {MARK}, no longer host1."
+    before = site.rows()
+
+    again = adopt(site)
+
+    assert (again.code, again.err) == (0, "")
+    assert again.out == f"host1 is provider {NEW} already: nothing to do.\n"
+    assert site.rows() == before
+
+
+def test_a_dry_run_tells_the_same_steps_and_writes_nothing(site, outsider, host):
+    before = site.rows()
+
+    ended = adopt(site, "--dry-run")
+
+    assert site.rows() == before
+    dry = [line.removeprefix("[dry-run] ") for line in ended.out.splitlines()]
+    assert dry == adopt(site).out.splitlines()
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["after", "before"])
+@pytest.mark.parametrize("number", range(len(STEPS)))
+def test_an_interrupted_run_is_completed_by_the_next(
+    site, outsider, host, monkeypatch, number, done
+):
+    left = [number]
+    with monkeypatch.context() as patched:
+        for verb in ("put", "post", "delete"):
+            patched.setattr(Transport, verb, _dying(getattr(Transport, verb), left, done))
+        with pytest.raises(Killed):
+            adopt(site)
+
+    assert adopt(site).code == 0
+    check(outsider, host)
+
+
+def _dying(send, left, done):
+    def die(client, url, *args, **kwargs):
+        if left[0] < 0:
+            raise Killed
+        if left[0] == 0 and not done:
+            left[0] = -1
+            raise Killed
+        answer = send(client, url, *args, **kwargs)
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return answer
+
+    return die
+
+
+class TestMeanwhile:
+    """Somebody acts just before a write."""
+
+    @pytest.fixture
+    def before(self, site, outsider, host, monkeypatch):
+        """Return a function that adopts, with `act` called before the writes to a path."""
+
+        def run(verb, path, act, times=1):
+            send, met = getattr(Transport, verb), []
+
+            def meet(client, url, *args, **kwargs):
+                if url == path and len(met) < times:
+                    met.append(url)
+                    act()
+                return send(client, url, *args, **kwargs)
+
+            monkeypatch.setattr(Transport, verb, meet)
+            site.configure(more="[berth]\nconflict_retry_time = 0\n")
+            ended = adopt(site, "--json")
+            assert len(met) == times
+            return ended
+
+        return run
+
+    def test_a_claim_on_the_old_provider_comes_along(self, outsider, host, before):
+        late = []
+
+        def claim():
+            late.append(outsider.allocate({OLD: {"VCPU": 1}}))
+
+        assert before("post", "/reshaper", claim).code == 0
+        check(outsider, host)
+        assert outsider.allocations(late[0]) == {NEW: {"VCPU": 1}}
+
+    def test_a_consumer_that_leaves_is_left_out(self, outsider, host, before):
+        def leave():
+            outsider.call("DELETE", f"/allocations/{host['a']}")
+
+        assert before("post", "/reshaper", leave).code == 0
+        assert outsider.allocations(host["a"]) == {}
+        assert not outsider.exists(OLD)
+
+    def test_the_old_agent_that_reports_again_and_its_new_guest_come_along(
+        self, outsider, host, before
+    ):
+        late = []
+
+        def report():
+            outsider.set_inventory(OLD, STOCK)
+            late.append(outsider.allocate({OLD: {"VCPU": 1}}))
+
+        assert before("delete", f"/resource_providers/{OLD}", report).code == 0
+        check(outsider, host)
+        assert outsider.allocations(late[0]) == {NEW: {"VCPU": 1}}
+
+    def test_an_old_agent_that_never_rests_is_3_and_the_run_after_it_stopped_completes(
+        self, site, outsider, host, before, monkeypatch
+    ):
+        def report():
+            outsider.set_inventory(OLD, STOCK)
+            with contextlib.suppress(AssertionError):
+                outsider.allocate({OLD: {"VCPU": 1}})
+
+        ended = before("delete", f"/resource_providers/{OLD}", report, times=4)
+
+        assert (ended.code, ended.err.count("\n")) == (3, 1)
+        assert "Stop the agent that reports the earlier provider" in ended.err
+        monkeypatch.undo()
+        assert adopt(site).code == 0
+        check(outsider, host)
+
+    def test_the_new_agent_that_is_quicker_keeps_its_inventory(self, outsider, host, before):
+        def create():
+            outsider.provider("host1", None, {"VCPU": {"total": 8}}, ["CUSTOM_OWN"], uuid=NEW)
+
+        assert before("post", "/resource_providers", create).code == 0
+        assert not outsider.exists(OLD)
+        assert outsider.totals(NEW) == {"VCPU": 8, "MEMORY_MB": 65536}
+        assert outsider.traits(NEW) == {"CUSTOM_OWN", "CUSTOM_GOLD"}
+        assert outsider.allocations(host["moving"]) == {NEW: {"VCPU": 1}}
+
+    def test_the_new_agent_that_reports_before_the_reshape_is_no_obstacle(
+        self, outsider, host, before
+    ):
+        def report():
+            outsider.set_inventory(NEW, {"VCPU": {"total": 32}, "DISK_GB": {"total": 9}})
+            outsider.set_traits(NEW, outsider.traits(NEW) | {"CUSTOM_OWN"})
+
+        assert before("post", "/reshaper", report).code == 0
+        assert outsider.totals(NEW) == {"VCPU": 32, "DISK_GB": 9, "MEMORY_MB": 65536}
+        assert outsider.traits(NEW) == {"CUSTOM_OWN", "CUSTOM_GOLD"}
+
+    def test_a_trait_that_comes_while_traits_are_added_stays(self, outsider, host, before):
+        def add():
+            outsider.set_traits(NEW, ["CUSTOM_OWN"])
+
+        assert before("put", f"/resource_providers/{NEW}/traits", add).code == 0
+        assert outsider.traits(NEW) == {"CUSTOM_OWN", "CUSTOM_GOLD"}
+
+    def test_a_third_provider_that_takes_the_name_is_refused_by_its_uuid(
+        self, outsider, host, before
+    ):
+        thief = []
+
+        def steal():
+            thief.append(outsider.provider("host1"))
+
+        ended = before("post", "/resource_providers", steal)
+
+        assert (ended.code, ended.err.count("\n")) == (4, 1)
+        assert thief[0] in ended.err
+        assert outsider.allocations(host["moving"]) == {OLD: {"VCPU": 1}}
+
+
+class TestAnotherName:
+    """The host is called by its full name now, or by the short one."""
+
+    def test_all_goes_to_the_new_name_with_the_names_of_children(self, site, outsider):
+        host = build(outsider, "host1.example.org")
+
+        ended = adopt(site, "--as", "host1", name="host1.example.org")
+
+        assert (ended.code, ended.err) == (0, "")
+        check(outsider, host, "host1")
+
+    def test_what_the_new_agent_has_reported_takes_over(self, site, outsider):
+        host = build(outsider, "host1")
+        full = "host1.example.org"
+        outsider.provider(full, None, STOCK, uuid=NEW)
+        cell = outsider.provider(f"{full}_numa0", NEW, CELL)
+        guest = outsider.allocate({NEW: {"VCPU": 1}, cell: {"CUSTOM_CELL": 2}})
+
+        ended = adopt(site, "--as", full)
+
+        assert (ended.code, ended.err) == (0, "")
+        assert outsider.allocations(host["b"]) == {
+            NEW: {"VCPU": 4},
+            cell: {"CUSTOM_CELL": 1},
+            host["deep"]: {"VGPU": 1},
+        }
+        assert outsider.allocations(guest) == {NEW: {"VCPU": 1}, cell: {"CUSTOM_CELL": 2}}
+        assert outsider.traits(cell) == {"CUSTOM_CELL_TRAIT"}
+        assert outsider.shown(host["deep"])["parent_provider_uuid"] == cell
+        assert not outsider.exists(host["cell"])
+        assert not outsider.exists(OLD)
+
+    def test_a_host_that_kept_its_uuid_is_renamed_with_its_children(self, site, outsider):
+        root = outsider.provider("host1", uuid=NEW)
+        child = outsider.provider("host1_numa0", root)
+
+        ended = adopt(site, "--as", "host1.example.org")
+
+        assert ended.code == 0
+        names = {outsider.shown(uuid)["name"] for uuid in (root, child)}
+        assert names == {"host1.example.org", "host1.example.org_numa0"}
+
+
+def test_what_is_over_capacity_moves_and_stays_over_capacity(site, outsider, host):
+    outsider.set_inventory(OLD, {"VCPU": {"total": 2}, "MEMORY_MB": {"total": 65536}})
+
+    found = adopt(site, "--json")
+
+    assert (found.code, found.err) == (0, "")
+    assert [step["step"] for step in found.json["steps"]][-3:] == ["inventory", "child", "delete"]
+    assert outsider.totals(NEW)["VCPU"] == 2
+    assert outsider.allocations(host["b"])[NEW] == {"VCPU": 4}
+
+
+def test_a_device_for_one_use_moves_with_its_guest(site, outsider, host):
+    device = outsider.provider(
+        "host1_card", OLD, {"CUSTOM_CARD": {"total": 1}}, ["HW_PCI_ONE_TIME_USE"]
+    )
+    outsider.allocate({OLD: {"VCPU": 1}, device: {"CUSTOM_CARD": 1}}, host["moving"])
+    outsider.set_inventory(device, {"CUSTOM_CARD": {"total": 1, "reserved": 1}})
+
+    assert adopt(site).code == 0
+
+    assert outsider.allocations(host["moving"]) == {NEW: {"VCPU": 1}, device: {"CUSTOM_CARD": 1}}
+    assert outsider.inventory(device)["CUSTOM_CARD"]["reserved"] == 1
+
+
+def test_an_empty_provider_is_replaced_without_a_reshape(site, outsider):
+    outsider.provider("host1", uuid=OLD)
+
+    found = adopt(site, "--json")
+
+    assert [step["step"] for step in found.json["steps"]] == ["rename", "create", "delete"]
+    assert outsider.shown(NEW)["name"] == "host1"
+
+
+class TestRefused:
+    """Nothing is changed."""
+
+    @pytest.fixture(autouse=True)
+    def unchanged(self, site, host):
+        before = site.rows()
+        yield
+        assert site.rows() == before
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "told"),
+        [
+            (("--name", "nobody", "--uuid", NEW), 2, "nobody"),
+            (("--name", "host1_numa0", "--uuid", NEW), 4, "is a child"),
+            (("--name", "host1", "--uuid", "me"), 127, "takes a uuid"),
+            (("--name", "", "--uuid", NEW), 127, "1 to 200"),
+            (("--name", "host1", "--uuid", NEW, "--as", "x" * 201), 127, "1 to 200"),
+        ],
+        ids=["unknown", "child", "no uuid", "no name", "long"],
+    )
+    def test_what_cannot_be_adopted_is_told_in_a_line(self, site, arguments, code, told):
+        ended = site.run("adopt_provider", *arguments)
+
+        assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
+        assert told in ended.err
+
+    @pytest.mark.parametrize("which", ["cell", "pool"])
+    def test_the_uuid_of_another_provider_is_refused(self, site, host, which):
+        ended = site.run("adopt_provider", "--name", "host1", "--uuid", host[which])
+
+        assert (ended.code, ended.err.count("\n")) == (4, 1)
+
+
+def test_a_running_service_without_extensions_does_the_same(site, outsider, host, monkeypatch):
+    monkeypatch.setenv("OS_BERTH__EXTENSIONS", "false")
+    with serving(site.url, roles=["admin", "service"]) as url:
+        site.configure(more=described(url))
+        assert adopt(site, "--http").code == 0
+    check(outsider, host)
