@@ -18,6 +18,7 @@ from oslo_config import cfg
 from compute import exceptions
 from compute.report.cache import ProviderCache
 from compute.report.failures import Refusal
+from compute.report.namesakes import Namesakes
 from compute.report.transport import Transport, global_id, rebuilds_adapter, safe_connect
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Providers:
 
     def __init__(self, transport: Transport, cache: ProviderCache, conf: cfg.ConfigOpts) -> None:
         self.transport = transport
+        self.namesakes = Namesakes(transport)
         self._cache = cache
         self._conf = conf
 
@@ -140,21 +142,27 @@ class Providers:
             return None if found is None else {**found, FOUND: True}
         failure = exceptions.ResourceProviderCreationFailed(name=name)
         if response.status_code == 409:
-            failure = self.name_taken(context, name, parent_provider_uuid)
+            failure = self.name_taken(context, uuid, name, parent_provider_uuid)
         raise failure from Refusal(response)
 
     def name_taken(
-        self, context: Any, name: str, parent_uuid: str | None
+        self, context: Any, uuid: str, name: str, parent_uuid: str | None
     ) -> exceptions.ResourceProviderCreationFailed:
         """Return the exception to raise for a new provider whose name another one has.
 
-        It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Raise
-        ClientException if placement is unreachable.
+        It is a ResourceProviderCreationConflict if that one is in the tree of the parent. Of
+        another, the message says what it has, and how a root gets that. Raise ClientException if
+        placement is unreachable.
         """
         if self._is_made_elsewhere(context, name, parent_uuid):
             LOG.info("Another writer created resource provider %s with another uuid.", name)
             return exceptions.ResourceProviderCreationConflict(name=name)
-        return exceptions.ResourceProviderCreationFailed(name=name)
+        failure = exceptions.ResourceProviderCreationFailed(name=name)
+        told = self.namesakes.described(context, uuid, name) if parent_uuid is None else ""
+        if told:
+            message = f"{failure} ({uuid}). {told}"
+            failure = exceptions.ResourceProviderCreationFailed(message, name=name)
+        return failure
 
     def _is_made_elsewhere(self, context: Any, name: str, parent_uuid: str | None) -> bool:
         """Say whether the name is that of another provider of the parent's tree, or free again."""

@@ -125,7 +125,9 @@ class TreeSync:
         told = [one for one in additions if one.name in taken.error] or additions[:1]
         step = max(told, key=lambda one: len(one.name))
         with _failures_of(step, self._parts.cache, wanted):
-            raise self._parts.providers.name_taken(context, step.name, step.parent_uuid) from taken
+            raise self._parts.providers.name_taken(
+                context, step.uuid, step.name, step.parent_uuid
+            ) from taken
 
     def _run_one_by_one(
         self, context: Any, wanted: ProviderTree, allocations: Allocations | None

@@ -58,10 +58,12 @@ class Trees:
             self.ensure(context, uuid, name)
         elif self.load(context, uuid):
             return
-        elif self._whole_trees.offered(context):
-            self._cache.imagine_root(name, uuid)
         else:
-            self._create_and_cache(context, uuid, name, None)
+            self._providers.namesakes.warn_of_alike(context, uuid, name)
+            if self._whole_trees.offered(context):
+                self._cache.imagine_root(name, uuid)
+            else:
+                self._create_and_cache(context, uuid, name, None)
 
     def _is_known(self, context: Any, uuid: str) -> bool:
         """Say whether the tree needn't be read as a whole.
