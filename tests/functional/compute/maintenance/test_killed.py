@@ -5,11 +5,8 @@ are 50 nodes with 10 consumers each, else a few.
 """
 
 import contextlib
-import multiprocessing
-import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
 from uuid import uuid4
@@ -17,24 +14,19 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from compute.cli.nova_manage import main
 from placement.storage import tables
 from tests.functional.compute.maintenance.drivers import NODES
 from tests.functional.compute.maintenance.http_service import Killable, described
+from tests.functional.compute.maintenance.killable import KILLS, Command
 from tests.functional.compute.maintenance.site import DRIVERS, INVENTORY
 from virt.fake.driver import node_uuid
 
-KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
+MIGRATE = "migrate_compute_inventory"
 NODENAMES = [f"node-{number:02}" for number in range(50 if KILLS >= 50 else 4)]
 GUESTS = 10
 HELD = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 20}
 #: the other form of a node, which the driver is to bring it to
 FORMS = ("CellNodes", "FlatNodes")
-#: seconds that a command may take to end after its last word
-PATIENCE = 300
-#: begin with everything imported, which takes longer than what they are to do
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["compute.cli.nova_manage", DRIVERS])
 
 
 @pytest.fixture
@@ -146,48 +138,6 @@ def watch():
         yield opened
 
 
-class Command:
-    """`migrate_compute_inventory`, or another command, as a process of its own."""
-
-    def __init__(self, site, *flags, name="migrate_compute_inventory"):
-        arguments = [f"--config-file={site.file}", "placement", name, *flags]
-        told, tells = PROCESSES.Pipe(duplex=False)
-        self._process = PROCESSES.Process(target=run, args=(arguments, tells))
-        self._process.start()
-        tells.close()
-        self._told = os.fdopen(os.dup(told.fileno()))
-        told.close()
-
-    def wait_for_nodes(self, count):
-        """Wait until so many nodes are told of, or it has ended."""
-        for _ in range(count):
-            if not self._told.readline():
-                return
-
-    def ended(self):
-        """Whether it has."""
-        return self._process.exitcode is not None
-
-    def kill(self):
-        self._process.kill()
-
-    def end(self):
-        """Wait for the end; its exit code."""
-        while self._told.readline():
-            pass
-        self._told.close()
-        self._process.join(PATIENCE)
-        return self._process.exitcode
-
-
-def run(arguments, tells):
-    """In the command's process: what it prints goes through the pipe, and complaints nowhere."""
-    sys.stdout = os.fdopen(os.dup(tells.fileno()), "w")
-    sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    tells.close()
-    sys.exit(main(arguments))
-
-
 def look_around(database, guests, seconds):
     """For a moment, see that at each moment each node is whole while the command runs."""
     end = time.monotonic() + seconds
@@ -206,8 +156,8 @@ def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, no
         # back or forth, so that nodes that are left to do are anywhere
         form = source.choice(FORMS)
         site.configure(f"{DRIVERS}.{form}")
-        command = Command(site)
-        command.wait_for_nodes(source.randrange(len(NODENAMES)))
+        command = Command(site, MIGRATE)
+        command.wait_for_lines(source.randrange(len(NODENAMES)))
         look_around(database, nodes, source.uniform(0, 0.1))
         command.kill()
         died += command.end() == -signal.SIGKILL
@@ -215,7 +165,7 @@ def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, no
         print(f"{died} killed at work, the last one to {form}: {dict(found)}", flush=True)
     for form in FORMS:
         site.configure(f"{DRIVERS}.{form}")
-        assert Command(site).end() == 0
+        assert Command(site, MIGRATE).end() == 0
         assert check(database, nodes) == {form: len(NODENAMES)}
 
 
@@ -223,7 +173,7 @@ def kill_workers(service, command, database, guests, source):
     """Kill the service's workers at random moments until the command ends; how many were killed."""
     killed = 0
     while True:
-        command.wait_for_nodes(source.randrange(1, 2 + len(NODENAMES) // 8))
+        command.wait_for_lines(source.randrange(1, 2 + len(NODENAMES) // 8))
         look_around(database, guests, source.uniform(0, 0.1))
         if command.ended():
             return killed
@@ -240,7 +190,7 @@ def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_complete
         form, killed, failed = FORMS[0], 0, 0
         while killed < KILLS or not failed:
             site.configure(f"{DRIVERS}.{form}", described(service.url))
-            command = Command(site, "--http")
+            command = Command(site, MIGRATE, "--http")
             killed += kill_workers(service, command, database, nodes, source)
             code = command.end()
             assert code in (0, 1, 3)
@@ -250,7 +200,7 @@ def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_complete
             if done == len(NODENAMES):
                 form = FORMS[1 - FORMS.index(form)]
         site.configure(f"{DRIVERS}.{form}", described(service.url))
-        assert Command(site, "--http").end() == 0
+        assert Command(site, MIGRATE, "--http").end() == 0
         assert check(database, nodes) == {form: len(NODENAMES)}
     finally:
         service.stop()

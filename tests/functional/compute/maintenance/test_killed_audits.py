@@ -1,10 +1,9 @@
 """`audit --delete` and `--undo` that are killed: nothing is half done, and the next run completes.
 
-`BERTH_TEST_AUDIT_KILLS` says how many are killed at work in each test on each database.
+`BERTH_TEST_MANAGE_KILLS` says how many are killed at work in each test on each database.
 """
 
 import contextlib
-import os
 import random
 import signal
 import time
@@ -12,48 +11,17 @@ from uuid import uuid4
 
 import pytest
 
-from tests.functional.compute.maintenance.test_killed import PROCESSES, holdings, run, watch
+from tests.functional.compute.maintenance.killable import KILLS, Command
+from tests.functional.compute.maintenance.test_killed import holdings, watch
 from virt.fake import MediumFakeDriver
 
 __all__ = ["watch"]
 
-KILLS = int(os.environ.get("BERTH_TEST_AUDIT_KILLS", "2"))
 #: leftovers of one cloud; those that are deleted are made anew
 LEFTOVERS = 12
-#: seconds that a command may take to end after its last word
-PATIENCE = 300
 HELD = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 10}
 #: a part of a consumer that isn't audited
 LICENSE = {"CUSTOM_LICENSE": 1}
-
-
-class Audit:
-    """`audit` as a process of its own."""
-
-    def __init__(self, site, *flags):
-        told, tells = PROCESSES.Pipe(duplex=False)
-        arguments = [f"--config-file={site.file}", "placement", "audit", *flags]
-        self._process = PROCESSES.Process(target=run, args=(arguments, tells))
-        self._process.start()
-        tells.close()
-        self._told = os.fdopen(os.dup(told.fileno()))
-        told.close()
-
-    def wait_for(self, what, count):
-        """Wait until so many lines that begin so are told, or it has ended."""
-        while count > 0 and (line := self._told.readline()):
-            count -= line.startswith(what)
-
-    def kill(self):
-        self._process.kill()
-
-    def end(self):
-        """Wait for the end; its exit code."""
-        while self._told.readline():
-            pass
-        self._told.close()
-        self._process.join(PATIENCE)
-        return self._process.exitcode
 
 
 class Cloud:
@@ -105,8 +73,8 @@ def cloud(site, watch):
 
 def kill_at_random(site, source, what, *flags):
     """Kill the command at a random moment of its work; whether it was still at work."""
-    command = Audit(site, *flags)
-    command.wait_for(what, source.randrange(LEFTOVERS))
+    command = Command(site, "audit", *flags)
+    command.wait_for_lines(source.randrange(LEFTOVERS), what)
     time.sleep(source.uniform(0, 0.03))
     command.kill()
     return command.end() == -signal.SIGKILL
@@ -131,13 +99,13 @@ def test_a_killed_deletion_is_in_its_journal_and_the_next_run_completes(site, cl
         ways.append(len(deleted))
         print(f"{died} killed at work, the last one after {len(deleted)} deletions", flush=True)
         # the next run does the rest, in the same journal
-        code = Audit(site, "--delete", "--journal", str(journal)).end()
+        code = Command(site, "audit", "--delete", "--journal", str(journal)).end()
         assert code == (0 if len(deleted) == LEFTOVERS else 4)
         assert cloud.check() == set(cloud.leftovers) == noted(journal)
         # and all of it can be undone, by a run that is killed as well
         kill_at_random(site, source, "Restored", "--undo", str(journal))
         left = cloud.check()
-        assert Audit(site, "--undo", str(journal)).end() == 0
+        assert Command(site, "audit", "--undo", str(journal)).end() == 0
         assert cloud.check() == set()
         print(f"    undone: {LEFTOVERS - len(left)} by a killed run, {len(left)} after it")
         journal.unlink()
@@ -150,7 +118,7 @@ def test_a_run_that_was_killed_keeps_no_other_from_the_journal(site, cloud):
     source = random.Random()
     for _ in range(3):
         kill_at_random(site, source, "Deleted", "--delete", "--journal", str(journal))
-    assert Audit(site, "--delete", "--journal", str(journal)).end() in (0, 4)
+    assert Command(site, "audit", "--delete", "--journal", str(journal)).end() in (0, 4)
     assert cloud.check() == set(cloud.leftovers)
-    assert Audit(site, "--undo", str(journal)).end() == 0
+    assert Command(site, "audit", "--undo", str(journal)).end() == 0
     assert cloud.check() == set()

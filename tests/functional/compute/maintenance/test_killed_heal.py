@@ -16,8 +16,9 @@ from keystoneauth1.token_endpoint import Token
 from compute.records.instance import Flavor
 from tests.functional.compute.maintenance.drivers import MDEVS, VGPUHost
 from tests.functional.compute.maintenance.http_service import described, serving
+from tests.functional.compute.maintenance.killable import KILLS, Command
 from tests.functional.compute.maintenance.site import DRIVERS
-from tests.functional.compute.maintenance.test_killed import KILLS, Command, holdings
+from tests.functional.compute.maintenance.test_killed import holdings
 from tests.functional.compute.outsider import Outsider
 
 GUESTS = 12
@@ -87,12 +88,12 @@ def test_a_killed_command_leaves_whole_instances_and_the_next_one_completes(site
             if died == KILLS:
                 break
             forget_some(site, url, wanted, source)
-            command = Command(site, name="heal_allocations")
+            command = Command(site, "heal_allocations")
             died += kill(command, database, wanted, source)
             done = check(database, wanted)
             print(f"{died} killed at work, {done} of {GUESTS} are healed", flush=True)
         assert died == KILLS
-        assert Command(site, name="heal_allocations").end() in (0, 4)
+        assert Command(site, "heal_allocations").end() in (0, 4)
         assert check(database, wanted) == GUESTS
-        assert Command(site, name="heal_allocations").end() == 4
+        assert Command(site, "heal_allocations").end() == 4
     database.dispose()
