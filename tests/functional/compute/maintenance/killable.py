@@ -5,7 +5,6 @@ import os
 import sys
 
 from compute.cli.nova_manage import main
-from tests.functional.compute.maintenance.site import DRIVERS
 
 #: how many are killed in each test on each database
 KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
@@ -13,15 +12,7 @@ KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
 PATIENCE = 300
 #: begin with everything imported, which takes longer than what they are to do
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    [
-        "compute.cli.nova_manage",
-        "compute.cli.adopt_provider",
-        "compute.cli.devices",
-        "compute.cli.drain",
-        DRIVERS,
-    ]
-)
+PROCESSES.set_forkserver_preload(["tests.functional.compute.maintenance.imported"])
 
 
 class Command:

@@ -1,0 +1,11 @@
+"""Importing this imports all that a command may need, with the service that it runs in-process."""
+
+import importlib
+
+from placement.app import import_all
+
+for command in ("adopt_provider", "devices", "drain", "migrate_compute_inventory", "nova_manage"):
+    importlib.import_module(f"compute.cli.{command}")
+importlib.import_module("placement.direct")
+importlib.import_module("tests.functional.compute.maintenance.drivers")
+import_all()
