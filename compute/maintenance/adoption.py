@@ -176,7 +176,8 @@ class Adoption:
                 self._context, inventories, self._allocations(consumers, moved)
             )
 
-        text = f"Inventory and allocations of {len(consumers)} consumers are moved"
+        many = len(consumers)
+        text = f"Inventory and allocations of {many} consumer{'' if many == 1 else 's'} are moved"
         yield Step("reshape", self._identity.uuid, text, reshape)
         for one, new in zip(sources, news, strict=True):
             if new.during != new.after:

@@ -11,6 +11,7 @@ from compute.records.cell_database import sqlite
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Flavor, Instance
 from placement.direct import PlacementDirect
+from tests.functional.compute.maintenance.second_day import populate_second
 from tests.functional.compute.maintenance.session import Session, files, steps, without_chance
 from tests.functional.compute.outsider import Outsider
 
@@ -56,6 +57,7 @@ def populate(folder):
 @pytest.fixture
 def session(tmp_path, monkeypatch, capsys, own_logging):
     populate(tmp_path)
+    populate_second(tmp_path)
     monkeypatch.chdir(tmp_path)
     # however busy the machine is, all that helps is found
     monkeypatch.setenv("OS_BERTH__EXPLAIN_BUDGET_MS", "60000")
