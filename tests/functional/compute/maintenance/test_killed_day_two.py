@@ -17,6 +17,7 @@ from tests.functional.compute.maintenance.killable import KILLS, Command
 from tests.functional.compute.maintenance.test_adopt_provider import NEW, OLD, RACK, STOCK, build
 from tests.functional.compute.maintenance.test_killed import holdings
 
+NAMES = {OLD: "first", NEW: "second"}
 CARDS = 8
 CARD = {"CUSTOM_CARD": {"total": 1, "max_unit": 1, "reserved": 1}}
 
@@ -88,12 +89,10 @@ def test_an_adopted_host_has_all_of_its_consumers_under_one_of_its_uuids(site, o
         arguments = ["adopt_provider", "--name", "host1", "--uuid", goal]
         if killed(Command(site, *arguments), source, 8, 0.03):
             died += 1
-            moment = (
-                [uuid for uuid in (OLD, NEW) if outsider.exists(uuid)],
-                root_of(expected, holdings(database)),
-            )
+            there = " and ".join(name for uuid, name in NAMES.items() if outsider.exists(uuid))
+            moment = f"{there}, held of {NAMES[root_of(expected, holdings(database))]}"
             database.rollback()
-            moments[str(moment)] = moments.get(str(moment), 0) + 1
+            moments[moment] = moments.get(moment, 0) + 1
             print(f"{died} killed; {moments}", flush=True)
         assert Command(site, *arguments).end() == 0
         assert root_of(expected, holdings(database)) == goal
