@@ -14,7 +14,11 @@ from tests.unit.compute.report.answers import answer, listed
         ([answer(400)], exceptions.ResourceProviderCreationFailed),
         ([ksa_exc.ConnectFailure()], exceptions.ResourceProviderCreationFailed),
         (
-            [answer(409, text="Conflicting resource provider name: n already exists.")],
+            # who has the name can't be told then
+            [
+                answer(409, text="Conflicting resource provider name: n already exists."),
+                answer(500),
+            ],
             exceptions.ResourceProviderCreationFailed,
         ),
         (
