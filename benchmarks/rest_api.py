@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import json
 import shutil
 import statistics
 import sys
@@ -46,7 +47,7 @@ STARTS = ("start until the first answer, ms", "an idle worker, MiB")
 Start = Callable[[], contextlib.AbstractContextManager[Server]]
 TITLES = (
     *("request", "Berth", "worker", "database", "reference", "floor"),
-    *("ratio", "× floor", "to reach", ""),
+    *("ratio", "× floor", "to reach", "reached"),
 )
 
 
@@ -249,7 +250,9 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="only rows whose title contains this")
+    parser.add_argument("--figures", type=Path, help="store the table for `benchmarks.ratios`")
     given = parser.parse_args()
+    found: list[dict[str, str]] = []
     table = Table(*TITLES, title=f"{given.database}, {given.hosts:,} hosts; ms of processor time")
     with contextlib.ExitStack() as stack:
         # nothing should wait for a disk, so in memory if there is room
@@ -262,7 +265,10 @@ def main() -> None:
         for cells in rows(stand, given.reference, Cloud(given.hosts), given.rounds, given.only):
             table.add_row(*cells)
             print("\t".join(cells), flush=True)
+            found.append(dict(zip(TITLES, cells, strict=True)))
     Console(width=150).print(table)
+    if given.figures:
+        given.figures.write_text(json.dumps(found, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
