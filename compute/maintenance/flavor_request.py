@@ -77,7 +77,7 @@ def flavor_request(flavor: Flavor, booted_from_volume: bool = False) -> FlavorRe
     specs, left_out = flavor.extra_specs, list[str]()
     groups: dict[str, _Group] = collections.defaultdict(_Group)
     main = groups[""]
-    main.resources = _cpus(flavor, left_out) | {
+    main.resources = processors(flavor, left_out) | {
         "MEMORY_MB": flavor.memory_mb,
         "DISK_GB": disk_gb(flavor, booted_from_volume),
     }
@@ -113,8 +113,11 @@ def _unusable(name: str, value: str, wanted: str) -> str:
     return f"{name}={value} is ignored: it must be {wanted}."
 
 
-def _cpus(flavor: Flavor, left_out: list[str]) -> dict[str, int]:
-    """Return VCPU and PCPU by `hw:cpu_policy`; `resources:` extra specs of these come instead."""
+def processors(flavor: Flavor, left_out: list[str]) -> dict[str, int]:
+    """Return VCPU and PCPU by `hw:cpu_policy`; `resources:` extra specs of these come instead.
+
+    Add to `left_out` what of the flavor makes no sense.
+    """
     specs, vcpus = flavor.extra_specs, flavor.vcpus
     policy = specs.get("hw:cpu_policy", "shared")
     if policy == "dedicated":

@@ -9,6 +9,7 @@ from typing import Any
 
 from compute import exceptions
 from compute.consumers.instance_resources import resources_from_flavor
+from compute.maintenance.flavor_request import processors
 from compute.maintenance.guest_places import Knowing, Told
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.allocation_records import Amounts, Held
@@ -24,6 +25,8 @@ ROOT, ROOM, ONLY = "the root has the class", "there is room", "no other has the 
 
 #: what an instance has on NUMA cells
 _OF_CELLS = ("VCPU", "PCPU", "MEMORY_MB")
+#: extra specs of instances that run on certain cells
+_CONFINING = frozenset({"hw:cpu_policy", "hw:numa_nodes", "hw:mem_page_size"})
 _GRANULAR = re.compile(r"resources[A-Za-z0-9_-]{1,64}:([^:]+)")
 
 
@@ -51,9 +54,9 @@ def requested(instance: Instance, tree: Sequence[ProviderDetails]) -> dict[str, 
         raise exceptions.AllocationUpdateFailed(
             consumer_uuid=instance.uuid, error=f"its flavor asks for no number: {error}"
         ) from error
-    dedicated = flavor.extra_specs.get("hw:cpu_policy") == "dedicated"
-    if dedicated and "VCPU" in resources and any("PCPU" in one.inventories for one in tree):
-        resources["PCPU"] = resources.get("PCPU", 0) + resources.pop("VCPU")
+    own = processors(flavor, []).get("PCPU", 0)
+    if own and any("PCPU" in one.inventories for one in tree):
+        resources |= processors(flavor, [])
     return {name: amount for name, amount in resources.items() if amount}
 
 
@@ -68,8 +71,9 @@ def place(
 
     Classes of which the root has an inventory are allocated on the root. The others go where
     somebody says that the instance has them. If nobody does, processors and memory go to the first
-    provider with room for all of them, else they are spread. Any other class goes to the one
-    provider that has it. Sharing providers are used only for classes that the tree lacks.
+    provider with room for all of them, else they are spread; unless the flavor asks for cells. Any
+    other class goes to the one provider that has it. Sharing providers are used only for classes
+    that the tree lacks.
 
     :param tree: the node's providers with their consumers, the root first
     :param pools: reads the providers that share with the root
@@ -147,7 +151,7 @@ def _place_of(
         return found, f"{teller.by} says so"
     if name in _OF_CELLS and (gone := [one for teller in told for one in teller.missing]):
         raise _unknown(instance, name, f"its record names {', '.join(gone)}, which isn't there")
-    if stays_together(name) or name == "DISK_GB":
+    if name == "DISK_GB" or (stays_together(name) and not _is_confined(instance)):
         return {}, ROOM
     if len(able) > 1:
         where = ", ".join(sorted(able.values()))
@@ -155,6 +159,11 @@ def _place_of(
     if not able and name == VGPU:
         raise _unknown(instance, name, "no provider of its node has any")
     return {}, ONLY
+
+
+def _is_confined(instance: Instance) -> bool:
+    """Say whether the instance runs on certain NUMA cells, and not wherever there is room."""
+    return not _CONFINING.isdisjoint(instance.flavor.extra_specs)
 
 
 def _held_by_others(providers: Sequence[ProviderDetails], consumer: str) -> dict[str, Any]:

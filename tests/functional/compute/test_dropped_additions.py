@@ -59,6 +59,28 @@ class LicensingDriver(MediumFakeDriver):
         tree.update_inventory(nodename, {**inventory, CLASS: {"total": 7}})
 
 
+def test_r28_what_a_file_no_longer_adds_is_removed(host, outsider):
+    lists(host, traits=[TRAIT], total=10)
+    host.start()
+    assert (TRAIT in outsider.traits(host.uuid), outsider.totals(host.uuid)[CLASS]) == (True, 10)
+    lists(host)
+    host.start()
+    assert TRAIT not in outsider.traits(host.uuid)
+    assert CLASS not in outsider.totals(host.uuid)
+
+
+def test_r28_what_is_held_stays_until_it_is_given_back(host, outsider):
+    lists(host, total=10)
+    host.start()
+    guest = outsider.allocate({host.uuid: {CLASS: 2}})
+    lists(host)
+    host.start()
+    assert (host.outcome.failures, outsider.totals(host.uuid)[CLASS]) == ({}, 10)
+    outsider.call("DELETE", f"/allocations/{guest}")
+    host.start()
+    assert CLASS not in outsider.totals(host.uuid)
+
+
 class TestDropped:
     def test_a_trait_is_removed_at_the_next_start(self, host, outsider, caplog):
         lists(host, traits=[TRAIT, "CUSTOM_STAYS"])

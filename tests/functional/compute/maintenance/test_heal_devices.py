@@ -490,6 +490,19 @@ def test_a_dedicated_processor_is_pcpu_where_the_node_has_such(sqlite_site):
     assert held(site, instance)[cell] == {"PCPU": 2, "MEMORY_MB": 1024}
 
 
+@pytest.mark.parametrize(
+    "specs", [{"hw:cpu_policy": "dedicated"}, {"hw:numa_nodes": "1"}, {"hw:mem_page_size": "large"}]
+)
+def test_an_instance_on_cells_that_nobody_knows_is_8(sqlite_site, specs):
+    site = sqlite_site
+    site.start_service_once(FakeNUMAReshapeDriver)
+    site.configure("fake.FakeNUMAReshapeDriver")
+    instance = site.guest(flavor=flavor(**specs))
+    ended = site.run("heal_allocations")
+    assert (ended.code, held(site, instance)) == (8, {})
+    assert f"{HOST}_numa0, {HOST}_numa1 have some" in ended.err
+
+
 @pytest.mark.parametrize("amount", ["many", "1.5", ""])
 def test_a_flavor_that_asks_for_no_number_is_told(sqlite_site, amount):
     site = sqlite_site
