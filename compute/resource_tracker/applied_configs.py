@@ -176,7 +176,8 @@ def _parsed(content: Any) -> dict[str, Added]:
 
 
 def _names(listed: Any) -> frozenset[str]:
-    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+    # Files add no other names, so others must never be removed.
+    if not isinstance(listed, list) or not all(name.startswith("CUSTOM_") for name in listed):
         raise ValueError(listed)
     return frozenset(listed)
 

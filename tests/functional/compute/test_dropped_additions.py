@@ -4,6 +4,7 @@ import json
 import logging
 import pathlib
 import shutil
+from uuid import uuid4
 
 import pytest
 
@@ -235,6 +236,28 @@ class TestOthers:
         assert TRAIT in outsider.traits(first)
         assert TRAIT not in outsider.traits(second)
 
+    def test_a_pool_of_both_nodes_loses_it_once_and_neither_fails(self, host, outsider, caplog):
+        host.start(FreshPairDriver)
+        aggregate = str(uuid4())
+        for name in "ab":
+            outsider.set_aggregates(nodes_uuid(host, f"{name}-{host.name}"), [aggregate])
+        disk = {"DISK_GB": {"total": 9}}
+        shares = ["MISC_SHARES_VIA_AGGREGATE"]
+        pool = outsider.provider(f"{host.name}-pool", None, disk, shares, [aggregate])
+        lists(host, f"uuid: {pool}", traits=[TRAIT], total=10)
+        host.start(FreshPairDriver)
+        assert (TRAIT in outsider.traits(pool), outsider.totals(pool)[CLASS]) == (True, 10)
+        lists(host)
+        with caplog.at_level(logging.INFO):
+            host.start(FreshPairDriver)
+        assert host.outcome.failures == {}
+        assert (outsider.traits(pool), outsider.totals(pool)) == ({*shares}, {"DISK_GB": 9})
+        told = [r for r in caplog.records if "Removed" in r.getMessage()]
+        assert len(told) == 1
+        for name in "ab":
+            node = nodes_uuid(host, f"{name}-{host.name}")
+            assert json.loads(memory(host, node).read_text())["providers"] == {}
+
     def test_a_node_that_was_elsewhere_meanwhile_loses_what_its_host_no_longer_adds(
         self, host, outsider
     ):
@@ -303,7 +326,18 @@ class TestMemory:
         host.start()
         assert outsider.traits(pool) == set()
 
-    @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1, "providers": {"x": 3}}', "\0"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{",
+            "[]",
+            '{"version": 1, "providers": {"x": 3}}',
+            '{"version": 1, "providers": {"x": {"traits": ["COMPUTE_NODE"], "inventories": []}}}',
+            '{"version": 1, "providers": {"x": {"traits": [7], "inventories": []}}}',
+            "\0",
+        ],
+    )
     def test_damage_removes_nothing_and_begins_anew(self, host, outsider, caplog, text):
         lists(host, traits=[TRAIT])
         host.start()

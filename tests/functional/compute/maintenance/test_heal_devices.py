@@ -280,6 +280,33 @@ class TestDoubledGPUs:
         site.run("heal_allocations")
         assert site.run("heal_allocations").code == 4
 
+    def test_who_changes_the_instance_while_it_is_mended_is_not_undone(
+        self, site, names, monkeypatch
+    ):
+        instance, _ = self.double(site, names, FIRST, SECOND)
+        site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
+        changed = {names[HOST]: SIZE, names[SECOND]: {"VGPU": 1}}
+        put = SchedulerReportClient.put_allocations
+
+        def disturbed(client, context, consumer, payload):
+            with site.placement() as outsider:
+                generation = outsider.call("GET", f"/allocations/{instance}")["consumer_generation"]
+                body = {
+                    "allocations": {uuid: {"resources": part} for uuid, part in changed.items()},
+                    "project_id": "project",
+                    "user_id": "user",
+                    "consumer_generation": generation,
+                    "consumer_type": "INSTANCE",
+                }
+                outsider.call("PUT", f"/allocations/{instance}", body)
+            return put(client, context, consumer, payload)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SchedulerReportClient, "put_allocations", disturbed)
+            ended = site.run("heal_allocations", "--mend-doubled")
+        assert (ended.code, held(site, instance)) == (3, changed)
+        assert instance in ended.err
+
     def test_json_tells_of_them(self, site, names):
         instance, _ = self.double(site, names, FIRST, SECOND)
         site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
