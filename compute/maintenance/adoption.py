@@ -172,9 +172,16 @@ class Adoption:
                         pairs[one.uuid], moved[one.uuid]
                     ),
                 }
-            self._client.reshaper.reshape(
-                self._context, inventories, self._allocations(consumers, moved)
-            )
+            allocations = self._allocations(consumers, moved)
+            try:
+                self._client.reshaper.reshape(self._context, inventories, allocations)
+            except (exceptions.ReshapeUnanswered, exceptions.PlacementReshapeConflict):
+                raise
+            except exceptions.ReshapeFailed as failed:
+                if self._is_as(situation):
+                    raise
+                # another run was quicker, or somebody took the room that was free in the target
+                raise _conflict(sources[0].uuid, 0, str(failed)) from failed
 
         many = len(consumers)
         text = f"Inventory and allocations of {many} consumer{'' if many == 1 else 's'} are moved"
@@ -190,6 +197,11 @@ class Adoption:
         if now["inventories"] != ({} if twin is None else dict(twin.inventories)):
             raise _conflict(uuid, generation, "its inventory changed meanwhile")
         return generation
+
+    def _is_as(self, before: Situation) -> bool:
+        """Say whether providers, inventories and holders are as they were when read before."""
+        now = read_situation(self._client, self._context, self._identity)
+        return _contents(now) == _contents(before)
 
     def _allocations(self, consumers: list[str], moved: Mapping[str, str]) -> Allocations:
         """Return all that the consumers hold, with targets in the place of sources."""
@@ -272,6 +284,14 @@ class Adoption:
         raise exceptions.ResourceProviderUpdateFailed(url=url, error=response.text) from Refusal(
             response
         )
+
+
+def _contents(situation: Situation) -> dict[str, tuple[Any, Any]]:
+    return {
+        one.uuid: (one.inventories, one.holders)
+        for one in (*(situation.source or ()), *situation.target)
+        if one.inventories or one.holders
+    }
 
 
 def _conflict(uuid: str, generation: int, error: str) -> exceptions.ResourceProviderUpdateConflict:

@@ -4,6 +4,10 @@ import contextlib
 
 import pytest
 
+from compute.maintenance.adoption import Adoption
+from compute.maintenance.adoption_reads import Identity
+from compute.report import SchedulerReportClient
+from compute.report.context import admin_context
 from compute.report.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
@@ -154,19 +158,19 @@ class TestMeanwhile:
     def before(self, site, outsider, host, monkeypatch):
         """Return a function that adopts, with `act` called before the writes to a path."""
 
-        def run(verb, path, act, times=1):
-            send, met = getattr(Transport, verb), []
+        def run(verb, path, act, times=1, others=None):
+            send, met, acts = getattr(Transport, verb), [], {path: act, **(others or {})}
 
             def meet(client, url, *args, **kwargs):
-                if url == path and len(met) < times:
+                if url in acts and met.count(url) < times:
                     met.append(url)
-                    act()
+                    acts[url]()
                 return send(client, url, *args, **kwargs)
 
             monkeypatch.setattr(Transport, verb, meet)
             site.configure(more="[berth]\nconflict_retry_time = 0\n")
             ended = adopt(site, "--json")
-            assert len(met) == times
+            assert len(met) == times * len(acts)
             return ended
 
         return run
@@ -188,6 +192,29 @@ class TestMeanwhile:
         assert before("post", "/reshaper", leave).code == 0
         assert outsider.allocations(host["a"]) == {}
         assert not outsider.exists(OLD)
+
+    @pytest.mark.parametrize(
+        ("verb", "path"),
+        [
+            ("put", f"/resource_providers/{OLD}"),
+            ("post", "/resource_providers"),
+            ("put", f"/resource_providers/{NEW}/traits"),
+            ("post", "/reshaper"),
+            ("delete", f"/resource_providers/{OLD}"),
+        ],
+        ids=["rename", "create", "traits", "reshape", "delete"],
+    )
+    def test_another_run_that_is_quicker_is_no_obstacle(
+        self, site, outsider, host, before, verb, path
+    ):
+        def overtake():
+            with site.adapter() as adapter:
+                client = SchedulerReportClient(adapter)
+                identity = Identity("host1", NEW, "host1")
+                Adoption(client, admin_context(), identity).run(lambda step: None)
+
+        assert before(verb, path, overtake).code == 0
+        check(outsider, host)
 
     def test_the_old_agent_that_reports_again_and_its_new_guest_come_along(
         self, outsider, host, before
@@ -238,6 +265,24 @@ class TestMeanwhile:
         assert before("post", "/reshaper", report).code == 0
         assert outsider.totals(NEW) == {"VCPU": 32, "DISK_GB": 9, "MEMORY_MB": 65536}
         assert outsider.traits(NEW) == {"CUSTOM_OWN", "CUSTOM_GOLD"}
+
+    def test_a_claim_that_takes_the_room_in_the_new_provider_is_no_obstacle(
+        self, outsider, host, before
+    ):
+        late = []
+
+        def create():
+            outsider.provider("host1", None, {"VCPU": {"total": 8}}, uuid=NEW)
+
+        def claim():
+            late.append(outsider.allocate({NEW: {"VCPU": 7}}))
+
+        ended = before("post", "/resource_providers", create, others={"/reshaper": claim})
+
+        assert ended.code == 0
+        assert outsider.allocations(late[0]) == {NEW: {"VCPU": 7}}
+        assert outsider.allocations(host["moving"]) == {NEW: {"VCPU": 1}}
+        assert not outsider.exists(OLD)
 
     def test_a_trait_that_comes_while_traits_are_added_stays(self, outsider, host, before):
         def add():
