@@ -13,10 +13,14 @@ Places = tuple[Slots, Numbers]
 
 
 def over_capacity(snapshot: Snapshot) -> Places:
-    """Return where more is used than there is room for, or something without an inventory."""
-    parts = []
+    """Return where more is used than there is room for, or something without an inventory.
+
+    A device for one use is kept back as soon as it is used: it is left out.
+    """
+    parts, devices = [], _devices_for_one_use(snapshot)
     for class_id, column in snapshot.columns.items():
-        parts.append((column.slots[column.used > np.floor(column.capacities)], class_id))
+        slots = column.slots[column.used > np.floor(column.capacities)]
+        parts.append((slots[~np.isin(slots, devices)], class_id))
     strays = [place for place, used in snapshot.stray_usage.items() if used]
     slots = [part for part, _ in parts] + [np.array([slot for slot, _ in strays], np.int32)]
     classes = [np.full(len(part), class_id, np.int64) for part, class_id in parts]
@@ -35,9 +39,7 @@ def empty_roots(snapshot: Snapshot) -> Slots:
 
 def burned_devices(snapshot: Snapshot) -> Places:
     """Return the devices for one use that are kept back as a whole although nobody has them."""
-    found = snapshot.with_trait.get(snapshot.names.trait_ids.get(ONE_TIME_USE, -1))
-    devices = np.zeros(0, np.int32) if found is None else found.slots()
-    devices = devices[snapshot.forest.alive[devices]]
+    devices = _devices_for_one_use(snapshot)
     held = np.isin(devices, [slot for (slot, _), used in snapshot.stray_usage.items() if used])
     parts = []
     for class_id, column in snapshot.columns.items():
@@ -55,3 +57,9 @@ def burned_devices(snapshot: Snapshot) -> Places:
         np.concatenate([np.zeros(0, np.int32), *slots]),
         np.concatenate([np.zeros(0, np.int64), *classes]),
     )
+
+
+def _devices_for_one_use(snapshot: Snapshot) -> Slots:
+    found = snapshot.with_trait.get(snapshot.names.trait_ids.get(ONE_TIME_USE, -1))
+    devices = np.zeros(0, np.int32) if found is None else found.slots()
+    return devices[snapshot.forest.alive[devices]]

@@ -178,6 +178,20 @@ def test_what_is_used_beyond_capacity_is_told_for_each_class(service):
     assert -2 < seconds_ago(memory["first_seen"]) < 60
 
 
+def test_a_device_for_one_use_that_is_in_use_is_not_over_capacity(service):
+    """It is kept back as soon as somebody has it: that is right."""
+    host = provider(service, 1, VCPU=8)
+    devices = [
+        provider(service, n, f"host1_0000:81:00.{n}", host, traits, PGPU=1)
+        for n, traits in ((2, ["HW_PCI_ONE_TIME_USE"]), (3, []))
+    ]
+    hold(service, 1, {device: {"PGPU": 1} for device in devices})
+    for device in devices:
+        restock(service, device, PGPU={"total": 1, "reserved": 1})
+    (found,) = of_kind(service, "over_capacity")
+    assert found["provider"]["uuid"] == devices[1]
+
+
 def test_what_is_allocated_without_an_inventory_is_over_capacity(service):
     host = provider(service, 1, VCPU=8, MEMORY_MB=100)
     hold(service, 1, {host: {"VCPU": 3}})
