@@ -81,6 +81,7 @@ COMMANDS = {
     "--resource VCPU=200",
     "GET /berth/v1/capacity": "capacity show --resource VCPU=2 --resource MEMORY_MB=4096",
     "POST /berth/v1/capacity/evacuate": f"capacity evacuate {_HOST}",
+    "GET /berth/v1/suspects": "placement suspect list --kind empty_root --limit 10",
 }
 
 #: answers that are too long for a page → the file that the example writes

@@ -65,6 +65,10 @@ class Service:
         """Return one page of trees."""
         return self._send("GET", "/provider_trees", parameters)
 
+    def suspects(self, parameters: dict[str, Any]) -> Any:
+        """Return one page of suspects."""
+        return self._send("GET", "/suspects", parameters)
+
     def _answer(self, method: str, path: str, body: Any = None) -> Any:
         return self._send(method, path, None, body)
 

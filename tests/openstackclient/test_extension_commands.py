@@ -162,6 +162,26 @@ def test_hostile_names_stay_in_their_line(url, openstack, form):
     assert "\x1b" not in out
 
 
+def test_suspects_are_listed_whole_or_in_part(url, openstack):
+    uuids = [f"6666666{n}-6666-4666-8666-666666666666" for n in (1, 2)]
+    for number, uuid in enumerate(uuids):
+        make(url, f"sus\x1bpect{number}", uuid, None, {})
+    command = "openstack placement suspect list --kind empty_root"
+    code, out, err = openstack(f"{command} -f json")
+    mine = [row for row in json.loads(out) if row["uuid"] in uuids]
+    assert (code, err, len(mine)) == (0, "", 2)
+    assert mine[0]["kind"] == "empty_root"
+    assert mine[0]["consumer"] is None
+    assert uuids[0] in mine[0]["detail"]
+    code, out, _ = openstack(f"{command} --limit 1 -f value -c uuid")
+    assert (code, len(out.split())) == (0, 1)
+    code, out, _ = openstack(command)
+    assert (code, "\x1b" in out) == (0, False)
+    assert all(len(line) <= 80 for line in out.splitlines())
+    code, out, err = openstack("openstack placement suspect list --kind everything")
+    assert (code, out) == (2, "")
+
+
 @pytest.mark.parametrize("form", ["csv", "yaml", "shell"])
 def test_one_answer_has_all_forms(openstack, form):
     code, out, err = openstack(f"openstack capacity show --resource DISK_GB=1 -f {form} -c fits")

@@ -1,0 +1,58 @@
+"""`openstack placement suspect list`."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from osc_lib.command import command
+
+from compute.osc.columns import safe, text
+from compute.osc.service import Service
+from placement.domain.suspicion import KINDS
+
+_TITLES = ("kind", "provider", "uuid", "consumer", "resource_class", "first_seen", "detail")
+#: what a table has room for; `-c` shows the others
+_OF_TABLE = ("kind", "detail")
+
+
+class ListSuspects(command.Lister):
+    """List what placement suspects to be wrong. A suspicion is no verdict."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--kind", metavar="<kind>", choices=KINDS, help=f"One of {', '.join(KINDS)}."
+        )
+        parser.add_argument(
+            "--limit", metavar="<limit>", type=int, help="At most so many. Default: all."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        """Return columns and rows."""
+        given = {"kind": parsed_args.kind, "limit": parsed_args.limit}
+        parameters = {name: value for name, value in given.items() if value is not None}
+        form = parsed_args.formatter
+        titles = _OF_TABLE if form == "table" and not parsed_args.columns else _TITLES
+        rows = (_row(one) for one in _pages(Service(self.app.client_manager), parameters))
+        return titles, [safe([row[title] for title in titles], form) for row in rows]
+
+
+def _pages(service: Service, parameters: dict[str, Any]) -> Iterator[Any]:
+    while True:
+        page = service.suspects(parameters)
+        yield from page["suspects"]
+        if "marker" not in page or "limit" in parameters:
+            return
+        parameters = {**parameters, "marker": page["marker"]}
+
+
+def _row(suspect: dict[str, Any]) -> dict[str, Any]:
+    provider = suspect["provider"] or {"uuid": None, "name": None}
+    name = provider["name"]
+    return suspect | {
+        "provider": None if name is None else text(name),
+        "uuid": provider["uuid"],
+        "detail": text(suspect["detail"]),
+    }
