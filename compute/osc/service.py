@@ -1,5 +1,6 @@
 """How the commands of `openstack` ask placement's extensions."""
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -61,13 +62,21 @@ class Service:
                 return tree
         raise exceptions.CommandError(f"There is no resource provider {name_or_uuid!r}.")
 
-    def trees(self, parameters: dict[str, Any]) -> Any:
-        """Return one page of trees."""
-        return self._send("GET", "/provider_trees", parameters)
+    def trees(self, parameters: dict[str, Any]) -> Iterator[Any]:
+        """Yield trees, of all pages if the parameters have no limit."""
+        return self._pages("/provider_trees", "trees", parameters)
 
-    def suspects(self, parameters: dict[str, Any]) -> Any:
-        """Return one page of suspects."""
-        return self._send("GET", "/suspects", parameters)
+    def suspects(self, parameters: dict[str, Any]) -> Iterator[Any]:
+        """Yield suspects, of all pages if the parameters have no limit."""
+        return self._pages("/suspects", "suspects", parameters)
+
+    def _pages(self, path: str, name: str, parameters: dict[str, Any]) -> Iterator[Any]:
+        while True:
+            page = self._send("GET", path, parameters)
+            yield from page[name]
+            if "marker" not in page or "limit" in parameters:
+                return
+            parameters = {**parameters, "marker": page["marker"]}
 
     def _answer(self, method: str, path: str, body: Any = None) -> Any:
         return self._send(method, path, None, body)

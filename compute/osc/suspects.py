@@ -1,7 +1,6 @@
 """`openstack placement suspect list`."""
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 from osc_lib.command import command
@@ -35,17 +34,8 @@ class ListSuspects(command.Lister):
         parameters = {name: value for name, value in given.items() if value is not None}
         form = parsed_args.formatter
         titles = _OF_TABLE if form == "table" and not parsed_args.columns else _TITLES
-        rows = (_row(one) for one in _pages(Service(self.app.client_manager), parameters))
+        rows = (_row(one) for one in Service(self.app.client_manager).suspects(parameters))
         return titles, [safe([row[title] for title in titles], form) for row in rows]
-
-
-def _pages(service: Service, parameters: dict[str, Any]) -> Iterator[Any]:
-    while True:
-        page = service.suspects(parameters)
-        yield from page["suspects"]
-        if "marker" not in page or "limit" in parameters:
-            return
-        parameters = {**parameters, "marker": page["marker"]}
 
 
 def _row(suspect: dict[str, Any]) -> dict[str, Any]:

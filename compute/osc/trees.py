@@ -78,22 +78,13 @@ class ListTrees(command.Lister):
         }
         parameters = {name: value for name, value in given.items() if value}
         parameters["fields"] = "inventories,usages"
-        trees = _pages(Service(self.app.client_manager), parameters)
+        trees = Service(self.app.client_manager).trees(parameters)
         rows = [
             (text(tree["providers"][0]["name"]), tree["root"], len(tree["providers"]), _sum(tree))
             for tree in trees
         ]
         form = parsed_args.formatter
         return ("root", "uuid", "providers", "resources"), [safe(row, form) for row in rows]
-
-
-def _pages(service: Service, parameters: dict[str, Any]) -> Iterator[Any]:
-    while True:
-        page = service.trees(parameters)
-        yield from page["trees"]
-        if "marker" not in page or "limit" in parameters:
-            return
-        parameters = {**parameters, "marker": page["marker"]}
 
 
 class _Row:
