@@ -22,10 +22,10 @@ def over_capacity(snapshot: Snapshot) -> Places:
         slots = column.slots[column.used > np.floor(column.capacities)]
         parts.append((slots[~np.isin(slots, devices)], class_id))
     strays = [place for place, used in snapshot.stray_usage.items() if used]
-    slots = [part for part, _ in parts] + [np.array([slot for slot, _ in strays], np.int32)]
+    found = [part for part, _ in parts] + [np.array([slot for slot, _ in strays], np.int32)]
     classes = [np.full(len(part), class_id, np.int64) for part, class_id in parts]
     classes.append(np.array([class_id for _, class_id in strays], np.int64))
-    return np.concatenate(slots), np.concatenate(classes)
+    return np.concatenate(found), np.concatenate(classes)
 
 
 def empty_roots(snapshot: Snapshot) -> Slots:

@@ -195,7 +195,10 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "metrics",
         },
         # commands of `openstack`, which ask any placement
-        "osc": {"maintenance", "provider_tree", "records", "placement.reports"},
+        "osc": {
+            *("maintenance", "provider_tree", "records"),
+            *("placement.domain", "placement.reports"),
+        },
         # it runs our programs, each a process of its own
         "demo": {"provider_tree"},
         # where nova has these

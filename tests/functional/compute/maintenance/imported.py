@@ -4,7 +4,15 @@ import importlib
 
 from placement.app import import_all
 
-for command in ("adopt_provider", "devices", "drain", "migrate_compute_inventory", "nova_manage"):
+COMMANDS = (
+    "adopt_provider",
+    "audit",
+    "devices",
+    "drain",
+    "heal_allocations",
+    "migrate_compute_inventory",
+)
+for command in (*COMMANDS, "nova_manage"):
     importlib.import_module(f"compute.cli.{command}")
 importlib.import_module("placement.direct")
 importlib.import_module("tests.functional.compute.maintenance.drivers")
