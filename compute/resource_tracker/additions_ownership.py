@@ -89,17 +89,31 @@ class AdditionsOwnership:
         self._held: dict[str, tuple[int | None, float, frozenset[str]]] = {}
         # Provider → what was said to stay because it is held.
         self._kept: dict[str, frozenset[str]] = {}
+        # Provider → what was removed from it. Another node that shares it may not know that yet.
+        self._removed: dict[str, Added] = {}
         self._unusable: set[str] = set()
 
     def of_node(self, node_uuid: str) -> ProviderAdditions:
         """Return what merges the files into the tree of a node."""
         applied: Applied | None = {}
         try:
-            applied = self._applied.of(node_uuid)
+            applied = self._still_there(self._applied.of(node_uuid))
             self._unusable.discard(node_uuid)
         except Unusable:
             self._unusable.add(node_uuid)
         return ProviderAdditions(self._configs, self._on_absent, self.absent.discard, applied)
+
+    def _still_there(self, applied: Applied | None) -> Applied | None:
+        """Return what files added, without what this service removed since for any of its nodes.
+
+        The files are read once, so nothing that was removed is added again.
+        """
+        if applied is None:
+            return None
+        return {
+            uuid: added - self._removed[uuid] if uuid in self._removed else added
+            for uuid, added in applied.items()
+        }
 
     def merge(
         self,
@@ -138,6 +152,8 @@ class AdditionsOwnership:
             self._applied.note(node_uuid, owned.disturbed(conflict.kwargs.get("uuid")))
             raise
         if noted:
+            for uuid, added in merged.removed.items():
+                self._removed[uuid] = self._removed.get(uuid, Added()) | added
             self._applied.note(node_uuid, merged.after)
             self._tell_removed(merged, tree)
         self._tell_kept(merged, tree)
