@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from keystoneauth1.exceptions import ClientException
 
-from compute.maintenance.candidate_places import Amounts, Cloud, Place, Promises, query_of
+from compute.maintenance.candidate_places import Amounts, Cloud, Found, Place, Promises, query_of
 from compute.maintenance.devices import TRAIT
 from compute.maintenance.fitting import BadQuestion, NotOffered, Questions
 from compute.maintenance.provider_details import ProviderDetails, read_sharing, read_tree
@@ -157,14 +157,16 @@ def _sums(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def planned(host: Host, cloud: Cloud, questions: Questions, only_excess: bool) -> Plan:
     """Return the moves that empty the host, or with `only_excess` those that end its excesses.
 
-    Of two ways to choose among places, the one that finds a place for more is taken: the emptiest
-    place, or if that doesn't do the fullest. Raise Refusal and ClientException.
+    At first each takes the emptiest of the places that placement names within the limit. If some
+    find none, all places are asked for, and the emptiest or the fullest are taken, whichever leaves
+    less undone. Raise Refusal and ClientException.
     """
-    spread = _Planner(host, cloud, only_excess, prefer=max).run()
-    plan = spread
-    if spread.unfit:
-        packed = _Planner(host, cloud, only_excess, prefer=min).run()
-        plan = min(spread, packed, key=lambda one: _left_over(host, one))
+    plan = _Planner(host, cloud.candidates, only_excess, prefer=max).run()
+    if plan.unfit:
+        tries = [
+            _Planner(host, cloud.all_candidates, only_excess, prefer).run() for prefer in (max, min)
+        ]
+        plan = min([plan, *tries], key=lambda one: _left_over(host, one))
     plan.unfit = [(holder, _reason(holder, host, cloud, questions)) for holder, _ in plan.unfit]
     return plan
 
@@ -181,12 +183,12 @@ class _Planner:
     def __init__(
         self,
         host: Host,
-        cloud: Cloud,
+        candidates: Callable[[str], Found],
         only_excess: bool,
         prefer: Callable[..., tuple[float, str, Place]],
     ) -> None:
         self._host = host
-        self._cloud = cloud
+        self._candidates = candidates
         self._only_excess = only_excess
         self._prefer = prefer
         self._promises = Promises()
@@ -230,12 +232,8 @@ class _Planner:
         self._plan.moves.append(Move(holder, place, list(others), len(over)))
 
     def _fitting(self, holder: Holder) -> list[tuple[float, str, Place]]:
-        leaving = self._host.root.uuid
-        for candidates in (self._cloud.candidates, self._cloud.all_candidates):
-            found = self._promises.fitting(candidates(holder.query), leaving)
-            if fitting := [(share, place.root, place) for share, place in found]:
-                return fitting
-        return []
+        found = self._promises.fitting(self._candidates(holder.query), self._host.root.uuid)
+        return [(share, place.root, place) for share, place in found]
 
 
 def _relief(holder: Holder, over: Iterable[Excess]) -> float:

@@ -19,8 +19,8 @@ def over_capacity(snapshot: Snapshot) -> Places:
     """
     parts, devices = [], _devices_for_one_use(snapshot)
     for class_id, column in snapshot.columns.items():
-        slots = column.slots[column.used > np.floor(column.capacities)]
-        parts.append((slots[~np.isin(slots, devices)], class_id))
+        over = column.slots[column.used > np.floor(column.capacities)]
+        parts.append((over[~np.isin(over, devices)], class_id))
     strays = [place for place, used in snapshot.stray_usage.items() if used]
     found = [part for part, _ in parts] + [np.array([slot for slot, _ in strays], np.int32)]
     classes = [np.full(len(part), class_id, np.int64) for part, class_id in parts]

@@ -208,10 +208,16 @@ def test_a_device_for_one_use_is_not_over_capacity(site, outsider):
     assert (found.code, found.json["over_capacity"], found.json["moves"]) == (0, [], [])
 
 
-def test_more_candidates_than_the_limit_are_asked_for_if_the_first_are_taken(site, outsider, full):
+@pytest.mark.parametrize("first", ["0", "f"])
+def test_more_candidates_than_the_limit_are_asked_for_if_the_first_are_taken(
+    site, outsider, full, first
+):
+    """The largest host is the first of all candidates, or the last."""
     site.configure(more="[scheduler]\nmax_placement_results = 1\n")
-    for number in range(2, 6):
-        outsider.provider(f"host{number}", inventory=stock(8 if number == 5 else 4))
+    outsider.provider("host5", inventory=stock(8), uuid=f"{first * 8}-0000-4000-8000-000000000005")
+    for number in range(2, 5):
+        uuid = f"{number}{'a' * 7}-0000-4000-8000-00000000000{number}"
+        outsider.provider(f"host{number}", inventory=stock(4), uuid=uuid)
 
     found = site.run("drain", "--host", "host1", "--plan", "--json")
 
