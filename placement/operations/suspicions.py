@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -209,8 +210,8 @@ class Look:
         for mark, place in self._places(notes):
             detail = (
                 f"Nothing in the tree of {place.name} changed for a long time: its agent may be "
-                f"gone. See `openstack compute service list --host {place.name}`, and `openstack "
-                f"resource provider usage show {place.uuid}`."
+                f"gone. See `openstack compute service list --host {quote(place.name)}`, and "
+                f"`openstack resource provider usage show {place.uuid}`."
             )
             yield mark, self._of_provider(mark, place, detail, notes[mark])
 
@@ -264,8 +265,10 @@ class Look:
             name, uuid = notes[mark]
             detail = (
                 f"{place.name} and {name} ({uuid}) differ by domain or case alone: one host may "
-                f"have reported under two names. If it has, see `nova-manage placement "
-                f"adopt_provider --help`; if they are two hosts, nothing is wrong."
+                f"have reported under two names. If it has, and has the second one now, "
+                f"`nova-manage placement adopt_provider --name {quote(name)} --uuid {place.uuid} "
+                f"--as {quote(place.name)} --dry-run` says what giving it all of the first one "
+                f"would do. If they are two hosts, nothing is wrong."
             )
             yield mark, self._of_provider(mark, place, detail, place.created)
 

@@ -1,5 +1,7 @@
 """GET /berth/v1/suspects: pages, markers, and who may ask (extensions.md 12)."""
 
+import shlex
+
 import pytest
 
 from placement.domain.suspicion import KINDS
@@ -8,6 +10,7 @@ from tests.functional.placement.service import statements
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.suspects.clouds import (
     PATH,
+    age,
     hold,
     hold_untyped,
     provider,
@@ -183,6 +186,17 @@ def test_names_are_told_as_they_are(new_service):
     found = suspects(service, "kind=empty_root")["suspects"]
     assert [one["provider"]["name"] for one in found] == [*names, "n" * 200]
     assert all(one["provider"]["name"] in one["detail"] for one in found)
+
+
+def test_a_name_in_a_command_is_one_word_of_the_shell(new_service):
+    service = new_service(berth__suspects_untouched_days=1)
+    hostile = "host1.$(reboot).`id`;'\"x"
+    provider(service, 1, "HOST1")
+    provider(service, 2, hostile)
+    age(service, days=2)
+    told = {one["kind"]: one["detail"] for one in suspects(service)["suspects"]}
+    for kind, option in (("alike_names", "--as"), ("untouched", "--host")):
+        assert f"{option} {shlex.quote(hostile)}" in told[kind]
 
 
 def test_the_answer_costs_as_many_statements_for_many_suspects_as_for_few(suspicious):
