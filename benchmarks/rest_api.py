@@ -164,6 +164,8 @@ def rows(
         for server in running.values():
             cloud.plant(server)
             prepare_reshape(server)
+            # lists and usages are asked of workers that also search
+            server.get("/allocation_candidates?resources=VCPU:1&limit=1")
         for server in (*running.values(), writes):
             cloud.claim(server, 0)
         for measure in measures(cloud):
