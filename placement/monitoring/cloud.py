@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from placement.candidates import suspicious
 from placement.candidates.snapshot import Snapshot
 from placement.monitoring.aside import Aside
 from placement.storage import consumers
@@ -84,23 +85,23 @@ def families(snapshot: Snapshot, consumers_of: Mapping[str, int]) -> Iterator[Me
         "Providers whose usage is more than their capacity.",
         labels=["resource_class"],
     )
-    # what is allocated without an inventory, and of how many providers
-    strays: dict[int, tuple[int, int]] = {}
+    # what is allocated without an inventory
+    strays: dict[int, int] = {}
     for (_, class_id), used in snapshot.stray_usage.items():
-        amount, number = strays.get(class_id, (0, 0))
-        strays[class_id] = amount + used, number + bool(used)
+        strays[class_id] = strays.get(class_id, 0) + used
+    found, counts = np.unique(suspicious.over_capacity(snapshot)[1], return_counts=True)
+    too_full = dict(zip(found.tolist(), counts.tolist(), strict=True))
     for class_id in sorted({*snapshot.columns, *strays}):
         column = snapshot.column(class_id)
-        stray, without = strays.get(class_id, (0, 0))
-        if not len(column.slots) and not without:
+        stray = strays.get(class_id, 0)
+        if not len(column.slots) and not stray:
             continue
         labels = [snapshot.names.classes.get(class_id, str(class_id))]
-        capacity = np.floor(column.capacities)
         sums["total"].add_metric(labels, float(column.total.sum()))
         sums["reserved"].add_metric(labels, float(column.reserved.sum()))
-        sums["capacity"].add_metric(labels, float(capacity.sum()))
+        sums["capacity"].add_metric(labels, float(np.floor(column.capacities).sum()))
         sums["used"].add_metric(labels, float(column.used.sum() + stray))
-        over.add_metric(labels, float((column.used > capacity).sum() + without))
+        over.add_metric(labels, too_full.get(class_id, 0))
     yield from sums.values()
     yield over
     yield _providers(snapshot)

@@ -14,7 +14,7 @@ from placement.monitoring import cloud
 from placement.monitoring.counting import VARIABLE, Counting
 from placement.monitoring.page import page as page_of
 from tests.functional.placement.monitoring.pages import NEIGHBOUR, page, samples, value
-from tests.functional.placement.small_cloud import NEW, ROOT, fill, holding
+from tests.functional.placement.small_cloud import EMPTY, NEW, ROOT, fill, holding, stock
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -196,6 +196,20 @@ def test_providers_above_their_capacity_are_counted(counted):
     counted.put(path, stock | {"total": 2, "reserved": 1, "allocation_ratio": 1.0})
     shown = page(counted)
     assert value(shown, "placement_providers_over_capacity", resource_class="VCPU") == 1
+
+
+def test_a_device_for_one_use_that_is_in_use_is_not_above_its_capacity(counted):
+    fill(counted)
+    counted.put(f"/resource_providers/{EMPTY}/inventories", stock(0, PGPU=1))
+    traits = {"traits": ["HW_PCI_ONE_TIME_USE"], "resource_provider_generation": 1}
+    counted.put(f"/resource_providers/{EMPTY}/traits", traits)
+    counted.put(f"/allocations/{NEW}", holding({EMPTY: {"PGPU": 1}}))
+    path = f"/resource_providers/{EMPTY}/inventories/PGPU"
+    # its agent keeps it back for as long as it isn't clean
+    counted.put(path, counted.get(path).json | {"reserved": 1})
+    shown = page(counted)
+    assert value(shown, "placement_resource_used", resource_class="PGPU") == 1
+    assert value(shown, "placement_providers_over_capacity", resource_class="PGPU") == 0
 
 
 def test_a_snapshot_that_grew_takes_more_bytes(counted):
