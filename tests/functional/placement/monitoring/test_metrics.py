@@ -170,11 +170,11 @@ def test_the_figures_of_the_cloud_are_sums_of_what_the_api_says(counted):
         path = f"/resource_providers/{provider['uuid']}"
         inventories = counted.get(f"{path}/inventories").json["inventories"]
         usages = counted.get(f"{path}/usages").json["usages"]
-        for name, stock in inventories.items():
-            capacity = int((stock["total"] - stock["reserved"]) * stock["allocation_ratio"])
+        for name, record in inventories.items():
+            capacity = int((record["total"] - record["reserved"]) * record["allocation_ratio"])
             for kind, amount in (
-                ("total", stock["total"]),
-                ("reserved", stock["reserved"]),
+                ("total", record["total"]),
+                ("reserved", record["reserved"]),
                 ("capacity", capacity),
                 ("used", usages[name]),
             ):
