@@ -28,6 +28,7 @@ from compute.maintenance.audit import Auditor, Orphan
 from compute.maintenance.deletion import Deletion
 from compute.maintenance.grace import Grace
 from compute.maintenance.journal import (
+    Journal,
     JournalUnusable,
     NotNoted,
     default_path,
@@ -139,7 +140,8 @@ def _run_once(
             return REFUSED
         journal = asked.journal or default_path(Path(conf.state_path))
         orphans = _lasting(auditor.orphans(asked.resource_provider), grace)
-        return _audit(asked, orphans, Deletion(site.client, auditor, journal), note, site)
+        with Journal(journal) as opened:
+            return _audit(asked, orphans, Deletion(site.client, auditor, opened), note, site)
 
     changes = bool(asked.delete or asked.undo) and not asked.dry_run
     return _at_site(asked, conf, config_arguments, changes, work)
@@ -318,9 +320,8 @@ def _audit(
         listed = list(orphans)
         orphans, deletes = iter(listed), _confirmed(listed, named)
     with contextlib.ExitStack() as stack:
-        journal = deletion.journal if deletes else None
+        journal = deletion.journal.path if deletes else None
         tell = stack.enter_context(told(asked.json, asked.delete, journal, named))
-        stack.enter_context(deletion)
         for orphan in orphans:
             with finished_first():
                 now = deletion.delete(orphan, named) if deletes else orphan

@@ -27,7 +27,13 @@ from compute.maintenance.devices import (
     State,
     reserve_again,
 )
-from compute.maintenance.journal import JournalUnusable, NotNoted, default_path, entries
+from compute.maintenance.journal import (
+    Journal,
+    JournalUnusable,
+    NotNoted,
+    default_path,
+    entries,
+)
 from compute.maintenance.provider_details import find_roots
 from compute.report import SchedulerReportClient
 from compute.report.context import RequestContext, admin_context
@@ -185,9 +191,10 @@ class _Run:
         uuids = list(dict.fromkeys(str(uuid.UUID(text)) for text in asked.release))
         try:
             with (
-                Release(self._client, self._context, self._devices, journal) as release,
+                Journal(journal, RELEASED_DEVICES) as opened,
                 Bar("devices", len(uuids), hidden=asked.json) as bar,
             ):
+                release = Release(self._client, self._context, self._devices, opened)
                 for one in uuids:
                     with finished_first():
                         device, released = self._release(release, one)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-from types import TracebackType
-from typing import Self
-
 from compute.maintenance.audit import Auditor, Orphan
 from compute.maintenance.journal import Journal
 from compute.report import SchedulerReportClient
@@ -15,28 +10,12 @@ from compute.report.context import admin_context
 
 
 class Deletion:
-    """A context that deletes orphans, and writes each to a journal before its deletion.
+    """Deletes orphans, and writes each to a journal before its deletion."""
 
-    The first deletion makes the journal; the end of the context closes it.
-    """
-
-    def __init__(self, client: SchedulerReportClient, auditor: Auditor, journal: Path) -> None:
+    def __init__(self, client: SchedulerReportClient, auditor: Auditor, journal: Journal) -> None:
         self.journal = journal
         self._client = client
         self._auditor = auditor
-        self._open: Journal | None = None
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
 
     def delete(self, orphan: Orphan, named: bool) -> Orphan | None:
         """Delete the orphan if it is still deletable; `named` is as for Orphan.deletable.
@@ -56,8 +35,6 @@ class Deletion:
         now = self._auditor.judged_again(orphan, body)
         if now is None or not now.deletable(named):
             return now
-        if self._open is None:
-            self._open = self._stack.enter_context(Journal(self.journal))
-        self._open.note(orphan.consumer, orphan.provider, body)
+        self.journal.note(orphan.consumer, orphan.provider, body)
         write_consumer(self._client, context, orphan.consumer, body, without(body, orphan.provider))
         return now

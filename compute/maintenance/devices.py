@@ -6,13 +6,10 @@ until an operator has wiped it and says so.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import os_traits
 from requests import Response
@@ -134,35 +131,19 @@ def _guests(cell: CellDatabase) -> dict[str, str]:
 
 
 class Release:
-    """A context that gives devices back, and writes each to a journal before.
-
-    The first release makes the journal; the end of the context closes it.
-    """
+    """Gives devices back, and writes each to a journal of RELEASED_DEVICES before."""
 
     def __init__(
         self,
         client: SchedulerReportClient,
         context: RequestContext,
         devices: Devices,
-        journal: Path,
+        journal: Journal,
     ) -> None:
-        self.journal = journal
         self._client = client
         self._context = context
         self._devices = devices
-        self._open: Journal | None = None
-        self._stack = contextlib.ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+        self._journal = journal
 
     def release(self, uuid: str) -> tuple[Device | None, bool]:
         """Set `reserved` of a burned device to 0, at the generation at which it was judged.
@@ -184,10 +165,8 @@ class Release:
         raise Conflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
 
     def _note(self, device: Device) -> None:
-        if self._open is None:
-            self._open = self._stack.enter_context(Journal(self.journal, RELEASED_DEVICES))
         provider = device.provider
-        self._open.append(
+        self._journal.append(
             {"device": provider.uuid, "name": provider.name, "reserved": device.reserved}
         )
 

@@ -66,42 +66,45 @@ class NotNoted(Exception):
 
 
 class Journal:
-    """A context that appends to a journal, and makes a missing file. Raises JournalUnusable.
+    """A context that appends to a journal. Its first entry opens the file, or makes it.
 
     An incomplete last entry is removed from the file: its change was never made. Only one run can
     write a journal at a time.
     """
 
     def __init__(self, path: Path, kind: EntryKind = REMOVED_ALLOCATIONS) -> None:
-        self._path = path
+        self.path = path
         self._kind = kind
         self._file: Any = None
 
     def __enter__(self) -> Self:
-        try:
-            # Unbuffered: a buffer would still be written when the file is closed after a failure.
-            self._file = self._path.open("ab", buffering=0)
-        except OSError as error:
-            raise JournalUnusable(f"Journal {self._path}: {error.strerror}") from error
-        try:
-            if self._path.is_file():
-                self._prepare()
-        except BaseException:
-            self._file.close()
-            raise
         return self
 
-    def _prepare(self) -> None:
+    def _open(self) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Unbuffered: a buffer would still be written when the file is closed after a failure.
+            file = self.path.open("ab", buffering=0)
+        except OSError as error:
+            raise JournalUnusable(f"Journal {self.path}: {error.strerror}") from error
+        try:
+            if self.path.is_file():
+                self._prepare(file)
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
+
+    def _prepare(self, file: Any) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise JournalUnusable(f"Journal {self._path}: another run is writing it") from error
-        size = os.fstat(self._file.fileno()).st_size
+            raise JournalUnusable(f"Journal {self.path}: another run is writing it") from error
+        size = os.fstat(file.fileno()).st_size
         if not size:
-            _flush_folder(self._path.parent)
-        _, cut_short = _read(self._path, self._kind)
+            _flush_folder(self.path.parent)
+        _, cut_short = _read(self.path, self._kind)
         if cut_short:
-            self._file.truncate(size - len(cut_short.encode()))
+            file.truncate(size - len(cut_short.encode()))
 
     def __exit__(
         self,
@@ -109,10 +112,11 @@ class Journal:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def note(self, consumer: str, provider: str, body: Mapping[str, Any]) -> None:
-        """Write an entry on what `consumer` holds of `provider`. Raises NotNoted."""
+        """Write an entry on what `consumer` holds of `provider`; raise as `append`."""
         self.append(
             {
                 "consumer": consumer,
@@ -125,14 +129,20 @@ class Journal:
         )
 
     def append(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry, whose fields are in the order of its kind. Raises NotNoted."""
+        """Write an entry, whose fields are in the order of its kind.
+
+        Raise NotNoted if it can't be written, and JournalUnusable if it is the first one and the
+        file can't be used.
+        """
+        if self._file is None:
+            self._open()
         left = memoryview((json.dumps(entry) + "\n").encode())
         try:
             while left:
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise NotNoted(f"Journal {self._path}: {error.strerror}") from error
+            raise NotNoted(f"Journal {self.path}: {error.strerror}") from error
 
 
 def _flush_folder(path: Path) -> None:

@@ -296,7 +296,9 @@ class TestAJournalThatIsThereAlready:
 
     def test_is_refused_while_another_run_writes_it(self, site, root, journal):
         consumer = leftover(site, root)
-        with Journal(journal):
+        entry = {"consumer": consumer, "provider": root, "resources": FLAVOR}
+        with Journal(journal) as other:
+            other.append({**entry, "project_id": "p", "user_id": "u"})
             ended = self.delete(site, journal)
         assert (ended.code, held(site, consumer)) == (127, {root: FLAVOR})
         assert "another run is writing it" in ended.err
