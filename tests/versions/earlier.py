@@ -53,7 +53,9 @@ def code_of(release: Release, folder: Path) -> Path:
     if archive.returncode:
         raise NoHistory(archive.stderr.decode(errors="replace").strip())
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+        # Debian 12's Python has no filters yet, and git writes no path outside of the folder
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        files.extractall(folder, **safely)
     # what its code asks importlib.metadata for
     metadata = folder / f"{release.distribution}-{release.version}.dist-info" / "METADATA"
     metadata.parent.mkdir()

@@ -3,8 +3,8 @@
 import pytest
 
 from compute.cli import audit as audit_command
-from compute.cli import heal_allocations as heal_command
 from compute.maintenance import deletion
+from compute.maintenance.heal import Healer
 from compute.records.instance import Flavor, Instance
 from compute.report.extensions import Extensions
 from tests.databases.fixtures import CHOSEN
@@ -188,7 +188,7 @@ class TestOneHost:
                 method == "PUT" and not network.updates and server.kill()
             )
         else:
-            dying(heal_command, "_heal_one", 2)
+            dying(Healer, "plan", 2)
         ended = site.run("heal_allocations", "--database")
         server.start()
         assert (ended.code, ended.out) == (3, "Processed 1 instances.\n")

@@ -108,9 +108,10 @@ def read_until(process, words):
         selector.register(process.stdout, selectors.EVENT_READ)
         while words not in said:
             assert selector.select(LONGEST_START), said
-            line = process.stdout.readline()
-            assert line, said
-            said += line
+            # not `readline`: it may take two lines from the pipe, and the second one is waited for
+            found = os.read(process.stdout.fileno(), 1 << 16)
+            assert found, said
+            said += found.decode()
     return said
 
 
