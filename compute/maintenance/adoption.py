@@ -71,7 +71,8 @@ class Adoption:
             yield from self._renamed(situation.target)
             return
         root = situation.source[0]
-        if root.name == identity.wanted:
+        if root.name.casefold() == identity.wanted.casefold():
+            # a database that ignores case takes them for the same name
             yield self._named(root, identity.mark)
         if not situation.target:
             yield self._created()
@@ -82,6 +83,9 @@ class Adoption:
         for one in reversed(situation.source):
             if one.uuid in pairs:
                 yield self._deleted(one)
+        if situation.target:
+            # an earlier run may have been told another name
+            yield from self._renamed(situation.target)
 
     def _renamed(self, tree: Sequence[ProviderDetails]) -> Iterator[Step]:
         """Give a tree that has the uuid already its new names."""

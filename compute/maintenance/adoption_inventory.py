@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import os_traits
 
 from compute.maintenance.provider_details import ProviderDetails
 from compute.provider_tree.inventory_record import LARGEST, Inventory, capacity
@@ -26,29 +29,32 @@ def merged(source: ProviderDetails, target: ProviderDetails | None) -> Merged:
     """Return the inventory of the target once it has what the source has, too.
 
     A class that the target has keeps its record if that admits all amounts, because the agent of
-    the target wrote it; else the source's record counts.
+    the target wrote it; else the source's record counts. What is reserved of a device for one use
+    stays so: the agent doesn't know that a device that is new to it was used before.
     """
     own: Mapping[str, Mapping[str, Any]] = {} if target is None else target.inventories
-    amounts = _amounts(source)
-    if target is not None:
-        for name, more in _amounts(target).items():
-            amounts[name] = amounts.get(name, []) + more
+    amounts = _amounts(source, target)
     during: Inventory = {}
     after: Inventory = {}
     for name in sorted({*own, *source.inventories}):
-        held = amounts.get(name, [])
+        held = list(amounts.get(name, {}).values())
         records = [dict(found[name]) for found in (own, source.inventories) if name in found]
+        if os_traits.HW_PCI_ONE_TIME_USE in source.traits:
+            reserved = max(record["reserved"] for record in records)
+            records = [{**record, "reserved": min(reserved, record["total"])} for record in records]
         fitting = next((record for record in records if _admits(record, held)), None)
         after[name] = records[0] if fitting is None else fitting
         during[name] = _widened(after[name], held) if fitting is None else fitting
     return Merged(during, after)
 
 
-def _amounts(provider: ProviderDetails) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for held in provider.holders.values():
-        for name, amount in held.items():
-            found.setdefault(name, []).append(amount)
+def _amounts(*providers: ProviderDetails | None) -> dict[str, Counter[str]]:
+    """Return class → consumer → how much it holds of all the providers."""
+    found: dict[str, Counter[str]] = {}
+    for provider in providers:
+        for consumer, held in ({} if provider is None else provider.holders).items():
+            for name, amount in held.items():
+                found.setdefault(name, Counter())[consumer] += amount
     return found
 
 

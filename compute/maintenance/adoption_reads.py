@@ -39,7 +39,9 @@ class Identity:
         return f"replaced-by-{self.uuid}"
 
     def child_name(self, name: str) -> str:
-        """Return what a child is to be called."""
+        """Return what a child is to be called, also if it is called so already."""
+        if self.wanted.startswith(f"{self.name}_") and child_suffix(self.wanted, name) is not None:
+            return name
         suffix = child_suffix(self.name, name)
         return name if suffix is None else child_name(self.wanted, suffix)
 
@@ -94,6 +96,11 @@ def read_situation(
     source = marked or named
     if source is None and target is None:
         raise exceptions.ResourceProviderNotFound(name_or_uuid=identity.name)
+    if identity.wanted != identity.name:
+        taken = _row(client, context, f"?name={quote(identity.wanted, safe='')}")
+        theirs = {row["uuid"] for row in (source, target) if row is not None}
+        if taken is not None and taken["uuid"] not in theirs:
+            raise Refused(f"{identity.wanted} is the name of provider {taken['uuid']}.")
     for row, known in ((source, identity.name), (target, identity.uuid)):
         if row is not None and row["parent_provider_uuid"] is not None:
             raise Refused(f"{known} is a child in the tree of {row['root_provider_uuid']}, no host")

@@ -338,6 +338,45 @@ class TestAnotherName:
         assert not outsider.exists(host["cell"])
         assert not outsider.exists(OLD)
 
+    @pytest.mark.parametrize("held", [False, True], ids=["burned", "held"])
+    def test_a_used_device_for_one_use_stays_reserved_under_the_new_name(
+        self, site, outsider, held
+    ):
+        """The agent reported it anew by its new name, and doesn't know that it was used."""
+        card, trait = {"CUSTOM_CARD": {"total": 1}}, ["HW_PCI_ONE_TIME_USE"]
+        full = "host1.example.org"
+        used = outsider.provider("host1_card", outsider.provider("host1", uuid=OLD), card, trait)
+        if held:
+            guest = outsider.allocate({used: {"CUSTOM_CARD": 1}})
+        outsider.set_inventory(used, {"CUSTOM_CARD": {"total": 1, "reserved": 1}})
+        outsider.provider(full, uuid=NEW)
+        device = outsider.provider(f"{full}_card", NEW, card, trait)
+
+        assert adopt(site, "--as", full).code == 0
+
+        assert outsider.inventory(device)["CUSTOM_CARD"]["reserved"] == 1
+        if held:
+            assert outsider.allocations(guest) == {device: {"CUSTOM_CARD": 1}}
+
+    def test_a_consumer_of_both_roots_may_hold_more_than_one_request_may_ask(self, site, outsider):
+        full, stock = "host1.example.org", {"VCPU": {"total": 16, "max_unit": 4}}
+        outsider.provider("host1", None, stock, uuid=OLD)
+        outsider.provider(full, None, stock, uuid=NEW)
+        both = outsider.allocate({OLD: {"VCPU": 3}, NEW: {"VCPU": 2}})
+
+        assert adopt(site, "--as", full).code == 0
+
+        assert outsider.allocations(both) == {NEW: {"VCPU": 5}}
+        assert outsider.inventory(NEW)["VCPU"]["max_unit"] == 4
+
+    def test_an_interrupted_run_may_be_ended_with_another_name(self, site, outsider, host):
+        outsider.call("PUT", f"/resource_providers/{OLD}", {"name": MARK})
+        outsider.provider("host1", uuid=NEW)
+
+        assert adopt(site, "--as", "host1.example.org").code == 0
+
+        check(outsider, host, "host1.example.org")
+
     def test_a_host_that_kept_its_uuid_is_renamed_with_its_children(self, site, outsider):
         root = outsider.provider("host1", uuid=NEW)
         child = outsider.provider("host1_numa0", root)
@@ -347,6 +386,22 @@ class TestAnotherName:
         assert ended.code == 0
         names = {outsider.shown(uuid)["name"] for uuid in (root, child)}
         assert names == {"host1.example.org", "host1.example.org_numa0"}
+
+    def test_a_name_that_begins_like_a_childs_is_given_once(self, site, outsider):
+        root = outsider.provider("host1", uuid=NEW)
+        child = outsider.provider("host1_numa0", root)
+
+        for _ in range(2):
+            assert adopt(site, "--as", "host1_a").code == 0
+
+        assert outsider.shown(child)["name"] == "host1_a_numa0"
+
+    def test_a_name_that_differs_in_case_alone_is_another(self, site, outsider):
+        outsider.provider("host1_numa0", outsider.provider("host1", uuid=OLD))
+
+        assert adopt(site, "--as", "HOST1").code == 0
+
+        assert outsider.shown(NEW)["name"] == "HOST1"
 
 
 def test_what_is_over_capacity_moves_and_stays_over_capacity(site, outsider, host):
@@ -395,18 +450,29 @@ class TestRefused:
         ("arguments", "code", "told"),
         [
             (("--name", "nobody", "--uuid", NEW), 2, "nobody"),
+            (("--name", "nobody", "--uuid", NEW, "--as", "host1"), 2, "nobody"),
             (("--name", "host1_numa0", "--uuid", NEW), 4, "is a child"),
             (("--name", "host1", "--uuid", "me"), 127, "takes a uuid"),
             (("--name", "", "--uuid", NEW), 127, "1 to 200"),
             (("--name", "host1", "--uuid", NEW, "--as", "x" * 201), 127, "1 to 200"),
         ],
-        ids=["unknown", "child", "no uuid", "no name", "long"],
+        ids=["unknown", "unknown as", "child", "no uuid", "no name", "long"],
     )
     def test_what_cannot_be_adopted_is_told_in_a_line(self, site, arguments, code, told):
         ended = site.run("adopt_provider", *arguments)
 
         assert (ended.code, ended.out, ended.err.count("\n")) == (code, "", 1)
         assert told in ended.err
+
+    @pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
+    @pytest.mark.parametrize(
+        ("uuid", "wanted"), [(NEW, "pool-of-host1"), (OLD, "host1_numa0")], ids=["root", "child"]
+    )
+    def test_a_name_of_another_provider_is_refused(self, site, host, uuid, wanted, more):
+        ended = site.run("adopt_provider", "--name", "host1", "--uuid", uuid, "--as", wanted, *more)
+
+        assert (ended.code, ended.out, ended.err.count("\n")) == (4, "", 1)
+        assert wanted in ended.err
 
     @pytest.mark.parametrize("which", ["cell", "pool"])
     def test_the_uuid_of_another_provider_is_refused(self, site, host, which):
