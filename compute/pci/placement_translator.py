@@ -201,7 +201,8 @@ def _reserved(
     known = tree.data(provider.name)
     if _used(allocations, known.uuid)[provider.resource_class]:
         return 1
-    return known.inventory.get(provider.resource_class, {}).get("reserved", 0)
+    # its class may have changed since
+    return max((record.get("reserved", 0) for record in known.inventory.values()), default=0)
 
 
 def _refuse_dependent(devices: Iterable[Device]) -> None:

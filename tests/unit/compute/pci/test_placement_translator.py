@@ -226,6 +226,15 @@ class TestOneTimeUse:
         assert self.reserved(tree, allocations, holders) == 0
         assert self.reserved(tree, allocations, holders) == 1
 
+    def test_it_stays_reserved_when_it_gets_another_class(self, tree):
+        self.reserved(tree)
+        self.reserved(tree, self.held(tree))
+        renamed = device("0000:84:00.0", one_time_use="yes", resource_class="gpu")
+        for _ in range(2):
+            report(tree, NODE, [renamed], {}, {})
+            (record,) = tree.data("host1_0000:84:00.0").inventory.values()
+            assert record["reserved"] == 1
+
     def test_others_are_never_reserved(self, tree):
         self.reserved(tree)
         self.reserved(tree, self.held(tree))
