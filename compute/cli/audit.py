@@ -110,6 +110,7 @@ def _look_before(
     """Look a first time, and wait for the grace if there was something."""
 
     def look(site: _Site) -> int:
+        grace.begin_look()
         for orphan in site.auditor(asked.json).orphans(asked.resource_provider):
             grace.is_over(orphan)
         return OK
@@ -152,6 +153,7 @@ def _lasting(orphans: Iterator[Orphan], grace: Grace | None) -> Iterator[Orphan]
     if grace is None:
         yield from orphans
         return
+    grace.begin_look()
     for orphan in orphans:
         if grace.is_over(orphan):
             yield orphan

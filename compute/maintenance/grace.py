@@ -25,6 +25,10 @@ class Grace:
         self._before: dict[tuple[str, ...], float] = {}
         self._now: dict[tuple[str, ...], float] = {}
 
+    def begin_look(self) -> None:
+        """Forget what a look noted that has not come to its end."""
+        self._now = {}
+
     def is_over(self, orphan: Orphan) -> bool:
         """Note that the look finds the orphan; say whether looks have done so for long enough."""
         # with other resources, somebody has written them meanwhile

@@ -57,6 +57,17 @@ def test_a_look_that_fails_forgets_nothing(grace, now):
     assert grace.is_over(orphan())
 
 
+def test_what_only_a_look_that_failed_has_found_begins_anew(grace, now):
+    grace.begin_look()
+    grace.is_over(orphan())
+    # this look has failed; the next one doesn't find it
+    grace.begin_look()
+    grace.end_look()
+    now[0] += 60
+    grace.begin_look()
+    assert not grace.is_over(orphan())
+
+
 @pytest.mark.parametrize(
     "other", [orphan("d"), orphan(provider="q"), orphan(VCPU=2), orphan(VCPU=1, MEMORY_MB=1)]
 )
