@@ -20,6 +20,7 @@ from compute.cli.recorded_consumers import RecordedConsumers
 from compute.cli.records_access import records
 from compute.maintenance.devices import (
     RELEASED_DEVICES,
+    Changed,
     Conflict,
     Device,
     Devices,
@@ -50,7 +51,7 @@ EXIT_CODES = """\
 exit codes:
     0  no device is burned; with --release or --undo: all of it is done
     1  an error: it ends there
-    2  there is no such host; or a device of --release or --undo is gone
+    2  there is no such host; or a device of --release or --undo is gone, or is another
     3  burned devices were found
     4  a device of --release is held by somebody, and left as it is
 """
@@ -234,18 +235,22 @@ class _Run:
         """Reserve again what a journal says."""
         asked, code = self._asked, OK
         for entry in entries(asked.undo, RELEASED_DEVICES):
-            one, name = entry["device"], f"{entry['name']} ({entry['device']})"
+            name = f"{entry['name']} ({entry['device']})"
             with finished_first():
-                if asked.dry_run:
-                    device = self._devices.one(one)
-                else:
-                    device = reserve_again(self._client, self._context, self._devices, entry)
-                if device is None:
+                try:
+                    found = reserve_again(
+                        self._client, self._context, self._devices, entry, asked.dry_run
+                    )
+                except Changed as error:
+                    code = UNKNOWN
+                    say(PROGRAM, error)
+                    continue
+                if found is None:
                     code = UNKNOWN
                     say(PROGRAM, f"Device {name} is gone.")
                     continue
+                device, again = found
                 dry = "[dry-run] " if asked.dry_run else ""
-                again = device.reserved != entry["reserved"]
                 text = f"{dry}Reserved {name} again." if again else f"{name} is reserved already."
                 self._tell(device, text, released=False)
         if asked.json:

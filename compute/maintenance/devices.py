@@ -83,6 +83,10 @@ class Conflict(Exception):
     """A device changed each time between the look and the write; the text says which."""
 
 
+class Changed(Exception):
+    """A device can't be reserved as it was; the text says why."""
+
+
 class Devices:
     """Reads devices for one use.
 
@@ -176,10 +180,12 @@ def reserve_again(
     context: RequestContext,
     devices: Devices,
     entry: Mapping[str, Any],
-) -> Device | None:
+    dry_run: bool = False,
+) -> tuple[Device, bool] | None:
     """Reserve a device as a journal's entry says; None if the device is gone.
 
-    Return the device as it was before. Raise as `Release.release`.
+    Return the device as it was before, and whether it had to be reserved. Raise Changed if it has
+    other classes by now, and as `Release.release`.
     """
     uuid = entry["device"]
     for _ in range(ATTEMPTS):
@@ -187,13 +193,17 @@ def reserve_again(
         if device is None:
             return None
         known = device.provider.inventories
+        if lost := sorted(entry["reserved"].keys() - known.keys()):
+            raise Changed(
+                f"Device {device.provider.name} ({uuid}) has no {', '.join(lost)} any more."
+            )
         wanted = {
             name: amount
             for name, amount in entry["reserved"].items()
-            if name in known and known[name]["reserved"] != amount
+            if known[name]["reserved"] != amount
         }
-        if not wanted or _write(client, context, device.provider, wanted):
-            return device
+        if not wanted or dry_run or _write(client, context, device.provider, wanted):
+            return device, bool(wanted)
     raise Conflict(f"Device {uuid}: other writers were quicker {ATTEMPTS} times.")
 
 

@@ -102,6 +102,19 @@ def test_undo_reserves_what_the_journal_says(site, cards, tmp_path):
     assert reserved(site, cards[2]) == 1
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_undo_does_not_say_that_it_reserves_what_has_another_class_now(site, cards, tmp_path, dry):
+    journal = tmp_path / "journal"
+    site.run("devices", "--release", cards[2], "--journal", str(journal))
+    with site.placement() as outsider:
+        outsider.set_inventory(cards[2], {"CUSTOM_OTHER": {"total": 1}})
+
+    ended = site.run("devices", "--undo", str(journal), *dry)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert f"has no {CLASS} any more" in ended.err
+
+
 def test_a_dry_run_changes_nothing_and_makes_no_journal(site, cards):
     before = site.rows()
 
