@@ -151,9 +151,12 @@ def report(
     for name in managed.keys() - uuids.keys():
         if used_here := _used(allocations, managed[name]):
             LOG.warning("PCI devices of resource provider %s are gone, but in use", name)
-            tree.update_inventory(
-                name, {resource: _record(amount) for resource, amount in used_here.items()}
-            )
+            used_up = _TAG_TRAITS[_ONE_TIME_USE] in tree.data(name).traits
+            inventory = {
+                resource: _record(amount, amount if used_up else 0)
+                for resource, amount in used_here.items()
+            }
+            tree.update_inventory(name, inventory)
         else:
             tree.remove(name)
     return changed

@@ -235,6 +235,13 @@ class TestOneTimeUse:
             (record,) = tree.data("host1_0000:84:00.0").inventory.values()
             assert record["reserved"] == 1
 
+    def test_it_is_not_free_when_it_was_gone_while_its_guest_left(self, tree):
+        self.reserved(tree)
+        held = self.held(tree)
+        self.reserved(tree, held)
+        report(tree, NODE, [], {}, held)
+        assert self.reserved(tree) == 1
+
     def test_others_are_never_reserved(self, tree):
         self.reserved(tree)
         self.reserved(tree, self.held(tree))
