@@ -122,11 +122,12 @@ def described(orphan: Orphan, named: bool, deleted: bool) -> str:
     else:
         first = f"A{what} are left alone: {resources}"
     age = "unknown" if orphan.age is None else _duration(orphan.age)
-    return (
-        f"{first}\n  provider {orphan.provider_name}, kind {orphan.kind}, "
+    second = (
+        f"provider {orphan.provider_name}, kind {orphan.kind}, "
         f"type {orphan.consumer_type or 'unknown'}, host {orphan.host or 'unknown'}, "
         f"last change {age}: {orphan.verdict.reason}"
     )
+    return f"{escaped(first)}\n  {escaped(second)}"
 
 
 def _duration(seconds: float) -> str:

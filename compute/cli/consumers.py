@@ -10,6 +10,7 @@ from compute.cli.tree_commands import Tree, options_of, show_trees
 from compute.cli.tree_drawing import amounts
 from compute.provider_tree.allocation_records import Amounts
 from compute.records.cell_database import CellDatabase
+from placement.reports.lines import escaped
 
 
 class Held(NamedTuple):
@@ -42,12 +43,14 @@ def _holdings(trees: Iterator[Tree]) -> Holdings:
 
 def _as_text(trees: Iterator[Tree], cell: CellDatabase) -> None:
     known, holdings = RecordedConsumers(cell), _holdings(trees)
-    width = max((len(part.name) for parts in holdings.values() for part in parts), default=0)
+    width = max(
+        (len(escaped(part.name)) for parts in holdings.values() for part in parts), default=0
+    )
     for consumer, parts in holdings.items():
         what = known.described(consumer)
         print(f"{consumer}  {what}" if what else consumer)
         for part in parts:
-            print(f"  {part.name:<{width}}  {amounts(part.resources)}")
+            print(f"  {escaped(part.name):<{width}}  {amounts(part.resources)}")
 
 
 def _as_json(trees: Iterator[Tree], cell: CellDatabase) -> None:

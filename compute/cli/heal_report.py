@@ -12,6 +12,7 @@ from compute.maintenance.doubling import Doubled
 from compute.maintenance.heal import Healing, Step
 from compute.maintenance.placing import ROOT
 from compute.records.instance import Instance
+from placement.reports.lines import escaped
 
 CHANGED = "changed meanwhile"
 
@@ -56,7 +57,7 @@ class _Text:
     def healed(self, healing: Healing, written: bool) -> None:
         uuid = healing.instance.uuid
         for one in healing.doubled:
-            print(_told(healing, one, written and self._asked.mend_doubled))
+            print(escaped(_told(healing, one, written and self._asked.mend_doubled)))
         if not healing.writes:
             if self._asked.verbose:
                 print(_unhealed(healing))
@@ -69,7 +70,7 @@ class _Text:
             print(f"Successfully {verb.lower()}d allocations for instance {uuid}.")
         if not written or self._asked.verbose:
             for line in _where(healing):
-                print(line)
+                print(escaped(line))
 
     def changed(self, healing: Healing) -> None:
         print(f"Instance {healing.instance.uuid} {CHANGED}: it is left alone.")

@@ -91,6 +91,20 @@ def test_the_migration_of_an_instance_deleted_on_the_way_is_a_leftover(sqlite_si
     assert (site.run("audit", "--delete").code, held(site, migration.uuid)) == (4, {})
 
 
+@pytest.mark.parametrize("command", ["audit", "consumers"])
+def test_the_name_of_a_provider_writes_no_lines_of_its_own(site, root, command):
+    guest(site, root)
+    with site.placement() as outsider:
+        name = "host2\x1b[2K\nDeleted allocations"
+        other = outsider.provider(name, inventory={"VCPU": {"total": 8}})
+    leftover(site, other, resources={"VCPU": 1})
+
+    ended = site.run(command)
+
+    assert r"host2\x1b[2K\nDeleted" in ended.out
+    assert "\x1b" not in ended.out
+
+
 @pytest.mark.parametrize("provider", ["0badc0de-0000-4000-8000-000000000000", "no-uuid"])
 def test_m11_an_unknown_provider_is_127(site, root, provider):
     ended = site.run("audit", "--resource_provider", provider)
