@@ -14,6 +14,8 @@ import re
 from pathlib import Path
 
 #: what is to be reached, as the table says it: `≥ 8×, ≤ 2.5× floor`
+#: that colour-blind people can tell apart
+COLOURS = ("#0072B2", "#E69F00", "#009E73")
 _GOAL = re.compile(r"≥ ([0-9.]+)×")
 
 
@@ -38,7 +40,7 @@ def draw(found: dict[str, list[dict[str, str]]], picture: Path) -> None:
     for number, (database, table) in enumerate(found.items()):
         places = [place + number * height for place in range(len(titles))]
         values = [_ratio(table, title) or 0 for title in titles]
-        bars = part.barh(places, values, height, label=database)
+        bars = part.barh(places, values, height, label=database, color=COLOURS[number])
         part.bar_label(bars, [f"{value:.3g}" if value else "" for value in values], fontsize=7)
     for place, title in enumerate(titles):
         goal = _GOAL.search(rows[title]["to reach"])
