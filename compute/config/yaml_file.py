@@ -15,6 +15,7 @@ import yaml
 MOST_BYTES = 16 * 1024**2
 MOST_VALUES = 1_000_000
 DEEPEST = 100
+_TOO_DEEP = f"has more than {DEEPEST} lists or mappings within each other"
 
 # The one in C, where there is one: a list of thousands takes seconds otherwise.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -57,6 +58,9 @@ def parse_yaml(text: str) -> Any:
         _check_size(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a safe one)
     except yaml.YAMLError as error:
+        if "maximum nesting depth" in str(error):
+            # newer libraries have a limit of their own, and look ahead
+            raise Unbounded(_TOO_DEEP) from error
         message = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
         raise ValueError(f"is not YAML: {message}") from error
     except Unbounded:
@@ -100,7 +104,7 @@ def _check_size(text: str) -> None:
         if open_parts[-1].values > MOST_VALUES:
             raise Unbounded(f"stands for more than {MOST_VALUES} values")
         if len(open_parts) - 1 + open_parts[-1].depth > DEEPEST:
-            raise Unbounded(f"has more than {DEEPEST} lists or mappings within each other")
+            raise Unbounded(_TOO_DEEP)
 
 
 def _close(open_parts: list[_Part], anchored: dict[str, _Part]) -> None:
