@@ -93,7 +93,9 @@ def test_the_start_does_not_wait_for_a_missing_database(opened, database_url, se
 )
 def test_statements_are_logged_as_configured(opened, caplog, level, said):
     database = opened(connection_debug=level)
-    database.read(lambda connection: connection.execute(sa.text("SELECT 400000 + 21212 AS answer")).all())
+    database.read(
+        lambda connection: connection.execute(sa.text("SELECT 400000 + 21212 AS answer")).all()
+    )
     texts = " ".join(record.getMessage() for record in caplog.records)
     found = {"statement"} if "SELECT 400000 + 21212" in texts else set()
     found |= {"row"} if "421212" in texts else set()
