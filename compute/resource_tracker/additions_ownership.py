@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -91,6 +92,7 @@ class AdditionsOwnership:
         self._kept: dict[str, frozenset[str]] = {}
         # Provider → what was removed from it. Another node that shares it may not know that yet.
         self._removed: dict[str, Added] = {}
+        self._lock = threading.Lock()
         self._unusable: set[str] = set()
 
     def of_node(self, node_uuid: str) -> ProviderAdditions:
@@ -152,10 +154,8 @@ class AdditionsOwnership:
             self._applied.note(node_uuid, owned.disturbed(conflict.kwargs.get("uuid")))
             raise
         if noted:
-            for uuid, added in merged.removed.items():
-                self._removed[uuid] = self._removed.get(uuid, Added()) | added
             self._applied.note(node_uuid, merged.after)
-            self._tell_removed(merged, tree)
+            self._tell_removed(self._newly_removed(merged), tree)
         self._tell_kept(merged, tree)
 
     def ask_again(self) -> None:
@@ -187,8 +187,22 @@ class AdditionsOwnership:
         refresh = self._conf.compute.resource_provider_association_refresh
         return bool(refresh) and age >= refresh
 
-    def _tell_removed(self, merged: Merged, tree: ProviderSubTree) -> None:
-        for uuid, added in merged.removed.items():
+    def _newly_removed(self, merged: Merged) -> Applied:
+        """Remember what was removed; return what no other node has removed before.
+
+        Nodes are updated side by side, and may share a provider.
+        """
+        news = {}
+        with self._lock:
+            for uuid, added in merged.removed.items():
+                before = self._removed.get(uuid, Added())
+                self._removed[uuid] = before | added
+                if added - before:
+                    news[uuid] = added - before
+        return news
+
+    def _tell_removed(self, removed: Applied, tree: ProviderSubTree) -> None:
+        for uuid, added in removed.items():
             self._held.pop(uuid, None)
             LOG.info(
                 "Removed %s from provider %s: no provider config file adds that any more",

@@ -52,12 +52,20 @@ class Unusable(Exception):
     """There is a file, which can't be used and must stay; the text says why."""
 
 
+#: tells one state of a file from the next: each write makes a new file; None: there is none
+_State = tuple[int, int, int] | None
+
+
 class AppliedConfigs:
-    """Reads and writes the files. What can't be written is kept for this process's life."""
+    """Reads and writes the files. What can't be written is kept for this process's life.
+
+    A file that hasn't changed is not read again: each update of each node asks for it.
+    """
 
     def __init__(self, state_path: str) -> None:
         self._folder = Path(state_path) / FOLDER
         self._lock = threading.Lock()
+        self._read_before: dict[str, tuple[_State, dict[str, Added] | None]] = {}
         self._unwritten: dict[str, Applied] = {}
         self._told: dict[str, str] = {}
 
@@ -102,6 +110,7 @@ class AppliedConfigs:
         """Remove what is remembered of a node that is gone."""
         with self._lock:
             self._unwritten.pop(node_uuid, None)
+            self._read_before.pop(node_uuid, None)
             with contextlib.suppress(OSError):
                 self._path(node_uuid).unlink(missing_ok=True)
 
@@ -115,6 +124,18 @@ class AppliedConfigs:
             LOG.warning("Node %s: %s", node_uuid, text)
 
     def _read(self, node_uuid: str) -> dict[str, Added] | None:
+        try:
+            state = _state(f"{self._folder}/{node_uuid}.json")
+        except OSError:
+            # to read it says what is wrong
+            return self._read_anew(node_uuid)
+        known = self._read_before.get(node_uuid)
+        if known is None or known[0] != state:
+            # what replaces the file from here on has another state
+            known = self._read_before[node_uuid] = state, self._read_anew(node_uuid)
+        return known[1]
+
+    def _read_anew(self, node_uuid: str) -> dict[str, Added] | None:
         path = self._path(node_uuid)
         try:
             text = path.read_text(encoding="utf-8")
@@ -145,6 +166,7 @@ class AppliedConfigs:
             },
         }
         path = self._path(node_uuid)
+        self._read_before.pop(node_uuid, None)
         # Not the state path itself: a tracker that keeps its records elsewhere has none.
         self._folder.mkdir(exist_ok=True)
         with _alone(self._folder) as folder:
@@ -157,6 +179,14 @@ class AppliedConfigs:
             os.replace(draft, path)
             if applied:
                 os.fsync(folder)
+
+
+def _state(path: str) -> _State:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 class _Newer(Exception):
