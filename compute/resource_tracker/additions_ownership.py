@@ -154,8 +154,9 @@ class AdditionsOwnership:
             self._applied.note(node_uuid, owned.disturbed(conflict.kwargs.get("uuid")))
             raise
         if noted:
+            news = self._newly_removed(merged)
             self._applied.note(node_uuid, merged.after)
-            self._tell_removed(self._newly_removed(merged), tree)
+            self._tell_removed(news, tree)
         self._tell_kept(merged, tree)
 
     def ask_again(self) -> None:
