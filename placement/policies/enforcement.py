@@ -23,9 +23,6 @@ SEARCH_INTERVAL = 1.0
 REMEMBERED = 10_000
 
 _UNASKED = "not asked yet"
-#: returns all attributes of a context that a rule can use. oslo.context puts them into a dictionary
-#: under the same names, which takes longer than to find a cached result
-_values_of = operator.attrgetter(*RequestContext(overwrite=False).to_policy_values())
 
 
 def get_enforcer() -> policy.Enforcer:
@@ -126,8 +123,14 @@ class Policy:
         return found.st_mtime_ns, found.st_size
 
 
+#: by the type of a context, what returns all attributes of it that a rule can use. oslo.context puts
+#: them into a dictionary under the same names, which takes longer than to find a cached result
+_readers: dict[type, Callable[[RequestContext], tuple[Any, ...]]] = {}
+
+
 def _all_of(context: RequestContext) -> tuple[Any, ...]:
     """Return all values of a context that a rule can use, as a hashable tuple."""
-    return tuple(
-        [tuple(value) if isinstance(value, list) else value for value in _values_of(context)]
-    )
+    read = _readers.get(type(context))
+    if read is None:
+        read = _readers[type(context)] = operator.attrgetter(*context.to_policy_values())
+    return tuple([tuple(value) if isinstance(value, list) else value for value in read(context)])

@@ -1,5 +1,8 @@
 """Policy checks, their error messages, and the cache of results (rest-api.md 2.2)."""
 
+import subprocess
+import sys
+
 import pytest
 
 from placement import config
@@ -105,6 +108,18 @@ def test_a_result_depends_on_all_that_a_rule_can_use():
     assert set(_all_of(context)) == {
         tuple(value) if isinstance(value, list) else value for value in names.values()
     }
+
+
+def test_to_import_the_policy_is_no_request():
+    """oslo.log would write the id of a request that nobody sent into each line."""
+    program = (
+        "import placement.app, placement.policies.enforcement; "
+        "from oslo_context import context; print(context.get_current())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "None\n"
 
 
 def test_a_changed_file_applies_at_once(tmp_path):
