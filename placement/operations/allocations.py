@@ -29,7 +29,7 @@ def write_allocations(
     """
 
     def write(connection: Connection) -> None:
-        store(connection, *_locked(connection, requests))
+        store(connection, *lock(connection, requests))
 
     database.write(write, tries)
 
@@ -56,7 +56,7 @@ class Room:
         return cls(inventories.slots_in(stock), allocations.usages_in(usages))
 
 
-def _locked(
+def lock(
     connection: Connection, requests: Sequence[ConsumerRequest]
 ) -> tuple[LockedConsumers, Mapping[str, providers.Node], Room | None]:
     """Lock the consumers, then the providers requested and those with stored allocations.
@@ -69,11 +69,13 @@ def _locked(
         locked = LockedConsumers.lock(connection, requests)
         return locked, providers.lock(connection, named, locked.provider_ids()), None
     room = Room.questions(named, requests)
-    lock = providers.lock_question(connection, named)
-    if lock is not None and all(request.generation is None for request in requests):
+    locking = providers.lock_question(connection, named)
+    if locking is not None and all(request.generation is None for request in requests):
         # a consumer that must be new holds nothing that would have to be locked in order, or else
         # the request is refused
-        locked, (found, *answers) = LockedConsumers.lock_and_ask(connection, requests, lock, *room)
+        locked, (found, *answers) = LockedConsumers.lock_and_ask(
+            connection, requests, locking, *room
+        )
         return locked, providers.nodes_in(found), Room.of(answers)
     locked = LockedConsumers.lock(connection, requests)
     nodes, answers = providers.lock_and_ask(connection, named, locked.provider_ids(), *room)

@@ -10,7 +10,7 @@ from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest
 from placement.errors import AllocationRefused, LostRace, ResourceClassNotFound
 from placement.errors import UnknownProviderNamed as UnknownProvider
-from placement.operations.allocations import Room, store
+from placement.operations.allocations import Room, lock, store
 from placement.operations.locked_consumers import LockedConsumers
 from placement.storage import change_feed, providers
 from placement.storage.change_feed import Kind
@@ -103,27 +103,23 @@ def write(
     named = {uuid for request in plan.requests for uuid in request.allocations}
 
     def operation(connection: Connection) -> dict[str, int]:
-        room = Room.questions(named, plan.requests)
-        lock = (
-            providers.lock_question(connection, named)
-            if wait
-            else providers.lock_free_question(named)
-        )
-        if lock is None:
-            locked = LockedConsumers.lock(connection, plan.requests)
-            nodes, answers = providers.lock_and_ask(connection, named, (), *room)
+        if wait:
+            locked, nodes, room = lock(connection, plan.requests)
         else:
             # consumers that hold something are refused, so there are no more providers to lock
             locked, (found, *answers) = LockedConsumers.lock_and_ask(
-                connection, plan.requests, lock, *room
+                connection,
+                plan.requests,
+                providers.lock_free_question(named),
+                *Room.questions(named, plan.requests),
             )
-            nodes = providers.nodes_in(found)
+            nodes, room = providers.nodes_in(found), Room.of(answers)
         if locked.held:
             raise Holding({entry.consumer.lower() for entry in locked.held})
         if not wait and len(nodes) < len(named):
             raise Locked(named - nodes.keys())
         _refuse_if_changed(connection, snapshot, plan)
-        store(connection, locked, nodes, Room.of(answers))
+        store(connection, locked, nodes, room)
         known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
         return {
             request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1

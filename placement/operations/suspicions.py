@@ -73,7 +73,7 @@ class Look:
     """A look at the cloud.
 
     :param now: the time, in UTC
-    :param cleared: instances by id → until when each may not be told
+    :param is_settled: says whether an instance on two hosts is told
     :param untouched_before: trees in which nothing changed since are told; None: none is
     """
 

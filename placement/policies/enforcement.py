@@ -123,8 +123,8 @@ class Policy:
         return found.st_mtime_ns, found.st_size
 
 
-#: by the type of a context, what returns all attributes of it that a rule can use. oslo.context puts
-#: them into a dictionary under the same names, which takes longer than to find a cached result
+#: by the type of a context, what returns all attributes of it that a rule can use. oslo.context
+#: puts them into a dictionary under the same names, which takes longer than to find a cached result
 _readers: dict[type, Callable[[RequestContext], tuple[Any, ...]]] = {}
 
 
