@@ -20,6 +20,7 @@ from compute.cli.audit_report import described, told
 from compute.cli.audit_rounds import rounds
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say
+from compute.cli.journal_options import add_journal_options
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.recorded_consumers import RecordedPlaces
@@ -231,20 +232,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="UUID",
         help="look at this provider's allocations alone; also delete what others may know of",
     )
-    options.add_argument(
-        "--journal",
-        type=Path,
-        metavar="FILE",
-        help="with --delete: append what is deleted to it, instead of to a new file in state_path",
-    )
-    options.add_argument(
-        "--undo", type=Path, metavar="FILE", help="put back what is in a journal, and nothing else"
-    )
-    options.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="with --delete and --undo: say what would be done, and change nothing",
-    )
+    add_journal_options(options, "--delete", "put back what is in a journal, and nothing else")
     options.add_argument(
         "--grace",
         type=_seconds,

@@ -14,6 +14,7 @@ from compute import exceptions
 from compute.cli import placement_access
 from compute.cli.command_line import OK, PROGRAM, InvalidInput, load_configuration, parser
 from compute.cli.console import say
+from compute.cli.journal_options import add_journal_options
 from compute.cli.placement_access import PlacementUnusable
 from compute.cli.progress import Bar
 from compute.cli.recorded_consumers import RecordedConsumers
@@ -85,8 +86,8 @@ def devices(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             ) as adapter,
         ):
             client = SchedulerReportClient(adapter, conf=conf)
-            run = _Run(asked, conf, client, Devices(client, admin_context(), cell))
-            run.recorded = RecordedConsumers(cell)
+            found = Devices(client, admin_context(), cell)
+            run = _Run(asked, conf, client, found, RecordedConsumers(cell))
             return run.undo() if asked.undo else run.release() if asked.release else run.show()
     except exceptions.ResourceProviderNotFound as error:
         say(PROGRAM, error)
@@ -110,20 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="UUID",
         help="give these devices back: set reserved to 0, unless somebody holds the device",
     )
-    options.add_argument(
-        "--journal",
-        type=Path,
-        metavar="FILE",
-        help="with --release: append what is changed to it, instead of to a new file in state_path",
-    )
-    options.add_argument(
-        "--undo", type=Path, metavar="FILE", help="reserve again what a journal says"
-    )
-    options.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="with --release and --undo: say what would be done, and change nothing",
-    )
+    add_journal_options(options, "--release", "reserve again what a journal says")
     options.add_argument("--json", action="store_true", help="one JSON object on stdout")
     placement_access.add_options(options)
     return options
@@ -149,19 +137,19 @@ def _check(asked: argparse.Namespace) -> None:
 class _Run:
     """One run of the command."""
 
-    recorded: RecordedConsumers
-
     def __init__(
         self,
         asked: argparse.Namespace,
         conf: cfg.ConfigOpts,
         client: SchedulerReportClient,
         found: Devices,
+        recorded: RecordedConsumers,
     ) -> None:
         self._asked = asked
         self._conf = conf
         self._client = client
         self._devices = found
+        self._recorded = recorded
         self._context: RequestContext = admin_context()
         self._shown: list[dict[str, Any]] = []
 
@@ -272,7 +260,7 @@ class _Run:
                     name: {"total": record["total"], "reserved": record["reserved"]}
                     for name, record in sorted(provider.inventories.items())
                 },
-                "holders": {holder: self.recorded.described(holder) for holder in device.holders},
+                "holders": {holder: self._recorded.described(holder) for holder in device.holders},
                 "released": released,
             }
         )
@@ -293,7 +281,7 @@ class _Run:
     def _holders(self, device: Device) -> str:
         names = []
         for holder in device.holders:
-            told = self.recorded.described(holder)
+            told = self._recorded.described(holder)
             absent = "" if holder in device.provider.holders else ", by the records alone"
             names.append(f"{holder} ({told}{absent})" if told else holder)
         return f"held by {', '.join(names)}"

@@ -35,7 +35,7 @@ exit codes:
     2  there is no such provider
     3  not each consumer has a move; with --over-capacity: something stays over capacity
 """
-#: so many other hosts of a move have their names told
+#: so many other hosts of a move have their names told, in JSON
 _OTHERS = 10
 
 
@@ -72,7 +72,8 @@ def drain(arguments: Sequence[str], config_arguments: Sequence[str]) -> int:
             host = Host(client, context, root, lambda uuids: _watched(uuids, asked.json))
             cloud = Cloud(client, context, conf.scheduler.max_placement_results)
             plan = planned(host, cloud, Questions(adapter), asked.over_capacity)
-            shown = _Shown(host, plan, _names(client, plan), RecordedConsumers(cell), asked)
+            names = _names(client, plan, _OTHERS if asked.json else 0)
+            shown = _Shown(host, plan, names, RecordedConsumers(cell), asked)
             shown.tell()
             return OK if shown.fits else NOT_ALL
     except exceptions.ResourceProviderNotFound as error:
@@ -97,11 +98,14 @@ def _watched(uuids: Sequence[str], hidden: bool) -> Iterator[str]:
             bar.advance()
 
 
-def _names(client: SchedulerReportClient, plan: Plan) -> dict[str, str]:
-    """Return root → name, of the hosts that the plan tells of; the uuid of one that is gone."""
+def _names(client: SchedulerReportClient, plan: Plan, others: int) -> dict[str, str]:
+    """Return root → name, of the hosts that the plan tells of; the uuid of one that is gone.
+
+    :param others: of how many other hosts that a move could have
+    """
     context = admin_context()
     roots = dict.fromkeys(
-        root for move in plan.moves for root in (move.place.root, *move.others[:_OTHERS])
+        root for move in plan.moves for root in (move.place.root, *move.others[:others])
     )
     return {
         root: next((row["name"] for row in all_providers(client, context, f"?uuid={root}")), root)
