@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from compute.provider_tree import Resource
-from compute.records.instance import RESIZED, Flavor, MigrationContext
+from compute.records.instance import RESIZED, MigrationContext
 from compute.records.migration import Migration
 from compute.report import SchedulerReportClient
 from tests.functional.compute.maintenance.drivers import (
@@ -16,40 +16,22 @@ from tests.functional.compute.maintenance.drivers import (
     FlatVGPUHost,
     VGPUHost,
 )
+from tests.functional.compute.maintenance.healed import (
+    FIRST,
+    SECOND,
+    SIZE,
+    THIRD,
+    allocate,
+    flavor,
+    held,
+    uuids,
+    with_gpu,
+)
 from tests.functional.compute.maintenance.http_service import described, serving
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
 from virt.fake import FakeNUMAReshapeDriver
 
 pytestmark = pytest.mark.spread_over_databases
-
-SIZE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}
-#: where the cards of VGPUHost are, one VGPU each
-FIRST, SECOND, THIRD = (f"{HOST}_pci_0000_8{number}_00_0" for number in (4, 5, 6))
-
-
-def flavor(**specs):
-    return Flavor(vcpus=2, memory_mb=1024, root_gb=10, extra_specs=specs)
-
-
-def with_gpu(amount=1):
-    return flavor(**{"resources:VGPU": str(amount)})
-
-
-def held(site, consumer):
-    with site.placement() as outsider:
-        return outsider.allocations(consumer)
-
-
-def uuids(site, root):
-    """Return name → uuid of the node's providers."""
-    with site.placement() as outsider:
-        rows = outsider.call("GET", f"/resource_providers?in_tree={root}")["resource_providers"]
-    return {row["name"]: row["uuid"] for row in rows}
-
-
-def allocate(site, resources, consumer):
-    with site.placement() as outsider:
-        outsider.allocate(resources, consumer)
 
 
 class TestGPUs:
@@ -186,143 +168,6 @@ class TestGPUs:
             site.configure(f"{DRIVERS}.VGPUHost", described(url))
             assert site.run("heal_allocations").code == 0
         assert held(site, instance)[second] == {"VGPU": 1}
-
-
-class TestDoubledGPUs:
-    @pytest.fixture
-    def root(self, site):
-        site.configure(f"{DRIVERS}.VGPUHost")
-        return site.start_service_once(VGPUHost)
-
-    @pytest.fixture
-    def names(self, site, root):
-        """Return name → uuid, of a node whose root has VGPU, too."""
-        with site.placement() as outsider:
-            inventory = outsider.inventory(root)
-            outsider.set_inventory(root, {**inventory, "VGPU": {"total": 3}})
-        return uuids(site, root)
-
-    def double(self, site, names, *providers, amount=1, **fields):
-        """Return an instance that holds a VGPU of each of these and should have `amount`."""
-        instance = site.guest(flavor=with_gpu(amount), **fields)
-        holds = {names[HOST]: dict(SIZE)}
-        for name in providers:
-            holds.setdefault(names[name], {})["VGPU"] = 1
-        allocate(site, holds, instance)
-        return instance, holds
-
-    @pytest.mark.parametrize("others", [HOST, SECOND])
-    def test_are_told_and_left_alone(self, site, names, others):
-        instance, holds = self.double(site, names, FIRST, others)
-        site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
-        site.run("heal_allocations", "--skip-port-allocations")
-        ended = site.run("heal_allocations")
-        assert (ended.code, held(site, instance)) == (9, holds)
-        assert f"Instance {instance} holds 2 VGPU, its flavor asks for 1: " in ended.out
-        assert f"It has 1 on {FIRST}: its driver says so." in ended.out
-
-    @pytest.mark.parametrize("others", [HOST, SECOND])
-    def test_are_mended_when_that_is_asked(self, site, names, others):
-        instance, holds = self.double(site, names, FIRST, others)
-        site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
-        site.run("heal_allocations")
-        told = site.run("heal_allocations", "--mend-doubled", "--dry-run")
-        assert (told.code, held(site, instance)) == (9, holds)
-        ended = site.run("heal_allocations", "--mend-doubled")
-        assert (ended.code, ended.err) == (0, "")
-        assert "The rest is removed." in ended.out
-        assert held(site, instance) == {names[HOST]: SIZE, names[FIRST]: {"VGPU": 1}}
-        assert site.run("heal_allocations", "--mend-doubled").code == 4
-
-    def test_are_not_mended_where_nobody_knows(self, site, names):
-        instance, holds = self.double(site, names, FIRST, SECOND)
-        site.run("heal_allocations")
-        ended = site.run("heal_allocations", "--mend-doubled")
-        assert (ended.code, held(site, instance)) == (9, holds)
-        assert "Which part is right can't be told: its driver doesn't know." in ended.out
-
-    def test_are_not_mended_where_the_driver_names_a_third_card(self, site, names):
-        instance, holds = self.double(site, names, FIRST, SECOND)
-        site.write(MDEVS, {instance: {"pci_0000_86_00_0": 1}})
-        assert site.run("heal_allocations", "--mend-doubled").code in (0, 9)
-        assert site.run("heal_allocations", "--mend-doubled").code == 9
-        assert held(site, instance) == holds
-
-    def test_two_that_the_flavor_asks_for_are_none(self, site, names):
-        self.double(site, names, FIRST, SECOND, amount=2)
-        site.run("heal_allocations")
-        assert site.run("heal_allocations").code == 4
-
-    def test_what_another_node_has_of_it_is_that_nodes(self, site, names):
-        """As while it is evacuated."""
-        with site.placement() as outsider:
-            elsewhere = outsider.provider("elsewhere", inventory={"VGPU": {"total": 1}})
-        self.double(site, {**names, "elsewhere": elsewhere}, FIRST, "elsewhere")
-        site.run("heal_allocations")
-        assert site.run("heal_allocations").code == 4
-
-    def test_of_an_instance_that_is_resized_on_its_host_are_both_ends(self, site, names):
-        instance, _ = self.double(site, names, FIRST, SECOND, vm_state=RESIZED)
-        with site.cell() as cell:
-            migration = Migration(
-                instance_uuid=instance,
-                source_compute=HOST,
-                source_node=HOST,
-                dest_compute=HOST,
-                dest_node=HOST,
-                status="finished",
-                migration_type="resize",
-            )
-            cell.migrations.create(migration)
-            record = cell.instances.by_uuid(instance)
-            record.migration_context = MigrationContext(migration.id)
-            cell.instances.save(record)
-        site.run("heal_allocations")
-        assert site.run("heal_allocations").code == 4
-
-    def test_who_changes_the_instance_while_it_is_mended_is_not_undone(
-        self, site, names, monkeypatch
-    ):
-        instance, _ = self.double(site, names, FIRST, SECOND)
-        site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
-        changed = {names[HOST]: SIZE, names[SECOND]: {"VGPU": 1}}
-        put = SchedulerReportClient.put_allocations
-
-        def disturbed(client, context, consumer, payload):
-            with site.placement() as outsider:
-                generation = outsider.call("GET", f"/allocations/{instance}")["consumer_generation"]
-                body = {
-                    "allocations": {uuid: {"resources": part} for uuid, part in changed.items()},
-                    "project_id": "project",
-                    "user_id": "user",
-                    "consumer_generation": generation,
-                    "consumer_type": "INSTANCE",
-                }
-                outsider.call("PUT", f"/allocations/{instance}", body)
-            return put(client, context, consumer, payload)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(SchedulerReportClient, "put_allocations", disturbed)
-            ended = site.run("heal_allocations", "--mend-doubled")
-        assert (ended.code, held(site, instance)) == (3, changed)
-        assert instance in ended.err
-
-    def test_json_tells_of_them(self, site, names):
-        instance, _ = self.double(site, names, FIRST, SECOND)
-        site.write(MDEVS, {instance: {"pci_0000_84_00_0": 1}})
-        site.run("heal_allocations")
-        (shown,) = site.run("heal_allocations", "--json").json["instances"]
-        assert (shown["instance"], shown["result"]) == (instance, "nothing")
-        assert shown["doubled"] == [
-            {
-                "resource_class": "VGPU",
-                "asked": 1,
-                "held": {names[FIRST]: 1, names[SECOND]: 1},
-                "known": {names[FIRST]: 1},
-                "reason": "its driver says so",
-                "mended": False,
-            }
-        ]
 
 
 PCI = {
