@@ -28,8 +28,10 @@ def workspace(parent: Path | None = None) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     # the users of the systems must get through
     folder.chmod(0o755)
-    with (folder / LOCK).open("wb") as lock:
+    # it has its name once it is locked: who finds it unlocked finds a killed run's
+    with (folder / "unlocked").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "unlocked").rename(folder / LOCK)
         try:
             yield folder
         finally:

@@ -132,6 +132,9 @@ def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
         has=page.get_by_role("heading", name="compute1_pci_0000_81_00_0")
     )
     expect(page.get_by_role("status").first).to_have_text("Live")
+    expect(gpu).to_contain_text("0 of 4 used")
+    # what was asked before the claim must not be answered after it
+    page.wait_for_load_state("networkidle")
     away = {"errors": [{"detail": "The database answers nothing."}]}
     page.route("**/provider_trees?uuid=*allocations*", lambda route: fill(route, 503, away))
     with page.expect_response(lambda answer: answer.status == 503):
