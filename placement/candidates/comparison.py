@@ -16,6 +16,7 @@ from placement.candidates.key_sets import KeySets
 from placement.candidates.loading import by_key
 from placement.candidates.snapshot import Snapshot
 from placement.storage import snapshot_reads as reads
+from placement.storage import whole_tables
 from placement.storage.engine import Connection
 
 _Differs = Callable[[Connection, Snapshot], bool]
@@ -29,17 +30,15 @@ def differences(connection: Connection, snapshot: Snapshot) -> list[str]:
 def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
     register, forest = snapshot.register, snapshot.forest
     slots_of, uuids, count = register.slot_of_id.slots, register.uuids, 0
-    for rows in reads.batches(connection, reads.PROVIDERS):
-        ids, texts, parents, roots, _ = zip(*rows, strict=True)
+    for ids, texts, parents, roots, _ in whole_tables.providers(connection):
         count += len(ids)
-        slots = slots_of(np.array(ids, np.int64))
+        slots = slots_of(ids)
         if np.any(slots < 0) or not np.all(forest.alive[slots]):
             return True
-        above = np.array([-1 if parent is None else parent for parent in parents], np.int64)
-        root = slots_of(np.array(roots, np.int64))
+        root = slots_of(roots)
         if (
             not uuids.are_at(slots, texts)
-            or np.any(forest.parent[slots] != slots_of(above))
+            or np.any(forest.parent[slots] != slots_of(parents))
             or np.any(forest.root[slots] != np.where(root < 0, slots, root))
         ):
             return True
@@ -130,12 +129,12 @@ def _known_rows(
 
     The columns are numbers. Rows of providers that aren't there are left out.
     """
-    slots_of = snapshot.register.slot_of_id.slots
-    for rows in reads.batches(connection, question):
-        ids, *columns = zip(*rows, strict=True)
-        slots = slots_of(np.array(ids, np.int64))
+    register = snapshot.register
+    wanted = np.sort(register.ids[register.ids > 0])
+    for ids, *columns in whole_tables.of_providers(connection, question, wanted):
+        slots = register.slot_of_id.slots(ids)
         known = slots >= 0
-        yield slots[known], [np.array(column)[known] for column in columns]
+        yield slots[known], [column[known] for column in columns]
 
 
 def _sets_differ(

@@ -21,6 +21,7 @@ from placement.candidates.register import Register, SlotsById
 from placement.candidates.snapshot import Names, Snapshot
 from placement.candidates.uuid_table import UuidRows
 from placement.storage import snapshot_reads as reads
+from placement.storage import whole_tables
 from placement.storage.engine import Connection
 
 Wide = npt.NDArray[np.int64]
@@ -33,10 +34,10 @@ def load(connection: Connection) -> Snapshot:
     own = np.arange(size, dtype=np.int32)
     root = slots_of(roots)
     forest = Forest.of(slots_of(parents), np.where(root < 0, own, root), np.ones(size, np.bool_))
-    columns, stray = _columns(connection, register.slot_of_id)
+    columns, stray = _columns(connection, register.slot_of_id, register.ids)
     classes = {class_id: column.slots for class_id, column in columns.items()}
-    with_trait = _having(connection, reads.PROVIDER_TRAITS, register.slot_of_id)
-    in_aggregate = _having(connection, reads.MEMBERSHIPS, register.slot_of_id)
+    with_trait = _having(connection, reads.PROVIDER_TRAITS, register.slot_of_id, register.ids)
+    in_aggregate = _having(connection, reads.MEMBERSHIPS, register.slot_of_id, register.ids)
     uuids = reads.aggregate_uuids(connection)
     return Snapshot(
         register=register,
@@ -65,11 +66,9 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
     """Return the register; the ids of parents (-1: none) and roots, and generations, by slot."""
     uuids = UuidRows()
     parts: list[Wide] = []
-    for rows in reads.batches(connection, reads.PROVIDERS):
-        own_ids, texts, parent_ids, root_ids, numbers = zip(*rows, strict=True)
+    for ids, texts, *numbers in whole_tables.providers(connection):
         uuids.add(texts)
-        above = [-1 if parent is None else parent for parent in parent_ids]
-        parts.append(np.array([own_ids, above, root_ids, numbers], np.int64))
+        parts.append(np.array([ids, *numbers]))
     table: Wide = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), np.int64)
     order = None
     if np.any(np.diff(table[0]) < 0):
@@ -80,16 +79,15 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
 
 
 def _columns(
-    connection: Connection, slot_of: SlotsById
+    connection: Connection, slot_of: SlotsById, wanted: Wide
 ) -> tuple[dict[int, Column], dict[tuple[int, int], int]]:
     """Return the inventories by class, and the usage of (slot, class) without inventory."""
     records: dict[tuple[Any, ...], int] = {}
     parts: list[Integers] = []
-    for rows in reads.batches(connection, reads.STOCKS):
-        kinds = [records.setdefault(tuple(row[2:]), len(records)) for row in rows]
-        ids, classes = zip(*[row[:2] for row in rows], strict=True)
-        parts.append(np.array([classes, slot_of.slots(np.array(ids, np.int64)), kinds], np.int32))
-    stocks, usages = Stocks.of(records), _usages(connection, slot_of)
+    for ids, classes, *fields in whole_tables.of_providers(connection, reads.STOCKS, wanted):
+        kinds = _kinds(fields, records)
+        parts.append(np.array([classes, slot_of.slots(ids), kinds], np.int32))
+    stocks, usages = Stocks.of(records), _usages(connection, slot_of, wanted)
     found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0), np.int32)
     found = found[:, found[1] >= 0]
     columns: dict[int, Column] = {}
@@ -116,11 +114,29 @@ def _columns(
     return columns, stray
 
 
-def _usages(connection: Connection, slot_of: SlotsById) -> dict[int, tuple[Integers, Integers]]:
+def _kinds(fields: Sequence[Any], records: dict[tuple[Any, ...], int]) -> Integers:
+    """Return which of the records each row is; records that are new are added.
+
+    :param fields: columns that run parallel
+    """
+    # as bytes: most rows of a batch are the same
+    table = np.stack([np.ascontiguousarray(field).view(np.int64) for field in fields], axis=1)
+    _, first, which = np.unique(
+        table.view(f"V{table.itemsize * len(fields)}").reshape(-1),
+        return_index=True,
+        return_inverse=True,
+    )
+    rows = zip(*(field[first].tolist() for field in fields), strict=True)
+    kinds = [records.setdefault(row, len(records)) for row in rows]
+    return np.array(kinds, np.int32)[which.reshape(-1)]
+
+
+def _usages(
+    connection: Connection, slot_of: SlotsById, wanted: Wide
+) -> dict[int, tuple[Integers, Integers]]:
     """Return slots and what is taken of them, by class."""
     parts = [
-        np.array(list(zip(*rows, strict=True)), np.int64)
-        for rows in reads.batches(connection, reads.USAGES)
+        np.array(columns) for columns in whole_tables.of_providers(connection, reads.USAGES, wanted)
     ]
     if not parts:
         return {}
@@ -139,14 +155,12 @@ def by_key(keys: Integers) -> dict[int, Integers]:
 
 
 def _having(
-    connection: Connection, question: Sequence[sa.Select], slot_of: SlotsById
+    connection: Connection, question: Sequence[sa.Select], slot_of: SlotsById, wanted: Wide
 ) -> dict[int, Slots]:
     """Return the slots of the providers that have each key, ascending."""
     parts: list[Integers] = []
-    for rows in reads.batches(connection, question):
-        ids, keys = zip(*rows, strict=True)
-        slots = slot_of.slots(np.array(ids, np.int64))
-        parts.append(np.array([slots, keys], np.int32))
+    for ids, keys in whole_tables.of_providers(connection, question, wanted):
+        parts.append(np.array([slot_of.slots(ids), keys], np.int32))
     found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int32)
     slots, keys = found[:, found[0] >= 0]
     return {key: np.sort(slots[at]) for key, at in by_key(keys).items()}

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-#: how long a uuid is in its usual spelling
-LENGTH = 36
+from placement.storage.uuid_rows import LENGTH, Rows, Uuids, uuid_rows
+
 #: room for so many more uuids, as a share of those that are there, and at least
 _SPARE, _LEAST_SPARE = 32, 64
 _FACTORS = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64
 )
-
-Rows = npt.NDArray[np.uint8]
 
 
 class _Buffer:
@@ -45,8 +43,7 @@ class UuidTable(Sequence[str]):
     @classmethod
     def of(cls, uuids: Sequence[str]) -> "UuidTable":
         """Build the table from uuids in the order of their slots."""
-        rows, odd = _rows(uuids)
-        return cls.of_rows(rows, odd)
+        return cls.of_rows(*uuid_rows(uuids))
 
     @classmethod
     def of_rows(cls, rows: Rows, odd: Mapping[int, str]) -> "UuidTable":
@@ -66,12 +63,19 @@ class UuidTable(Sequence[str]):
             return self.odd[slot]
         return self.rows[slot].tobytes().decode()
 
-    def are_at(self, slots: npt.NDArray[np.int32], uuids: Sequence[str]) -> bool:
+    def are_at(self, slots: npt.NDArray[np.int32], uuids: Uuids) -> bool:
         """Say whether some slots have these uuids."""
-        if self.odd:
-            return all(self[slot] == uuid for slot, uuid in zip(slots.tolist(), uuids, strict=True))
-        rows, odd = _rows(uuids)
-        return not odd and np.array_equal(self.rows[slots], rows)
+        odd = (
+            [place for place, slot in enumerate(slots.tolist()) if slot in self.odd]
+            if self.odd
+            else []
+        )
+        if uuids.odd != {place: self.odd[int(slots[place])] for place in odd}:
+            return False
+        differ = np.any(self.rows[slots] != uuids.rows, axis=1)
+        # their rows are of no use
+        differ[odd] = False
+        return not differ.any()
 
     def hashes(self, slots: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.uint32]:
         """Return a number for each uuid, or for those of some slots; few of them are equal."""
@@ -86,7 +90,7 @@ class UuidTable(Sequence[str]):
         """Return the table with the uuids of the next slots."""
         if not uuids:
             return self
-        more, odd = _rows(uuids)
+        more, odd = uuid_rows(uuids)
         size, new_size = len(self), len(self) + len(more)
         all_odd = {**self.odd, **{size + place: uuid for place, uuid in odd.items()}}
         buffer = self._buffer
@@ -104,15 +108,6 @@ class UuidTable(Sequence[str]):
         return UuidTable(buffer, new_size, all_odd)
 
 
-def _rows(uuids: Sequence[str]) -> tuple[Rows, dict[int, str]]:
-    """Return uuids as rows, and those of another length by their places."""
-    texts = [uuid.encode() for uuid in uuids]
-    odd = {place: uuids[place] for place, text in enumerate(texts) if len(text) != LENGTH}
-    for place in odd:
-        texts[place] = texts[place][:LENGTH].ljust(LENGTH)
-    return np.frombuffer(b"".join(texts), np.uint8).reshape(-1, LENGTH), odd
-
-
 class UuidRows:
     """Collects uuids, as rows, while they are read."""
 
@@ -121,12 +116,11 @@ class UuidRows:
         self._odd: dict[int, str] = {}
         self._count = 0
 
-    def add(self, uuids: Sequence[str]) -> None:
+    def add(self, uuids: Uuids) -> None:
         """Add the next ones."""
-        rows, odd = _rows(uuids)
-        self._odd |= {self._count + place: uuid for place, uuid in odd.items()}
-        self._parts.append(rows)
-        self._count += len(rows)
+        self._odd |= {self._count + place: uuid for place, uuid in uuids.odd.items()}
+        self._parts.append(uuids.rows)
+        self._count += len(uuids.rows)
 
     def table(self, order: npt.NDArray[np.intp] | None) -> UuidTable:
         """Return all of them.

@@ -1,6 +1,6 @@
 """What operations and questions are given: a connection in a transaction."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, overload
 
 import sqlalchemy as sa
@@ -12,6 +12,8 @@ from placement.storage.statement_count import StatementCount
 
 #: a statement, and its values by name
 Question = tuple[Compiled, Any]
+#: sends statements on a pooled connection; returns what each found
+Run = Callable[[Any, Sequence[Call]], list[Any]]
 
 
 class Answer:
@@ -118,6 +120,18 @@ class Connection:
             for (form, _), one in zip(given, found, strict=True)
         ]
 
+    @property
+    def reads_arrays(self) -> bool:
+        """Whether `arrays` can be called."""
+        return self._driver is not None and self._driver.reads_arrays
+
+    def arrays(self, statement: Compiled, values: Any) -> tuple[Any, ...]:
+        """Return the only row that a statement finds; its arrays are numpy's."""
+        assert self._driver is not None
+        self._send([])
+        _, call = self._call(self._driver, statement, values)
+        return self._send([call], self._driver.arrays)[0]
+
     def later(self, statement: Compiled, values: Any = None) -> None:
         """Run a statement whose answer nobody needs, at the latest at the end of the transaction.
 
@@ -155,8 +169,11 @@ class Connection:
             return form, (form.text, places, True)
         return form, (text, tuple([value for row in places for value in row]), False)
 
-    def _send(self, calls: list[Call]) -> list[Any]:
-        """Send what waits, and these statements; return what each found."""
+    def _send(self, calls: list[Call], run: Run | None = None) -> list[Any]:
+        """Send what waits, and these statements; return what each found.
+
+        :param run: hands all of them to the driver, if not `Driver.run`
+        """
         waiting = [*self._waiting, *calls]
         beginning, self._beginning, self._waiting = self._beginning, [], []
         if self._driver is None or not (beginning or waiting):
@@ -167,7 +184,7 @@ class Connection:
             self._statements.sent()
         calls = beginning + waiting
         try:
-            return self._driver.run(self._pooled, calls)
+            return (run or self._driver.run)(self._pooled, calls)
         except BaseException as error:
             self._raise(error, "; ".join(text for text, _, _ in calls), calls[-1][1])
         finally:

@@ -39,6 +39,15 @@ class Driver:
         """Send statements; return what has the rows of each, as a cursor has them."""
         return [_executed(pooled.cursor(), call) for call in calls]
 
+    @property
+    def reads_arrays(self) -> bool:
+        """Whether `arrays` can be called."""
+        return False
+
+    def arrays(self, pooled: Any, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
+        """Return the only row that each statement finds; its arrays are numpy's."""
+        raise NotImplementedError
+
 
 class PsycopgDriver(Driver):
     """PostgreSQL's: several statements go in one message, and are prepared where that holds."""
@@ -71,6 +80,17 @@ class PsycopgDriver(Driver):
         return [
             [next(found) for _ in range(len(given) if many else 1)][-1] for _, given, many in calls
         ]
+
+    @property
+    def reads_arrays(self) -> bool:
+        return True
+
+    def arrays(self, pooled: Any, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
+        # an idle worker has no numpy
+        from placement.storage import postgresql_arrays
+
+        connection = pooled.driver_connection
+        return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
 def _executed(cursor: Any, call: Call) -> Any:

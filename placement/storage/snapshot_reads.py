@@ -6,7 +6,7 @@ There is one statement for each table and set of providers, never one for each p
 None for all providers.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,8 +28,6 @@ IDS_PER_STATEMENT = 1000
 
 Ids = Sequence[int] | None
 Rows = list[tuple[Any, ...]]
-#: the number of rows that are fetched together where all rows are read
-_BATCH = 4096
 
 
 def _by(column: sa.Column, *shown: sa.ColumnElement) -> tuple[sa.Select, sa.Select]:
@@ -101,16 +99,6 @@ def _rows(connection: Connection, questions: Sequence[sa.Select], ids: Ids) -> l
         part = list(ids[start : start + IDS_PER_STATEMENT])
         found += connection.execute(questions[1], {"ids": part}).all()
     return found
-
-
-def batches(connection: Connection, questions: Sequence[sa.Select]) -> Iterator[Sequence[Any]]:
-    """Yield all rows, some thousand at a time.
-
-    Other threads can run in between, and the process never has all of them.
-    """
-    options = {"stream_results": True, "max_row_buffer": _BATCH}
-    with connection.plain.execute(questions[0], execution_options=options) as result:
-        yield from result.partitions(_BATCH)
 
 
 def providers(connection: Connection, ids: Ids = None) -> Rows:

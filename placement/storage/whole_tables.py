@@ -1,0 +1,130 @@
+"""Whole tables as arrays, some thousand rows at a time (architecture.rst D4).
+
+Other threads can run in between, and the process never has all rows.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+
+from placement.storage import snapshot_reads as reads
+from placement.storage.compiled import Compiled
+from placement.storage.connection import Connection
+from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
+
+Ids = npt.NDArray[np.int64]
+#: the number of rows, or of providers, that are read together
+_BATCH = 4096
+#: instead of a number that is missing
+_MISSING = -1
+
+
+def providers(connection: Connection) -> Iterator[list[Any]]:
+    """Yield the columns of all providers: ids, uuids as `Uuids`, parents, roots, generations.
+
+    A provider without a parent has -1.
+    """
+    if not connection.reads_arrays:
+        yield from _rows(connection, reads.PROVIDERS)
+        return
+    odd = {key: uuid for key, uuid in connection.execute(_ODD).all()}
+    after = _MISSING
+    while True:
+        ids, texts, *numbers = connection.arrays(_PROVIDERS, {"after": after})
+        if ids is None:
+            return
+        places = {at: odd[key] for at, key in enumerate(ids.tolist()) if key in odd} if odd else {}
+        yield [ids, Uuids(texts, places), *numbers]
+        after = int(ids[-1])
+
+
+def of_providers(
+    connection: Connection, question: Sequence[sa.Select], ids: Ids
+) -> Iterator[list[Any]]:
+    """Yield the columns of a question; the first one has the ids of providers.
+
+    :param ids: ascending; rows of providers that are not among them may be left out
+    """
+    if not connection.reads_arrays:
+        yield from _rows(connection, question)
+        return
+    packed = _packed(question[0])
+    for begin in range(0, len(ids), _BATCH):
+        part = ids[begin : begin + _BATCH]
+        found = connection.arrays(packed, {"first": int(part[0]), "last": int(part[-1])})
+        if found[0] is not None:
+            yield list(found)
+
+
+def _rows(connection: Connection, question: Sequence[sa.Select]) -> Iterator[list[Any]]:
+    columns = question[0].selected_columns
+    options = {"stream_results": True, "max_row_buffer": _BATCH}
+    with connection.plain.execute(question[0], execution_options=options) as result:
+        for rows in result.partitions(_BATCH):
+            found = zip(*rows, strict=True)
+            yield [_array(column, values) for column, values in zip(columns, found, strict=True)]
+
+
+def _array(column: sa.ColumnElement[Any], values: Sequence[Any]) -> Any:
+    if isinstance(column.type, sa.String):
+        return uuid_rows(values)
+    if isinstance(column.type, sa.Float):
+        return np.array(values, np.float64)
+    if getattr(column, "nullable", False):
+        values = [_MISSING if value is None else value for value in values]
+    return np.array(values, np.int64)
+
+
+def _aggregated(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return one array of a column, whose elements are of one length and not NULL."""
+    element: sa.ColumnElement[Any]
+    if isinstance(column.type, sa.String):
+        # a literal: the statement has no other values than those that callers give
+        none = sa.literal_column(f"repeat(' ', {LENGTH})", sa.Text)
+        element = sa.case((_is_even(column), sa.cast(column, sa.Text)), else_=none)
+    elif isinstance(column.type, sa.Float):
+        element = sa.cast(column, sa.Double)
+    else:
+        element = sa.func.coalesce(
+            sa.cast(column, sa.BigInteger), sa.literal_column(str(_MISSING), sa.Integer)
+        )
+    return sa.func.array_agg(element)
+
+
+def _is_even(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    # the driver gets it in UTF-8, whatever the database is encoded in
+    text = sa.func.convert_to(column, sa.literal_column("'UTF8'", sa.Text))
+    return sa.func.octet_length(text) == sa.literal_column(str(LENGTH), sa.Integer)
+
+
+@functools.cache
+def _packed(whole: sa.Select) -> Compiled:
+    """Return the statement whose row has an array for each column of a question.
+
+    Its values are `first` and `last`, the ids of providers.
+    """
+    (provider_id, *_) = whole.selected_columns
+    some = whole.where(provider_id.between(sa.bindparam("first"), sa.bindparam("last"))).subquery()
+    return Compiled(sa.select(*map(_aggregated, some.c)))
+
+
+def _next_providers() -> Compiled:
+    """Return the statement for the next providers; `after` is the id of the one before them."""
+    (whole, _) = reads.PROVIDERS
+    provider_id = whole.selected_columns[0]
+    some = whole.where(provider_id > sa.bindparam("after")).order_by(provider_id)
+    next_ones = some.limit(sa.literal_column(str(_BATCH), sa.Integer)).subquery()
+    return Compiled(sa.select(*map(_aggregated, next_ones.c)))
+
+
+def _odd_uuids() -> Compiled:
+    provider_id, uuid, *_ = reads.PROVIDERS[0].selected_columns
+    return Compiled(sa.select(provider_id, uuid).where(sa.not_(_is_even(uuid))))
+
+
+_PROVIDERS = _next_providers()
+_ODD = _odd_uuids()
