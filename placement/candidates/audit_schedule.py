@@ -13,6 +13,9 @@ from typing import Protocol
 _EARLIEST, _LATEST = 0.5, 0.75
 #: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
+#: seconds of a pause in an audit, and how much of an interval all pauses of one may take
+_PAUSE = 0.0015
+_PAUSES = 1 / 8
 
 
 class AuditTimes:
@@ -57,6 +60,24 @@ class AuditTimes:
     def is_quiet(self) -> bool:
         """Say whether there has been no search for long."""
         return self._clock() - self._wanted > _QUIET * self.interval
+
+
+class Pauses:
+    """The pauses of one audit beside the requests, in which other threads get through.
+
+    :param pause: waits for so many seconds
+    """
+
+    def __init__(self, times: AuditTimes, pause: Callable[[float], None] = time.sleep) -> None:
+        self._times, self._pause = times, pause
+        self._left = times.interval * _PAUSES
+
+    def rest(self) -> None:
+        """Pause, unless somebody waits for the audit, or it had enough pauses."""
+        times = self._times
+        if self._left > 0 and not (times.is_overdue or times.is_quiet):
+            self._left -= _PAUSE
+            self._pause(_PAUSE)
 
 
 class Audited(Protocol):

@@ -19,15 +19,21 @@ from placement.storage import snapshot_reads as reads
 from placement.storage import whole_tables
 from placement.storage.engine import Connection
 
-_Differs = Callable[[Connection, Snapshot], bool]
+_Rest = Callable[[], None]
+_Differs = Callable[[Connection, Snapshot, _Rest], bool]
 
 
-def differences(connection: Connection, snapshot: Snapshot) -> list[str]:
-    """Return which tables, as this transaction sees them, differ from the snapshot."""
-    return [name for name, differs in _CHECKS.items() if differs(connection, snapshot)]
+def differences(
+    connection: Connection, snapshot: Snapshot, rest: _Rest = lambda: None
+) -> list[str]:
+    """Return which tables, as this transaction sees them, differ from the snapshot.
+
+    :param rest: is called between parts of the work
+    """
+    return [name for name, differs in _CHECKS.items() if differs(connection, snapshot, rest)]
 
 
-def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _providers_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     register, forest = snapshot.register, snapshot.forest
     slots_of, uuids, count = register.slot_of_id.slots, register.uuids, 0
     for ids, texts, parents, roots, _ in whole_tables.providers(connection):
@@ -42,12 +48,13 @@ def _providers_differ(connection: Connection, snapshot: Snapshot) -> bool:
             or np.any(forest.root[slots] != np.where(root < 0, slots, root))
         ):
             return True
+        rest()
     return count != int(forest.alive.sum())
 
 
-def _stocks_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _stocks_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     count = 0
-    for slots, (classes, *fields) in _known_rows(connection, snapshot, reads.STOCKS):
+    for slots, (classes, *fields) in _known_rows(connection, snapshot, reads.STOCKS, rest):
         count += len(slots)
         for class_id, at in by_key(classes).items():
             column = snapshot.column(class_id)
@@ -61,9 +68,9 @@ def _stocks_differ(connection: Connection, snapshot: Snapshot) -> bool:
     return count != sum(map(len, snapshot.columns.values()))
 
 
-def _usages_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _usages_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     count, strays = 0, snapshot.stray_usage
-    for slots, (classes, used) in _known_rows(connection, snapshot, reads.USAGES):
+    for slots, (classes, used) in _known_rows(connection, snapshot, reads.USAGES, rest):
         # whose usage is nothing may have no row
         count += int(np.count_nonzero(used))
         for class_id, at in by_key(classes).items():
@@ -79,22 +86,22 @@ def _usages_differ(connection: Connection, snapshot: Snapshot) -> bool:
     return count != ours + sum(used != 0 for used in strays.values())
 
 
-def _classes_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     having = {class_id: column.slots for class_id, column in snapshot.columns.items()}
     return _is_torn(snapshot, having, snapshot.classes_of)
 
 
-def _traits_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _traits_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     with_trait, traits_of = snapshot.with_trait, snapshot.traits_of
-    return _sets_differ(connection, snapshot, reads.PROVIDER_TRAITS, with_trait, traits_of)
+    return _sets_differ(connection, snapshot, reads.PROVIDER_TRAITS, with_trait, traits_of, rest)
 
 
-def _memberships_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _memberships_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     in_aggregate, aggregates_of = snapshot.in_aggregate, snapshot.aggregates_of
-    return _sets_differ(connection, snapshot, reads.MEMBERSHIPS, in_aggregate, aggregates_of)
+    return _sets_differ(connection, snapshot, reads.MEMBERSHIPS, in_aggregate, aggregates_of, rest)
 
 
-def _aggregates_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _aggregates_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     """Say whether an aggregate with members has another uuid. The others are in no answer."""
     theirs = reads.aggregate_uuids(connection)
     ours = {key: uuid for uuid, key in snapshot.aggregate_ids.items()}
@@ -102,7 +109,7 @@ def _aggregates_differ(connection: Connection, snapshot: Snapshot) -> bool:
     return any(ours.get(key) != theirs.get(key) for key in used)
 
 
-def _names_differ(connection: Connection, snapshot: Snapshot) -> bool:
+def _names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     names = snapshot.names
     return (
         reads.class_names(connection) != names.classes
@@ -123,7 +130,7 @@ _CHECKS: Mapping[str, _Differs] = {
 
 
 def _known_rows(
-    connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select]
+    connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select], rest: _Rest
 ) -> Iterator[tuple[Slots, list[Numbers]]]:
     """Yield the columns of a question some thousand rows at a time: slots in place of ids.
 
@@ -135,6 +142,7 @@ def _known_rows(
         slots = register.slot_of_id.slots(ids)
         known = slots >= 0
         yield slots[known], [column[known] for column in columns]
+        rest()
 
 
 def _sets_differ(
@@ -143,9 +151,10 @@ def _sets_differ(
     question: Sequence[sa.Select],
     having: Mapping[int, SlotSet],
     of_slot: KeySets,
+    rest: _Rest,
 ) -> bool:
     count = 0
-    for slots, (keys,) in _known_rows(connection, snapshot, question):
+    for slots, (keys,) in _known_rows(connection, snapshot, question, rest):
         count += len(slots)
         for key, at in by_key(keys).items():
             if key not in having or not having[key].holds(slots[at]).all():

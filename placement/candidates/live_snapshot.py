@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlalchemy.exc import DBAPIError
 
 from placement.candidates import advancing, audit_schedule, loading
-from placement.candidates.audit_schedule import AuditTimes
+from placement.candidates.audit_schedule import AuditTimes, Pauses
 from placement.candidates.comparison import differences
 from placement.candidates.noticed_writes import notice
 from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters
@@ -309,7 +309,7 @@ class LiveSnapshot:
             self._is_watched = False
             return False
         try:
-            self._auditing.outcome(self._audit, may_have_begun=True)
+            self._auditing.outcome(self._audit_with_pauses, may_have_begun=True)
         except PlacementError as unavailable:
             self._tally.audited(PUT_OFF)
             LOG.warning("The audit of the snapshot is put off: %s", unavailable)
@@ -323,13 +323,21 @@ class LiveSnapshot:
         self._times.unwanted()
         self._auditing.wait_until_done()
 
-    def _audit(self) -> None:
-        """Compare with the tables; if they differ, make the next search load everything anew."""
+    def _audit_with_pauses(self) -> None:
+        self._audit(Pauses(self._times).rest)
+
+    def _audit(self, rest: Callable[[], None] = lambda: None) -> None:
+        """Compare with the tables; if they differ, make the next search load everything anew.
+
+        :param rest: is called between parts of the work
+        """
         begun = self._times.now()
         held = self._held
         if held is None or self._times.is_quiet:
             return
-        found, others = self._database.read(lambda connection: self._compare(connection, held))
+        found, others = self._database.read(
+            lambda connection: self._compare(connection, held, rest)
+        )
         if others:
             self._others_may_write(self._others.seen())
         if self._others.is_untold:
@@ -345,7 +353,9 @@ class LiveSnapshot:
         self._times.renewed(begun)
         self._tally.audited(DIFFERENT if found else SAME)
 
-    def _compare(self, connection: Connection, held: _Held) -> tuple[list[str], bool]:
+    def _compare(
+        self, connection: Connection, held: _Held, rest: Callable[[], None]
+    ) -> tuple[list[str], bool]:
         """Return what differs after the news are taken in, and whether others wrote something.
 
         What a look shows is not among the differences: the next search will see it.
@@ -356,11 +366,11 @@ class LiveSnapshot:
             return [], False
         snapshot = self._with_news(connection, held.snapshot, news)
         if not self._others.are_considered:
-            return differences(connection, snapshot), False
+            return differences(connection, snapshot, rest), False
         theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
         if theirs:
             snapshot = advancing.advance(connection, snapshot, theirs)
-        found = differences(connection, snapshot)
+        found = differences(connection, snapshot, rest)
         return found, bool(found or theirs)
 
     def _tell_workers(self) -> None:

@@ -4,7 +4,7 @@ Other threads can run in between, and the process never has all rows.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
 Ids = npt.NDArray[np.int64]
 #: the number of rows, or of providers, that are read together
 _BATCH = 4096
+#: how many rows are yielded together: other threads may wait while numpy has them
+_PART = 1024
 #: instead of a number that is missing
 _MISSING = -1
 
@@ -33,13 +35,16 @@ def providers(connection: Connection) -> Iterator[list[Any]]:
         return
     odd = {key: uuid for key, uuid in connection.execute(_ODD).all()}
     after = _MISSING
-    while True:
-        ids, texts, *numbers = connection.arrays(_PROVIDERS, {"after": after})
-        if ids is None:
-            return
-        places = {at: odd[key] for at, key in enumerate(ids.tolist()) if key in odd} if odd else {}
-        yield [ids, Uuids(texts, places), *numbers]
-        after = int(ids[-1])
+    while (found := connection.arrays(_PROVIDERS, {"after": after}))[0] is not None:
+        for ids, texts, *numbers in _parts(found):
+            yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
+        after = int(found[0][-1])
+
+
+def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
+    if not odd:
+        return {}
+    return {place: odd[key] for place, key in enumerate(ids.tolist()) if key in odd}
 
 
 def of_providers(
@@ -57,14 +62,19 @@ def of_providers(
         part = ids[begin : begin + _BATCH]
         found = connection.arrays(packed, {"first": int(part[0]), "last": int(part[-1])})
         if found[0] is not None:
-            yield list(found)
+            yield from _parts(found)
+
+
+def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
+    for begin in range(0, len(columns[0]), _PART):
+        yield [column[begin : begin + _PART] for column in columns]
 
 
 def _rows(connection: Connection, question: Sequence[sa.Select]) -> Iterator[list[Any]]:
     columns = question[0].selected_columns
     options = {"stream_results": True, "max_row_buffer": _BATCH}
     with connection.plain.execute(question[0], execution_options=options) as result:
-        for rows in result.partitions(_BATCH):
+        for rows in result.partitions(_PART):
             found = zip(*rows, strict=True)
             yield [_array(column, values) for column, values in zip(columns, found, strict=True)]
 

@@ -3,6 +3,7 @@
 import gc
 import threading
 import time
+import types
 import uuid
 
 import pytest
@@ -237,9 +238,9 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
     audited.current()
     compare = live_module.differences
 
-    def compare_late(connection, snapshot):
+    def compare_late(connection, snapshot, rest):
         delete_and_search()
-        return compare(connection, snapshot)
+        return compare(connection, snapshot, rest)
 
     def delete_and_search():
         thread = threading.Thread(target=lambda: (delete(), audited.current()))
@@ -290,7 +291,7 @@ def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
     use(database, 3)
     clock.now += 61
 
-    def fail(connection, snapshot):
+    def fail(connection, snapshot, rest):
         raise RuntimeError("rows without end")
 
     with monkeypatch.context() as patch:
@@ -306,7 +307,7 @@ def test_without_the_database_there_is_no_answer_that_is_too_old(
     audited.current()
     clock.now += 61
 
-    def fail(connection, snapshot):
+    def fail(connection, snapshot, rest):
         raise DatabaseUnavailable()
 
     with monkeypatch.context() as patch:
@@ -326,7 +327,7 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
     failures = [DatabaseUnavailable(), RuntimeError("rows without end")]
     for failure in failures:
 
-        def fail(connection, snapshot, failure=failure):
+        def fail(connection, snapshot, rest, failure=failure):
             raise failure
 
         with monkeypatch.context() as patch:
@@ -369,7 +370,7 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
     clock.now += 61
     running, most, begun = [], [], threading.Barrier(4)
 
-    def compare(connection, snapshot):
+    def compare(connection, snapshot, rest):
         running.append(1)
         most.append(len(running))
         time.sleep(0.05)
@@ -478,3 +479,43 @@ def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, data
     assert used(audited) == 3
     assert audited.loads == {"first use": 1}
     assert change_feed.has_news(database, change_feed.Cursor())
+
+
+@pytest.fixture
+def pauses(clock):
+    """Pauses of an audit, and what was waited for."""
+    waited = []
+    times = audit_schedule.AuditTimes(0.06, clock)
+    return audit_schedule.Pauses(times, waited.append), times, waited
+
+
+def test_an_audit_beside_requests_pauses_for_a_part_of_the_interval_at_most(pauses):
+    audit, times, waited = pauses
+    for _ in range(100):
+        audit.rest()
+    assert 0 < sum(waited) <= times.interval / 8 + max(waited)
+
+
+def test_an_audit_that_a_search_or_the_end_of_the_worker_waits_for_has_no_pause(pauses, clock):
+    audit, times, waited = pauses
+    times.unwanted()
+    audit.rest()
+    times.wanted()
+    clock.now += 61
+    times.wanted()
+    audit.rest()
+    assert waited == []
+
+
+def test_only_an_audit_in_the_background_pauses(cloud, audited, database, clock, monkeypatch):
+    audited.current()
+    seen = []
+    counted = types.SimpleNamespace(rest=lambda: seen.append(1))
+    monkeypatch.setattr(live_module, "Pauses", lambda times: counted)
+    assert audited.audit_in_background()
+    pauses = len(seen)
+    assert pauses
+    use(database, 3)
+    clock.now += 61
+    assert used(audited) == 3
+    assert len(seen) == pauses
