@@ -38,7 +38,7 @@ def providers(connection: Connection) -> Iterator[list[Any]]:
     while (found := connection.arrays(_PROVIDERS, {"after": after}))[0] is not None:
         for ids, texts, *numbers in _parts(found):
             yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
-        after = int(found[0][-1])
+        after = int(found[0].max())
 
 
 def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
