@@ -43,7 +43,7 @@ def draw(found: dict[int, Figures], picture: Path) -> None:
     matplotlib.use("svg")
     # the same numbers give the same file
     matplotlib.rcParams["svg.hashsalt"] = "berth"
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, parts = pyplot.subplots(2, 2, figsize=(13, 9), layout="constrained")
     for (title, names), part in zip(DIAGRAMS.items(), parts.flat, strict=True):
@@ -53,6 +53,8 @@ def draw(found: dict[int, Figures], picture: Path) -> None:
             part.plot(sizes, values, marker="o", label=WORDS.get(name, name.rsplit(",", 1)[0]))
         part.set(title=title, xlabel="providers", xscale="log", yscale="log")
         part.grid(which="major", alpha=0.3)
+        for formatter in (part.yaxis.set_major_formatter, part.yaxis.set_minor_formatter):
+            formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         part.legend(fontsize="small")
     figure.savefig(picture, metadata={"Date": None})
 
