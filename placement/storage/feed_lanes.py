@@ -58,8 +58,12 @@ _ADVANCE = (
         mark=sa.bindparam("new_mark"),
     )
 )
+#: PostgreSQL asks a subquery in the condition anew if the lane was advanced a moment ago. It may
+#: find another lane then, and no lane meets the condition. What an UPDATE is joined with is asked
+#: once
+_FOUND = _FREE.cte("free")
 #: for databases with UPDATE … RETURNING; its parameters are what `advance` returns
-ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FREE.scalar_subquery()).returning(
+ADVANCE_FREE = _ADVANCE.where(change_lanes.c.id == _FOUND.c.id).returning(
     change_lanes.c.id, change_lanes.c.position, change_lanes.c.before
 )
 _ADVANCE_FREE = Compiled(ADVANCE_FREE)

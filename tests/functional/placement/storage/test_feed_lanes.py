@@ -1,0 +1,57 @@
+"""Lanes: as many as there are concurrent writes, however many writes there were."""
+
+import multiprocessing
+
+import pytest
+import sqlalchemy as sa
+
+from placement.storage import change_feed, schema_upgrade
+from placement.storage.change_feed import Kind
+from placement.storage.tables import change_lanes, provider_changes
+from tests.databases.connections import connections
+
+WRITERS, WRITES = 4, 3000
+#: by kind of database, where each write waits for the disk or for all others
+FEWER = {"sqlite": 50, "mariadb": 200}
+
+
+def write(url, number, count):
+    with connections(url) as opened:
+        database = opened()
+        for _ in range(count):
+            database.write(lambda connection: change_feed.record(connection, [number], Kind.USAGE))
+
+
+@pytest.fixture
+def database(database_url):
+    with connections(database_url) as opened:
+        database = opened()
+        schema_upgrade.sync(database)
+        yield database
+
+
+def test_writers_beside_each_other_need_few_more_lanes_than_they_are(
+    database, database_url, database_kind
+):
+    """A lane that comes free while a write takes another one costs it nothing."""
+    lanes = sa.select(sa.func.count()).select_from(change_lanes)
+    before = database.read(lambda connection: connection.execute(lanes).scalar())
+    count = FEWER.get(database_kind, WRITES)
+    processes = multiprocessing.get_context("spawn")
+    writers = [
+        processes.Process(target=write, args=(database_url, number, count))
+        for number in range(1, WRITERS + 1)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    after = database.read(lambda connection: connection.execute(lanes).scalar())
+    assert after <= before + WRITERS
+    rows = sa.select(provider_changes.c.lane, provider_changes.c.position).where(
+        provider_changes.c.resource_provider_id.between(1, WRITERS)
+    )
+    positions = [tuple(row) for row in database.read(lambda c: c.execute(rows).all())]
+    assert len(positions) == len(set(positions)) == WRITERS * count
