@@ -143,7 +143,8 @@ class Soak:
                 yield f"worker {pid} had {before.workers[pid].files} files open, now {now.files}"
             if now.threads > before.workers[pid].threads:
                 yield f"worker {pid} has {now.threads} threads, not {before.workers[pid].threads}"
-        yield from grown_tables(self.rows[0], self.rows[1], KEPT, TRIM_EVERY)
+        writers = self._given.workers * self._given.threads
+        yield from grown_tables(self.rows[0], self.rows[1], KEPT, TRIM_EVERY, writers)
 
     def memory(self) -> dict[int, tuple[float, float]]:
         """Return the resident bytes by worker: medians of the first and of the last tenth."""
@@ -175,14 +176,17 @@ class Soak:
 
 
 def grown_tables(
-    before: Mapping[str, int], after: Mapping[str, int], kept: int, trim_every: int
+    before: Mapping[str, int], after: Mapping[str, int], kept: int, trim_every: int, writers: int
 ) -> Iterator[str]:
     """Yield the tables that have more rows than they may have.
 
     :param kept: rows that the change feed keeps
     :param trim_every: rows of one lane after which it is trimmed
+    :param writers: transactions that can write at the same time; each has a lane
     """
     feed, lanes = after[provider_changes.name], after[change_lanes.name]
+    if lanes > max(before[change_lanes.name], writers):
+        yield f"the feed has {lanes} lanes for {writers} writers"
     if feed > kept + (lanes + 1) * trim_every:
         yield f"the feed has {feed} rows, in {lanes} lanes"
     for name, count in after.items():

@@ -73,7 +73,7 @@ def test_workers_lose_no_file_and_tables_get_no_row_while_everything_comes_and_g
         eventually(have_few_files, service.said)
         assert service.workers() == list(files)
         after = rows(database_url)
-        assert list(soak.grown_tables(before, after, KEPT, TRIM_EVERY)) == []
+        assert list(soak.grown_tables(before, after, KEPT, TRIM_EVERY, 2 * CLIENTS)) == []
         assert after["berth_provider_changes"] > KEPT
 
 
@@ -81,7 +81,8 @@ def test_workers_lose_no_file_and_tables_get_no_row_while_everything_comes_and_g
     ("table", "more", "told"),
     [
         ("consumers", 1, ["consumers had 5 rows, now 6"]),
-        ("berth_change_lanes", 1, []),
+        ("berth_change_lanes", 2, []),
+        ("berth_change_lanes", 3, ["the feed has 5 lanes for 4 writers"]),
         ("berth_provider_changes", 90, []),
         ("berth_provider_changes", 91, ["the feed has 191 rows, in 2 lanes"]),
     ],
@@ -89,7 +90,7 @@ def test_workers_lose_no_file_and_tables_get_no_row_while_everything_comes_and_g
 def test_a_table_that_has_grown_is_told(table, more, told):
     before = {"consumers": 5, "berth_change_lanes": 2, "berth_provider_changes": 100}
     after = {**before, table: before[table] + more}
-    assert list(soak.grown_tables(before, after, 160, 10)) == told
+    assert list(soak.grown_tables(before, after, 160, 10, 4)) == told
 
 
 def caches():
