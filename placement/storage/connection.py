@@ -1,19 +1,17 @@
 """What operations and questions are given: a connection in a transaction."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NoReturn, overload
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from placement.storage.compiled import Compiled, Form, Rows
-from placement.storage.drivers import Call, Driver
+from placement.storage.drivers import Call, Driver, Run
 from placement.storage.statement_count import StatementCount
 
 #: a statement, and its values by name
 Question = tuple[Compiled, Any]
-#: sends statements on a pooled connection; returns what each found
-Run = Callable[[Any, Sequence[Call]], list[Any]]
 
 
 class Answer:
@@ -123,7 +121,7 @@ class Connection:
     @property
     def reads_arrays(self) -> bool:
         """Whether `arrays` can be called."""
-        return self._driver is not None and self._driver.reads_arrays
+        return self._driver is not None and self._driver.arrays is not None
 
     def arrays(self, statement: Compiled, values: Any) -> tuple[Any, ...]:
         """Return the only row that a statement finds; its arrays are numpy's."""

@@ -1,7 +1,7 @@
 """How the driver of each kind of database is given texts and their values."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +14,8 @@ _OTHER_STYLE = "format"
 
 #: a text; its values by place, or a list of them; whether it is a list
 Call = tuple[str, Any, bool]
+#: sends statements on a pooled connection; returns what each found
+Run = Callable[[Any, Sequence[Call]], list[Any]]
 
 
 class Driver:
@@ -40,13 +42,12 @@ class Driver:
         return [_executed(pooled.cursor(), call) for call in calls]
 
     @property
-    def reads_arrays(self) -> bool:
-        """Whether `arrays` can be called."""
-        return False
+    def arrays(self) -> Run | None:
+        """What sends statements like `run`, and returns the only row of each, with numpy's arrays.
 
-    def arrays(self, pooled: Any, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
-        """Return the only row that each statement finds; its arrays are numpy's."""
-        raise NotImplementedError
+        None: it can't.
+        """
+        return None
 
 
 class PsycopgDriver(Driver):
@@ -82,15 +83,8 @@ class PsycopgDriver(Driver):
         ]
 
     @property
-    def reads_arrays(self) -> bool:
-        return True
-
-    def arrays(self, pooled: Any, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
-        # an idle worker has no numpy
-        from placement.storage import postgresql_arrays
-
-        connection = pooled.driver_connection
-        return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
+    def arrays(self) -> Run | None:
+        return _arrays
 
 
 def _executed(cursor: Any, call: Call) -> Any:
@@ -100,6 +94,14 @@ def _executed(cursor: Any, call: Call) -> Any:
     else:
         cursor.execute(text, values)
     return cursor
+
+
+def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
+    # an idle worker has no numpy
+    from placement.storage import postgresql_arrays
+
+    connection = pooled.driver_connection
+    return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
 def driver_of(engine: sa.Engine) -> Driver:
