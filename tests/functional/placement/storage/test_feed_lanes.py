@@ -2,10 +2,9 @@
 
 import multiprocessing
 
-import pytest
 import sqlalchemy as sa
 
-from placement.storage import change_feed, schema_upgrade
+from placement.storage import change_feed
 from placement.storage.change_feed import Kind
 from placement.storage.tables import change_lanes, provider_changes
 from tests.databases.connections import connections
@@ -20,14 +19,6 @@ def write(url, number, count):
         database = opened()
         for _ in range(count):
             database.write(lambda connection: change_feed.record(connection, [number], Kind.USAGE))
-
-
-@pytest.fixture
-def database(database_url):
-    with connections(database_url) as opened:
-        database = opened()
-        schema_upgrade.sync(database)
-        yield database
 
 
 def test_writers_beside_each_other_need_few_more_lanes_than_they_are(

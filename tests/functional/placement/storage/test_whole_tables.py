@@ -7,8 +7,8 @@ from sqlalchemy.exc import DBAPIError
 
 from placement.candidates import loading
 from placement.candidates.comparison import differences
-from placement.storage import schema_upgrade, whole_tables
 from placement.storage import snapshot_reads as reads
+from placement.storage import whole_tables
 from placement.storage.tables import (
     allocations,
     inventories,
@@ -16,7 +16,6 @@ from placement.storage.tables import (
     resource_provider_traits,
     resource_providers,
 )
-from tests.databases.connections import connections
 
 #: more than two batches, with gaps between the ids
 IDS = range(5, 25_000, 3)
@@ -30,14 +29,6 @@ NUMBERS = (reads.STOCKS, reads.USAGES, reads.PROVIDER_TRAITS, reads.MEMBERSHIPS)
 
 def uuid_of(number):
     return ODD.get(number, f"{number:08x}-0000-4000-8000-000000000000")
-
-
-@pytest.fixture
-def database(database_url):
-    with connections(database_url) as opened:
-        database = opened()
-        schema_upgrade.sync(database)
-        yield database
 
 
 @pytest.fixture

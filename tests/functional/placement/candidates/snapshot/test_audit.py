@@ -481,32 +481,6 @@ def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, data
     assert change_feed.has_news(database, change_feed.Cursor())
 
 
-@pytest.fixture
-def pauses(clock):
-    """Pauses of an audit, and what was waited for."""
-    waited = []
-    times = audit_schedule.AuditTimes(0.06, clock)
-    return audit_schedule.Pauses(times, waited.append), times, waited
-
-
-def test_an_audit_beside_requests_pauses_for_a_part_of_the_interval_at_most(pauses):
-    audit, times, waited = pauses
-    for _ in range(100):
-        audit.rest()
-    assert 0 < sum(waited) <= times.interval / 8 + max(waited)
-
-
-def test_an_audit_that_a_search_or_the_end_of_the_worker_waits_for_has_no_pause(pauses, clock):
-    audit, times, waited = pauses
-    times.unwanted()
-    audit.rest()
-    times.wanted()
-    clock.now += 61
-    times.wanted()
-    audit.rest()
-    assert waited == []
-
-
 def test_only_an_audit_in_the_background_pauses(cloud, audited, database, clock, monkeypatch):
     audited.current()
     seen = []
