@@ -137,8 +137,7 @@ def _known_rows(
     The columns are numbers. Rows of providers that aren't there are left out.
     """
     register = snapshot.register
-    wanted = np.sort(register.ids[register.ids > 0])
-    for ids, *columns in whole_tables.of_providers(connection, question, wanted):
+    for ids, *columns in whole_tables.of_providers(connection, question, register.known_ids):
         slots = register.slot_of_id.slots(ids)
         known = slots >= 0
         yield slots[known], [column[known] for column in columns]

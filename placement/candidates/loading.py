@@ -17,7 +17,7 @@ from placement.candidates.forest import Forest
 from placement.candidates.key_sets import KeySets
 from placement.candidates.patched import Integers, Patched
 from placement.candidates.prepared_texts import PreparedTexts
-from placement.candidates.register import Register, SlotsById
+from placement.candidates.register import Register
 from placement.candidates.snapshot import Names, Snapshot
 from placement.candidates.uuid_table import UuidRows
 from placement.storage import snapshot_reads as reads
@@ -34,10 +34,10 @@ def load(connection: Connection) -> Snapshot:
     own = np.arange(size, dtype=np.int32)
     root = slots_of(roots)
     forest = Forest.of(slots_of(parents), np.where(root < 0, own, root), np.ones(size, np.bool_))
-    columns, stray = _columns(connection, register.slot_of_id, register.ids)
+    columns, stray = _columns(connection, register)
     classes = {class_id: column.slots for class_id, column in columns.items()}
-    with_trait = _having(connection, reads.PROVIDER_TRAITS, register.slot_of_id, register.ids)
-    in_aggregate = _having(connection, reads.MEMBERSHIPS, register.slot_of_id, register.ids)
+    with_trait = _having(connection, reads.PROVIDER_TRAITS, register)
+    in_aggregate = _having(connection, reads.MEMBERSHIPS, register)
     uuids = reads.aggregate_uuids(connection)
     return Snapshot(
         register=register,
@@ -79,15 +79,15 @@ def _providers(connection: Connection) -> tuple[Register, Wide, Wide, Wide]:
 
 
 def _columns(
-    connection: Connection, slot_of: SlotsById, wanted: Wide
+    connection: Connection, register: Register
 ) -> tuple[dict[int, Column], dict[tuple[int, int], int]]:
     """Return the inventories by class, and the usage of (slot, class) without inventory."""
     records: dict[tuple[Any, ...], int] = {}
     parts: list[Integers] = []
-    for ids, classes, *fields in whole_tables.of_providers(connection, reads.STOCKS, wanted):
-        kinds = _kinds(fields, records)
-        parts.append(np.array([classes, slot_of.slots(ids), kinds], np.int32))
-    stocks, usages = Stocks.of(records), _usages(connection, slot_of, wanted)
+    slots_of, known_ids = register.slot_of_id.slots, register.known_ids
+    for ids, classes, *fields in whole_tables.of_providers(connection, reads.STOCKS, known_ids):
+        parts.append(np.array([classes, slots_of(ids), _kinds(fields, records)], np.int32))
+    stocks, usages = Stocks.of(records), _usages(connection, register)
     found = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0), np.int32)
     found = found[:, found[1] >= 0]
     columns: dict[int, Column] = {}
@@ -131,17 +131,14 @@ def _kinds(fields: Sequence[Any], records: dict[tuple[Any, ...], int]) -> Intege
     return np.array(kinds, np.int32)[which.reshape(-1)]
 
 
-def _usages(
-    connection: Connection, slot_of: SlotsById, wanted: Wide
-) -> dict[int, tuple[Integers, Integers]]:
+def _usages(connection: Connection, register: Register) -> dict[int, tuple[Integers, Integers]]:
     """Return slots and what is taken of them, by class."""
-    parts = [
-        np.array(columns) for columns in whole_tables.of_providers(connection, reads.USAGES, wanted)
-    ]
+    found = whole_tables.of_providers(connection, reads.USAGES, register.known_ids)
+    parts = [np.array(columns) for columns in found]
     if not parts:
         return {}
     ids, classes, amounts = np.concatenate(parts, axis=1)
-    slots = slot_of.slots(ids)
+    slots = register.slot_of_id.slots(ids)
     known = slots >= 0
     slots, classes, amounts = slots[known], classes[known], amounts[known]
     return {key: (slots[at], amounts[at]) for key, at in by_key(classes).items()}
@@ -155,12 +152,13 @@ def by_key(keys: Integers) -> dict[int, Integers]:
 
 
 def _having(
-    connection: Connection, question: Sequence[sa.Select], slot_of: SlotsById, wanted: Wide
+    connection: Connection, question: Sequence[sa.Select], register: Register
 ) -> dict[int, Slots]:
     """Return the slots of the providers that have each key, ascending."""
     parts: list[Integers] = []
-    for ids, keys in whole_tables.of_providers(connection, question, wanted):
-        parts.append(np.array([slot_of.slots(ids), keys], np.int32))
+    slots_of = register.slot_of_id.slots
+    for ids, keys in whole_tables.of_providers(connection, question, register.known_ids):
+        parts.append(np.array([slots_of(ids), keys], np.int32))
     found = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int32)
     slots, keys = found[:, found[0] >= 0]
     return {key: np.sort(slots[at]) for key, at in by_key(keys).items()}

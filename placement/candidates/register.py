@@ -189,6 +189,12 @@ class Register:
         """Whether the ids of existing providers ascend with their slots."""
         return bool(np.all(np.diff(self.ids[self.ids > 0]) > 0))
 
+    @property
+    def known_ids(self) -> npt.NDArray[np.int64]:
+        """The ids of existing providers, ascending."""
+        known = self.ids[self.ids > 0]
+        return known if self.ascends else np.sort(known)
+
     def changed(self, added: Sequence[tuple[int, str]], removed: Iterable[int]) -> "Register":
         """Return it with more providers, at the next slots, and without those of some ids."""
         gone = {provider_id: self.slot_of_id[provider_id] for provider_id in removed}
