@@ -33,6 +33,10 @@ class Call:
     def answered(self) -> bool:
         return self.ended is not None
 
+    def __str__(self) -> str:
+        ended = "without an answer" if self.ended is None else f"{self.ended:.6f}"
+        return f"{self.began:.6f} to {ended} {self.client}: {self.operation} → {self.answer}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Explained:
@@ -47,20 +51,30 @@ class Unexplained:
     """No order explains the calls. Has the longest order found, its state, and why it can't go on.
 
     :param expected: each call that could come next, with the result that it should have had
+    :param rest: the calls that the order lacks
     """
 
     order: list[Call]
     state: State
     expected: list[tuple[Call, Any]]
+    rest: list[Call]
 
     def __str__(self) -> str:
-        last = [f"  {call.client}: {call.operation} → {call.answer}" for call in self.order[-8:]]
+        """Tell the whole history: an order that goes far need not be the one that goes wrong."""
         next_ones = [
-            f"  {call.client}: {call.operation} → {call.answer}, but here it would be {expected}"
-            for call, expected in self.expected
+            f"  {call}, but here it would be {expected}" for call, expected in self.expected
         ]
-        lines = [f"Explained: {len(self.order)} calls, the last of them", *last]
-        return "\n".join([*lines, f"leading to {self.state}", "None of these follows:", *next_ones])
+        return "\n".join(
+            [
+                f"Explained: {len(self.order)} calls, in this order",
+                *(f"  {call}" for call in self.order),
+                f"leading to {self.state}",
+                "None of these follows:",
+                *next_ones,
+                "Not explained:",
+                *(f"  {call}" for call in sorted(self.rest, key=lambda call: call.began)),
+            ]
+        )
 
 
 Positions = tuple[int, ...]
@@ -85,7 +99,7 @@ class _Search:
         order: list[Call] = []
         tried = {(at, self.start)}
         stack = [(at, self.start, iter(self.possible(at)))]
-        best = Unexplained([], self.start, self.expected(at, self.start))
+        best = self.as_far_as(at, self.start, [])
         while stack:
             at, state, choices = stack[-1]
             if sum(call.answered for call in order) == self.needed:
@@ -103,8 +117,12 @@ class _Search:
             order.append(call)
             stack.append((at, state, iter(self.possible(at))))
             if len(order) > len(best.order):
-                best = Unexplained(list(order), state, self.expected(at, state))
+                best = self.as_far_as(at, state, order)
         return best
+
+    def as_far_as(self, at: Positions, state: State, order: Sequence[Call]) -> Unexplained:
+        rest = [call for line, i in zip(self.lines, at, strict=True) for call in line[i:]]
+        return Unexplained(list(order), state, self.expected(at, state), rest)
 
     def possible(self, at: Positions) -> Sequence[int]:
         """Return the lines whose next call may come next."""

@@ -207,6 +207,8 @@ def test_a_call_that_can_not_follow_is_reported():
     found = explain(BAD["an answered write is lost"], START)
     assert len(found.order) == 1
     assert [expected for _, expected in found.expected] == [(1, ((0, 2, 1),))]
+    assert found.order + found.rest == BAD["an answered write is lost"]
+    assert all(str(call) in str(found) for call in BAD["an answered write is lost"])
 
 
 def test_an_order_keeps_the_order_of_calls_that_did_not_overlap():
