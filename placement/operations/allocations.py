@@ -87,11 +87,14 @@ def store(
     locked: LockedConsumers,
     nodes: Mapping[str, providers.Node],
     room: Room | None = None,
+    writes: Mapping[str, int] | None = None,
 ) -> None:
     """Replace the allocations of locked consumers; raises what `write_allocations` raises.
 
     :param nodes: the locked providers by uuid: those requested, and those with stored allocations
     :param room: of these providers, read under the locks; None: it is read when it is needed
+    :param writes: how many writes are stored together that request each provider, by uuid: its
+        generation rises by that, as if one came after the other; None: it is one write
     """
     locked.check_generations()
     refuse_unknown_providers(locked.requests, nodes)
@@ -99,7 +102,10 @@ def store(
     ids = {uuid: node.id for uuid, node in nodes.items()}
     entries = save(connection, locked, ids, class_ids, room=room)
     stocked = {entry.provider_id for entry in entries}
-    providers.bump(connection, stocked)
+    if writes is None:
+        providers.bump(connection, stocked)
+    else:
+        providers.bump_by(connection, {ids[uuid]: number for uuid, number in writes.items()})
     change_feed.record(connection, stocked | locked.provider_ids(), Kind.USAGE)
 
 

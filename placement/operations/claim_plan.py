@@ -1,5 +1,6 @@
 """Candidates for the consumers of claims: choose them in one snapshot, store them in one write."""
 
+import collections
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
@@ -28,14 +29,26 @@ class Plan:
 
     :param requests: what is to be stored; no consumer twice
     :param choices: the candidates, in the order of the requests
+    :param claims: how many claims take something of each provider, by uuid
     """
 
     requests: Sequence[ConsumerRequest] = ()
     choices: Sequence[Choice] = ()
+    claims: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of_claim(cls, requests: Sequence[ConsumerRequest], choices: Sequence[Choice]) -> "Plan":
+        """Return the plan of one claim."""
+        named = (uuid for request in requests for uuid in request.allocations)
+        return cls(requests, choices, dict.fromkeys(named, 1))
 
     def __add__(self, other: "Plan") -> "Plan":
         """Return the plan for the consumers of both."""
-        return Plan((*self.requests, *other.requests), (*self.choices, *other.choices))
+        return Plan(
+            (*self.requests, *other.requests),
+            (*self.choices, *other.choices),
+            collections.Counter(self.claims) + collections.Counter(other.claims),
+        )
 
     def tree_ids(self, snapshot: Snapshot) -> set[int]:
         """Return the ids of all providers of the trees that the candidates are from."""
@@ -87,7 +100,7 @@ def plan_for(
             break
         requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
         choices.append(choice)
-    return Plan(requests, choices)
+    return Plan.of_claim(requests, choices)
 
 
 def write(
@@ -119,7 +132,7 @@ def write(
         if not wait and len(nodes) < len(named):
             raise Locked(named - nodes.keys())
         _refuse_if_changed(connection, snapshot, plan)
-        store(connection, locked, nodes, room)
+        store(connection, locked, nodes, room, plan.claims)
         known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
         return {
             request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1

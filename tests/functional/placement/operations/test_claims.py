@@ -117,6 +117,17 @@ def test_claims_in_threads_do_not_concern_each_other(service):
             expect(service.delete(f"/allocations/{numbered('c', number)}"), 204)
 
 
+def test_claims_made_together_raise_generations_as_those_made_one_after_the_other(service):
+    def generations():
+        paths = [f"/resource_providers/{uuid}" for uuid in HOSTS]
+        return [expect(service.get(path), 200).json["generation"] for path in paths]
+
+    before = generations()
+    joint_claims.make_together([joint_job(service, number) for number in range(3)])
+    raised = [after - first for first, after in zip(before, generations(), strict=True)]
+    assert raised == [used(service).get(uuid, 0) for uuid in HOSTS] == [2, 1, 0, 0]
+
+
 @pytest.mark.parametrize("failing", [0, 1])
 def test_an_error_in_one_search_does_not_concern_other_claims(service, failing):
     jobs = [joint_job(service, number) for number in range(3)]
