@@ -8,14 +8,19 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-#: after which part of the interval the next audit begins, at least and at most; workers that began
-#: at the same time don't all audit at the same time
-_EARLIEST, _LATEST = 0.5, 0.75
+#: the next audit begins after this part of what it leaves of an interval, at least and at most;
+#: workers that began at the same time don't all audit at the same time
+_EARLIEST, _LATEST = 0.65, 0.9
+#: which part of an interval passes between two audits at least
+_LEAST = 1 / 8
+#: which part of an interval an audit is expected to take before there was one; and how long the
+#: next one is expected to take at least, as a part of what was expected of the one before
+_EXPECTED, _AS_LONG = 0.4, 0.9
 #: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
-#: seconds of a pause in an audit, and how much of an interval all pauses of one may take
-_PAUSE = 0.0015
-_PAUSES = 1 / 8
+#: seconds of a pause in an audit at most, and how much of an interval all pauses of one may take
+_PAUSE = 0.003
+_PAUSES = 1 / 4
 
 
 class AuditTimes:
@@ -30,6 +35,8 @@ class AuditTimes:
         self._clock = clock
         #: when it was last known to be as the tables are
         self.audited = self._wanted = clock()
+        #: seconds that the next audit is expected to take
+        self._took = interval * _EXPECTED
 
     def now(self) -> float:
         """Return the time, for `renewed`."""
@@ -41,7 +48,15 @@ class AuditTimes:
         If that took longer than half an interval, it counts as half an interval old, so that
         searches can use it before the next audit is due.
         """
-        self.audited = max(begun, self._clock() - self.interval / 2)
+        now = self._clock()
+        self.audited = max(begun, now - self.interval / 2)
+        # one that a search waited for takes less than those to come
+        self._took = max(now - begun, self._took * _AS_LONG)
+
+    def until_next(self) -> float:
+        """Return in how many seconds to begin the next audit, so that it ends in time."""
+        left = (self.interval - self._took) * random.uniform(_EARLIEST, _LATEST)
+        return max(self.audited + left - self._clock(), self.interval * _LEAST)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""
@@ -63,47 +78,56 @@ class AuditTimes:
 
 
 class Pauses:
-    """The pauses of one audit beside the requests, in which other threads get through.
+    """The pauses of audits beside the requests, in which other threads get through.
+
+    They are the shorter, the more of them the audit before had: all of an audit are alike.
 
     :param pause: waits for so many seconds
     """
 
     def __init__(self, times: AuditTimes, pause: Callable[[float], None] = time.sleep) -> None:
         self._times, self._pause = times, pause
-        self._left = times.interval * _PAUSES
+        self._count = self._expected = 0
+
+    def begin(self) -> None:
+        """Begin an audit."""
+        self._expected, self._count = self._count, 0
 
     def rest(self) -> None:
         """Pause, unless somebody waits for the audit, or it had enough pauses."""
-        times = self._times
-        if self._left > 0 and not (times.is_overdue or times.is_quiet):
-            self._left -= _PAUSE
-            self._pause(_PAUSE)
+        times, all_of_them = self._times, self._times.interval * _PAUSES
+        length = min(_PAUSE, all_of_them / max(self._expected, 1))
+        if self._count * length < all_of_them and not (times.is_overdue or times.is_quiet):
+            self._pause(length)
+        self._count += 1
 
 
 class Audited(Protocol):
     """What can be audited."""
 
+    def until_audit(self) -> float:
+        """Return in how many seconds to audit."""
+
     def audit_in_background(self) -> bool:
         """Compare with the tables, and say whether to go on with audits. Never raises."""
 
 
-def watch(audited: Audited, interval: float) -> None:
+def watch(audited: Audited) -> None:
     """Audit something in time, in a thread beside the requests, as long as it exists."""
     ended = threading.Event()
     weakref.finalize(audited, ended.set)
     threading.Thread(
         target=_watch,
-        args=(weakref.ref(audited), ended, interval),
+        args=(weakref.ref(audited), ended, audited.until_audit()),
         name="snapshot-audit",
         daemon=True,
     ).start()
 
 
-def _watch(
-    reference: Callable[[], Audited | None], ended: threading.Event, interval: float
-) -> None:
-    while not ended.wait(interval * random.uniform(_EARLIEST, _LATEST)):
+def _watch(reference: Callable[[], Audited | None], ended: threading.Event, wait: float) -> None:
+    while not ended.wait(wait):
         audited = reference()
         if audited is None or not audited.audit_in_background():
             return
+        wait = audited.until_audit()
         del audited

@@ -36,7 +36,7 @@ def differences(
 def _providers_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     register, forest = snapshot.register, snapshot.forest
     slots_of, uuids, count = register.slot_of_id.slots, register.uuids, 0
-    for ids, texts, parents, roots, _ in whole_tables.providers(connection):
+    for ids, texts, parents, roots, _ in whole_tables.providers(connection, whole_tables.FEW):
         count += len(ids)
         slots = slots_of(ids)
         if np.any(slots < 0) or not np.all(forest.alive[slots]):
@@ -137,7 +137,8 @@ def _known_rows(
     The columns are numbers. Rows of providers that aren't there are left out.
     """
     register = snapshot.register
-    for ids, *columns in whole_tables.of_providers(connection, question, register.known_ids):
+    few, known_ids = whole_tables.FEW, register.known_ids
+    for ids, *columns in whole_tables.of_providers(connection, question, known_ids, few):
         slots = register.slot_of_id.slots(ids)
         known = slots >= 0
         yield slots[known], [column[known] for column in columns]

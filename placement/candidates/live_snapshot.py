@@ -77,8 +77,8 @@ class LiveSnapshot:
         a search is answered, to catch writers that bypass the change feed; 0: never compared
     :param others: when each search looks for such writes by itself; by default never
     :param clock: seconds that never go back
-    :param watch: calls `audit_in_background` well within each interval from then on, until that
-        returns False; a search that finds the last audit too old audits by itself
+    :param watch: calls `audit_in_background` from then on, each time after `until_audit` seconds,
+        until that returns False; a search that finds the last audit too old audits by itself
     :param tally: is told of loads, refreshes and audits
     :param preloaded: what the parent process has loaded; None: the first search loads it
     """
@@ -89,12 +89,13 @@ class LiveSnapshot:
         audit_interval: float = 0,
         others: OtherWriters | None = None,
         clock: Callable[[], float] = time.monotonic,
-        watch: Callable[["LiveSnapshot", float], None] = audit_schedule.watch,
+        watch: Callable[["LiveSnapshot"], None] = audit_schedule.watch,
         tally: Tally = UNCOUNTED,
         preloaded: Preloaded | None = None,
     ) -> None:
         self._database = database
         self._times = AuditTimes(audit_interval, clock)
+        self._pauses = Pauses(self._times)
         self._others = OtherWriters(NEVER) if others is None else others
         self._watch = watch
         self._tally = tally
@@ -301,7 +302,11 @@ class LiveSnapshot:
                 self._distrust(held, "audit failed")
         if not self._is_watched:
             self._is_watched = True
-            self._watch(self, times.interval)
+            self._watch(self)
+
+    def until_audit(self) -> float:
+        """Return in how many seconds `audit_in_background` is due."""
+        return self._times.until_next()
 
     def audit_in_background(self) -> bool:
         """Audit; return False when there are no searches any more. Failures are logged."""
@@ -324,7 +329,8 @@ class LiveSnapshot:
         self._auditing.wait_until_done()
 
     def _audit_with_pauses(self) -> None:
-        self._audit(Pauses(self._times).rest)
+        self._pauses.begin()
+        self._audit(self._pauses.rest)
 
     def _audit(self, rest: Callable[[], None] = lambda: None) -> None:
         """Compare with the tables; if they differ, make the next search load everything anew.

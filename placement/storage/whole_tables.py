@@ -17,25 +17,28 @@ from placement.storage.connection import Connection
 from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
 
 Ids = npt.NDArray[np.int64]
-#: the number of rows, or of providers, that are read together
-_BATCH = 4096
+#: the number of rows, or of providers, that are read together by those whom nobody waits for, and
+#: beside requests: the server has less to do at once then, but more in all
+MANY, FEW = 4096, 1024
 #: how many rows are yielded together: other threads may wait while numpy has them
 _PART = 1024
 #: instead of a number that is missing
 _MISSING = -1
 
 
-def providers(connection: Connection) -> Iterator[list[Any]]:
+def providers(connection: Connection, most: int = MANY) -> Iterator[list[Any]]:
     """Yield the columns of all providers: ids, uuids as `Uuids`, parents, roots, generations.
 
     A provider without a parent has -1.
+
+    :param most: how many are read together
     """
     if not connection.reads_arrays:
         yield from _rows(connection, reads.PROVIDERS)
         return
     odd = {key: uuid for key, uuid in connection.execute(_ODD).all()}
     after = _MISSING
-    while (found := connection.arrays(_PROVIDERS, {"after": after}))[0] is not None:
+    while (found := connection.arrays(_PROVIDERS, {"after": after, "most": most}))[0] is not None:
         for ids, texts, *numbers in _parts(found):
             yield [ids, Uuids(texts, _odd_among(ids, odd)), *numbers]
         after = int(found[0].max())
@@ -48,18 +51,19 @@ def _odd_among(ids: Ids, odd: Mapping[int, str]) -> dict[int, str]:
 
 
 def of_providers(
-    connection: Connection, question: Sequence[sa.Select], ids: Ids
+    connection: Connection, question: Sequence[sa.Select], ids: Ids, most: int = MANY
 ) -> Iterator[list[Any]]:
     """Yield the columns of a question; the first one has the ids of providers.
 
     :param ids: ascending; rows of providers that are not among them may be left out
+    :param most: of how many providers rows are read together
     """
     if not connection.reads_arrays:
         yield from _rows(connection, question)
         return
     packed = _packed(question[0])
-    for begin in range(0, len(ids), _BATCH):
-        part = ids[begin : begin + _BATCH]
+    for begin in range(0, len(ids), most):
+        part = ids[begin : begin + most]
         found = connection.arrays(packed, {"first": int(part[0]), "last": int(part[-1])})
         if found[0] is not None:
             yield from _parts(found)
@@ -72,7 +76,7 @@ def _parts(columns: Sequence[Any]) -> Iterator[list[Any]]:
 
 def _rows(connection: Connection, question: Sequence[sa.Select]) -> Iterator[list[Any]]:
     columns = question[0].selected_columns
-    options = {"stream_results": True, "max_row_buffer": _BATCH}
+    options = {"stream_results": True, "max_row_buffer": MANY}
     with connection.plain.execute(question[0], execution_options=options) as result:
         for rows in result.partitions(_PART):
             found = zip(*rows, strict=True)
@@ -123,11 +127,11 @@ def _packed(whole: sa.Select) -> Compiled:
 
 
 def _next_providers() -> Compiled:
-    """Return the statement for the next providers; `after` is the id of the one before them."""
+    """Return the statement for the next `most` providers after the id `after`."""
     (whole, _) = reads.PROVIDERS
     provider_id = whole.selected_columns[0]
     some = whole.where(provider_id > sa.bindparam("after")).order_by(provider_id)
-    next_ones = some.limit(sa.literal_column(str(_BATCH), sa.Integer)).subquery()
+    next_ones = some.limit(sa.bindparam("most", type_=sa.Integer)).subquery()
     return Compiled(sa.select(*map(_aggregated, next_ones.c)))
 
 

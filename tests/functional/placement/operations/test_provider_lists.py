@@ -199,7 +199,7 @@ def test_what_others_changed_is_read_after_the_next_audit(database, service, oth
     assert_same(lists, database, [ALL, VCPUS])
 
 
-def nobody(live, interval):
+def nobody(live):
     """No thread audits."""
 
 

@@ -29,7 +29,20 @@ def test_an_audit_beside_requests_pauses_for_a_part_of_the_interval_at_most(paus
     audit, times, waited = pauses
     for _ in range(100):
         audit.rest()
-    assert 0 < sum(waited) <= times.interval / 8 + max(waited)
+    assert 0 < sum(waited) <= times.interval / 3 + max(waited)
+
+
+def test_the_pauses_of_the_next_audit_last_as_long_as_it_does(pauses):
+    audit, _, waited = pauses
+    for _ in range(100):
+        audit.rest()
+    before = sum(waited)
+    waited.clear()
+    audit.begin()
+    for _ in range(100):
+        audit.rest()
+    assert len(waited) == 100
+    assert sum(waited) == pytest.approx(before)
 
 
 def test_an_audit_that_a_search_or_the_end_of_the_worker_waits_for_has_no_pause(pauses, clock):
@@ -41,3 +54,31 @@ def test_an_audit_that_a_search_or_the_end_of_the_worker_waits_for_has_no_pause(
     times.wanted()
     audit.rest()
     assert waited == []
+
+
+@pytest.mark.parametrize("took", [0, 1, 10, 25])
+def test_the_next_audit_begins_so_that_it_ends_before_a_search_has_to_wait(clock, took):
+    times = AuditTimes(60, clock)
+    for _ in range(20):
+        clock.now += times.until_next() + took
+        assert not times.is_overdue
+        times.renewed(clock.now - took)
+
+
+def test_an_audit_that_was_hurried_says_little_about_the_next(clock):
+    times = AuditTimes(60, clock)
+    clock.now += 25
+    times.renewed(clock.now - 25)
+    clock.now += 60
+    times.renewed(clock.now - 2)
+    clock.now += times.until_next() + 25
+    assert not times.is_overdue
+
+
+def test_audits_that_take_as_long_as_the_interval_or_fail_leave_time_between_them(clock):
+    times = AuditTimes(60, clock)
+    clock.now += 90
+    times.renewed(clock.now - 90)
+    assert times.until_next() > 5
+    clock.now += 1000
+    assert times.until_next() > 5

@@ -3,7 +3,6 @@
 import gc
 import threading
 import time
-import types
 import uuid
 
 import pytest
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.spread_over_databases
 WARNING = "behind the change feed"
 
 
-def nobody(live, interval):
+def nobody(live):
     """No thread audits."""
 
 
@@ -403,7 +402,7 @@ def test_without_an_interval_nothing_is_audited(cloud, database, clock):
 
 def test_a_thread_audits_until_nobody_searches_any_more(cloud, audited, database, clock):
     watched = []
-    audited._watch = lambda live, interval: watched.append(interval)
+    audited._watch = watched.append
     audited.current()
     audited.current()
     clock.now += 10 * 60
@@ -412,7 +411,7 @@ def test_a_thread_audits_until_nobody_searches_any_more(cloud, audited, database
     clock.now += 1
     assert not audited.audit_in_background()
     audited.current()
-    assert watched == [60, 60]
+    assert watched == [audited, audited]
 
 
 def test_beside_the_requests_a_thread_notices_what_bypasses_the_feed(cloud, database):
@@ -484,8 +483,7 @@ def test_news_that_come_while_it_compares_are_no_difference(cloud, audited, data
 def test_only_an_audit_in_the_background_pauses(cloud, audited, database, clock, monkeypatch):
     audited.current()
     seen = []
-    counted = types.SimpleNamespace(rest=lambda: seen.append(1))
-    monkeypatch.setattr(live_module, "Pauses", lambda times: counted)
+    monkeypatch.setattr(audited._pauses, "rest", lambda: seen.append(1))
     assert audited.audit_in_background()
     pauses = len(seen)
     assert pauses

@@ -64,7 +64,7 @@ def write_at_random(url, number, failures):
 
 @pytest.mark.usefixtures("cloud")
 def test_random_writes_meanwhile_are_never_taken_for_a_bypass(url, database, caplog):
-    live = LiveSnapshot(database, audit_interval=1000, watch=lambda live, interval: None)
+    live = LiveSnapshot(database, audit_interval=1000, watch=lambda live: None)
     live.current()
     failures, audits = [], 0
     writers = [

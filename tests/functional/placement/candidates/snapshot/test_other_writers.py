@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spread_over_databases
 RP = tables.resource_providers
 
 
-def nobody(live, interval):
+def nobody(live):
     """No thread audits."""
 
 

@@ -14,7 +14,7 @@ from tests.functional.placement.candidates.snapshot.writes import new_names
 pytestmark = pytest.mark.spread_over_databases
 
 
-def nobody(live, interval):
+def nobody(live):
     """No thread audits."""
 
 
