@@ -199,9 +199,10 @@ class Claim:
 
     def _same_again(self, snapshot: Snapshot, choice: Choice) -> Choice:
         """Return, of all candidates with these allocations, the one that a repetition will find."""
-        if len(choice.slots) == 1:
-            return choice
         request = self.chooser.request
+        # the group without suffix takes each class from one provider, so it alone leaves no choice
+        if len(choice.slots) == 1 or all(not group.suffix for group in request.groups):
+            return choice
         return held_candidate(snapshot, request, choice.allocations, Budget()) or choice
 
     def _keep(self, snapshot: Snapshot) -> int:

@@ -359,6 +359,22 @@ def test_mappings_are_the_same_again(new_database, strategy):
         assert len(set(mapped.values())) == 4
 
 
+@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
+def test_mappings_of_a_group_that_takes_of_several_providers_are_the_same_again(
+    new_database, strategy
+):
+    service = Service(new_database())
+    cloud = Cloud(service).build(DEVICES)
+    query = "resources=SRIOV_NET_VF:1,VCPU:1"
+    for number in range(5):
+        consumer = numbered("c", number)
+        first = expect(ask(service, consumer, query=query, strategy=strategy), 200).json
+        assert ask(service, consumer, query=query, strategy=strategy).json == first
+        mapped = first["consumers"][consumer]["mappings"][""]
+        device, host = sorted((cloud.names()[uuid] for uuid in mapped), key="host".__eq__)
+        assert (device[:2], host) == ("pf", "host")
+
+
 # Several consumers
 
 
