@@ -33,7 +33,7 @@ def line(path: Path, hosts: int) -> list[str]:
     """Return the figures of one cloud."""
     database = Database(DatabaseSettings(f"sqlite:///{path}", sqlite_synchronous=False))
     load = seconds(LiveSnapshot(database).current)
-    live = LiveSnapshot(database, audit_interval=1e6, watch=lambda live, interval: None)
+    live = LiveSnapshot(database, audit_interval=1e6, watch=lambda live: None)
     live.current()
 
     def after_a_claim() -> float:

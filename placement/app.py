@@ -107,7 +107,7 @@ def preload(conf: cfg.ConfigOpts) -> "Preloaded":
     try:
         others = OtherWriters(conf.berth.beside_reference)
         interval = conf.berth.snapshot_audit_interval
-        return LiveSnapshot(database, interval, others, watch=lambda live, often: None).preloaded()
+        return LiveSnapshot(database, interval, others, watch=lambda live: None).preloaded()
     finally:
         database.close()
 

@@ -8,14 +8,16 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-#: the next audit begins after this part of what it leaves of an interval, at least and at most;
+#: the next audit begins so much of an interval after the last one began, at least and at most;
 #: workers that began at the same time don't all audit at the same time
-_EARLIEST, _LATEST = 0.65, 0.9
-#: which part of an interval passes between two audits at least
-_LEAST = 1 / 8
-#: which part of an interval an audit is expected to take before there was one; and how long the
-#: next one is expected to take at least, as a part of what was expected of the one before
-_EXPECTED, _AS_LONG = 0.4, 0.9
+_EARLIEST, _LATEST = 0.5, 0.75
+#: where audits take long, it begins after this part of what they leave of an interval, so that it
+#: ends in time; and in any case after this part of an interval without an audit
+_EARLIER, _AT_LATEST = 0.65, 0.9
+_LEAST, _LEAST_AT_MOST = 1 / 12, 1 / 7
+#: which part of an interval an audit is expected to take before there was one, and at most; and
+#: how long the next one is expected to take at least, as a part of what was expected of the last
+_EXPECTED, _EXPECTED_AT_MOST, _AS_LONG = 0.4, 0.5, 0.9
 #: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
 #: seconds of a pause in an audit at most, and how much of an interval all pauses of one may take
@@ -51,12 +53,16 @@ class AuditTimes:
         now = self._clock()
         self.audited = max(begun, now - self.interval / 2)
         # one that a search waited for takes less than those to come
-        self._took = max(now - begun, self._took * _AS_LONG)
+        took = max(now - begun, self._took * _AS_LONG)
+        # if one is longer, a search waits for the next one in any case
+        self._took = min(took, self.interval * _EXPECTED_AT_MOST)
 
     def until_next(self) -> float:
         """Return in how many seconds to begin the next audit, so that it ends in time."""
-        left = (self.interval - self._took) * random.uniform(_EARLIEST, _LATEST)
-        return max(self.audited + left - self._clock(), self.interval * _LEAST)
+        usual = self.interval * random.uniform(_EARLIEST, _LATEST)
+        in_time = (self.interval - self._took) * random.uniform(_EARLIER, _AT_LATEST)
+        least = self.interval * random.uniform(_LEAST, _LEAST_AT_MOST)
+        return max(self.audited + min(usual, in_time) - self._clock(), least)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""
@@ -91,7 +97,8 @@ class Pauses:
 
     def begin(self) -> None:
         """Begin an audit."""
-        self._expected, self._count = self._count, 0
+        # one that found a difference, or failed, ended early
+        self._expected, self._count = max(self._count, self._expected // 2), 0
 
     def rest(self) -> None:
         """Pause, unless somebody waits for the audit, or it had enough pauses."""

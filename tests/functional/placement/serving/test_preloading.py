@@ -49,7 +49,8 @@ def test_workers_search_what_was_loaded_and_what_came_later(database_url):
 
 
 def test_a_reload_loads_again(database_url):
-    with running(database_url, arguments=["--preload"], BERTH__METRICS="token") as service:
+    options = {"BERTH__METRICS": "token", "BERTH__SNAPSHOT_AUDIT_INTERVAL": "60"}
+    with running(database_url, arguments=["--preload"], **options) as service:
         create(service, 1)
         before = set(service.workers())
         service.process.send_signal(signal.SIGHUP)

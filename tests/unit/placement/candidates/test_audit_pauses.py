@@ -65,6 +65,14 @@ def test_the_next_audit_begins_so_that_it_ends_before_a_search_has_to_wait(clock
         times.renewed(clock.now - took)
 
 
+def test_one_that_is_much_slower_than_those_before_ends_in_time_as_well(clock):
+    times = AuditTimes(60, clock)
+    for took in ([0.5] * 30 + [14]) * 20:
+        clock.now += times.until_next() + took
+        assert not times.is_overdue
+        times.renewed(clock.now - took)
+
+
 def test_an_audit_that_was_hurried_says_little_about_the_next(clock):
     times = AuditTimes(60, clock)
     clock.now += 25
@@ -75,10 +83,23 @@ def test_an_audit_that_was_hurried_says_little_about_the_next(clock):
     assert not times.is_overdue
 
 
-def test_audits_that_take_as_long_as_the_interval_or_fail_leave_time_between_them(clock):
+def test_audits_that_take_longer_than_the_interval_or_fail_leave_time_between_them(clock):
     times = AuditTimes(60, clock)
     clock.now += 90
     times.renewed(clock.now - 90)
-    assert times.until_next() > 5
+    waits = [times.until_next() for _ in range(20)]
     clock.now += 1000
-    assert times.until_next() > 5
+    waits += [times.until_next() for _ in range(20)]
+    assert min(waits) >= 5
+    # workers that began at the same time don't go on at the same time
+    assert len(set(waits)) == len(waits)
+
+
+def test_an_audit_that_ended_early_says_little_about_the_pauses_of_the_next(pauses):
+    audit, _, waited = pauses
+    for rests in (1000, 3, 1000):
+        waited.clear()
+        audit.begin()
+        for _ in range(rests):
+            audit.rest()
+    assert len(waited) > 400
