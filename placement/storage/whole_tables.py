@@ -17,8 +17,8 @@ from placement.storage.connection import Connection
 from placement.storage.uuid_rows import LENGTH, Uuids, uuid_rows
 
 Ids = npt.NDArray[np.int64]
-#: the number of rows, or of providers, that are read together by those whom nobody waits for, and
-#: beside requests: the server has less to do at once then, but more in all
+#: of how many providers rows are read together by a load, and by what runs beside requests: with
+#: few, the server has less to do at once, but more in all
 MANY, FEW = 4096, 1024
 #: how many rows are yielded together: other threads may wait while numpy has them
 _PART = 1024
