@@ -4,13 +4,15 @@ An idle worker has neither numpy nor the code of searches, claims, lists and met
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from placement.http.environ import Environ, WSGIApplication
 
 if TYPE_CHECKING:
     from placement.candidates.snapshot import Snapshot
     from placement.search_parts import SearchParts
+
+T = TypeVar("T")
 
 
 class AskedLists(Protocol):
@@ -46,6 +48,10 @@ class Searching:
     def current(self) -> "Snapshot":
         """Return the cloud as of now; see `LiveSnapshot`."""
         return self.parts.snapshot.current()
+
+    def at_once(self, question: Callable[[Any], T]) -> "tuple[Snapshot, T]":
+        """Return the cloud and the answer to a question, of one moment; see `LiveSnapshot`."""
+        return self.parts.snapshot.at_once(question)
 
     def look_for_others(self) -> None:
         """Look whether others wrote without telling; nothing is to be doubted before a search."""

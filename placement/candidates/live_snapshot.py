@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
@@ -28,6 +29,7 @@ from placement.storage.generation_look import ALL_KINDS, Look
 from placement.storage.tables import utcnow
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 AUDIT_FAILED = "The audit of the snapshot failed"
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
@@ -150,6 +152,18 @@ class LiveSnapshot:
             held = self._refreshing.outcome(self._refresh)
         self._current_at = self._times.now()
         return held.snapshot
+
+    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+        """Return the cloud, and the answer of the database to a question, both of one moment.
+
+        The moment is in this call. Raise what `current` raises.
+        """
+        self.current()
+        known = self._held
+        held, answer = self._database.read(
+            lambda connection: (self._advanced(connection, known), question(connection))
+        )
+        return held.snapshot, answer
 
     @property
     def is_at_hand(self) -> bool:

@@ -1,10 +1,14 @@
 """A snapshot for a service that only reads, beside whatever service writes."""
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from placement.candidates import loading
 from placement.candidates.snapshot import Snapshot
-from placement.storage.engine import Database
+from placement.storage.engine import Connection, Database
+
+T = TypeVar("T")
 
 
 class TableSnapshot:
@@ -25,6 +29,12 @@ class TableSnapshot:
             if self._snapshot is None:
                 self._snapshot = self._database.read(loading.load)
             return self._snapshot
+
+    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+        """Return the cloud and the answer to a question, both of this moment."""
+        return self._database.read(
+            lambda connection: (loading.load(connection), question(connection))
+        )
 
     def look_for_others(self) -> None:
         """Do as `forget` does: whoever wrote, the cloud is not as it was read."""

@@ -36,13 +36,7 @@ def create(call: Call) -> flask.Response:
         random.Random(),
     )
     claim = Claim(
-        call.database,
-        call.snapshot.current,
-        chooser,
-        wanted,
-        lambda: budget_of(call),
-        tries(call),
-        call.snapshot.look_for_others,
+        call.database, call.snapshot, chooser, wanted, lambda: budget_of(call), tries(call)
     )
     shown = {uuid: _shown(claimed) for uuid, claimed in call.claims.make(claim).items()}
     return call.reply({"consumers": shown})

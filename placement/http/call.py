@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import flask
 from oslo_config import cfg
@@ -23,7 +23,7 @@ from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
 from placement.microversions import SINCE_CACHE_HEADERS, Version, pick
 from placement.policies.enforcement import Policy
-from placement.storage.engine import Database
+from placement.storage.engine import Connection, Database
 from placement.storage.feed_watch import FeedWatch
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Now:
 
 NOW = Now()
 Modified = datetime.datetime | Now | None
+T = TypeVar("T")
 
 
 class Snapshots(Protocol):
@@ -52,6 +53,9 @@ class Snapshots(Protocol):
 
     def current(self) -> "Snapshot":
         """Return the cloud as of now."""
+
+    def at_once(self, question: Callable[[Connection], T]) -> "tuple[Snapshot, T]":
+        """Return the cloud and the answer to a question, both of one moment."""
 
     def look_for_others(self) -> None:
         """Look whether others wrote without telling: the tables contradict what `current` said."""

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from placement.candidates.budget import Budget
 from placement.candidates.choice import Choice, Chooser
@@ -30,14 +31,13 @@ from placement.operations.claim_plan import (
     write,
 )
 from placement.operations.explanations import names_from
-from placement.storage import holdings
-from placement.storage.engine import PATIENCE, TRIES, Database
+from placement.storage import allocations, holdings
+from placement.storage.engine import PATIENCE, TRIES, Connection, Database
 from placement.storage.holdings import Held
 
 #: how many plans are written before a claim is given up
 ATTEMPTS = 200
-#: how often nothing must be found, or held, at most, if the cloud changes all the time
-SEARCHES = 5
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,30 +51,39 @@ class Claimed:
     generation: int
 
 
+class Cloud(Protocol):
+    """Where claims get the cloud from: `placement.candidates.live_snapshot.LiveSnapshot`."""
+
+    def current(self) -> Snapshot:
+        """Return the cloud as of now."""
+
+    def at_once(self, question: Callable[[Connection], T]) -> tuple[Snapshot, T]:
+        """Return the cloud and the answer to a question, both of one moment."""
+
+    def look_for_others(self) -> None:
+        """Look whether others wrote without telling: the tables contradict what `current` said."""
+
+
 class Claim:
     """One claim for some consumers: all of them get a candidate, or none.
 
     :param wanted: one request for each consumer, without allocations. Their uuids differ and are
         normalised; a type of None is no condition for consumers that exist
-    :param current: returns the cloud as of now
+    :param cloud: where searches get the cloud from
     :param budget: returns what a search may cost
     :param tries: how often a transaction is tried when other writers interfere
-    :param doubt: called when the database refused a candidate that `current` still offers: another
-        service may write without telling
     """
 
     def __init__(
         self,
         database: Database,
-        current: Callable[[], Snapshot],
+        cloud: Cloud,
         chooser: Chooser,
         wanted: Sequence[ConsumerRequest],
         budget: Callable[[], Budget],
         tries: int = TRIES,
-        doubt: Callable[[], None] = lambda: None,
     ) -> None:
-        self._doubt = doubt
-        self.database, self.current, self.chooser = database, current, chooser
+        self.database, self.cloud, self.chooser = database, cloud, chooser
         self.wanted, self.budget, self.tries = wanted, budget, tries
         self._done: dict[str, Claimed] = {}
         #: in how many ways the consumers were distributed by the last plan
@@ -93,34 +102,32 @@ class Claim:
         """
         end = time.monotonic() + PATIENCE
         snapshot: Snapshot | None = None
+        #: the cloud of a moment in which the consumers that are left held nothing
+        empty: Snapshot | None = None
         busy: frozenset[str] = frozenset()
         refused: frozenset[str] = frozenset()
-        unsure = SEARCHES
         for _ in range(ATTEMPTS):
             if time.monotonic() > end:
                 break
             if snapshot is None:
-                snapshot, busy = self.current(), refused
+                snapshot, busy = self.cloud.current(), refused
             try:
                 plan, wait = self._best_plan(snapshot, busy)
                 self.settle(snapshot, plan, write(self.database, snapshot, plan, self.tries, wait))
             except Locked as locked:
                 busy |= locked.uuids
             except Holding:
-                snapshot = self.current()
-                unsure -= not self._keep(snapshot)
-                if not unsure:
-                    # what it holds is older than the table of consumers (rest-api.md 7.3)
-                    raise ConcurrentUpdate() from None
+                snapshot = self._keep()
             except (NoCandidate, SearchUnfinished):
-                # after an earlier try of the same claim, nothing more may be free
-                if not self._keep(snapshot):
-                    seen, snapshot = snapshot, self.current()
-                    unsure -= 1
-                    # the consumers may have held something when the search saw the cloud
-                    if snapshot.cursor == seen.cursor or not unsure:
-                        raise
-                    busy = refused
+                # the consumers may have held something when the search saw the cloud, for example
+                # after an earlier try of the same claim
+                if snapshot is empty:
+                    raise
+                seen, left = snapshot.cursor, self._left()
+                snapshot = empty = self._keep()
+                if snapshot.cursor == seen and left == self._left():
+                    raise
+                busy = refused
             except AllocationRefused as refusal:
                 refused |= refusal.providers
                 snapshot, busy = self.after_refusal(snapshot), refused
@@ -160,11 +167,11 @@ class Claim:
 
         :param seen: where the candidate was found
         """
-        snapshot = self.current()
+        snapshot = self.cloud.current()
         if snapshot.cursor != seen.cursor:
             return snapshot
-        self._doubt()
-        return self.current()
+        self.cloud.look_for_others()
+        return self.cloud.current()
 
     def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.
@@ -205,30 +212,39 @@ class Claim:
             return choice
         return held_candidate(snapshot, request, choice.allocations, Budget()) or choice
 
-    def _keep(self, snapshot: Snapshot) -> int:
-        """Note the consumers that hold a candidate already; return how many there are.
+    def _keep(self) -> Snapshot:
+        """Note the consumers that hold a candidate; return the cloud of the moment that tells.
 
         Raise ConcurrentUpdate for the first one that holds something else.
         """
-        left, before = self._left(), len(self._done)
+        left = self._left()
         uuids = [request.uuid for request in left]
-        rows: dict[str, list[Held]] = {}
-        for row in self.database.read(lambda read: list(holdings.of_consumers(read, uuids))):
-            rows.setdefault(row.consumer.lower(), []).append(row)
+        snapshot, (entries, found) = self.cloud.at_once(
+            lambda connection: (
+                allocations.entries_of(connection, uuids)[0],
+                list(holdings.of_consumers(connection, uuids)),
+            )
+        )
+        # what is older than the table of consumers (rest-api.md 7.3) has no row in `found`
+        rows: dict[str, list[Held]] = {entry.consumer.lower(): [] for entry in entries}
+        for row in found:
+            rows[row.consumer.lower()].append(row)
         for request in left:
-            held = rows.get(request.uuid)
-            if not held:
-                continue
-            found = self._held_candidate(snapshot, request, held)
-            generation = held[0].generation
-            if found is None:
-                check_generation(dataclasses.replace(request, generation=None), generation)
-                raise ConcurrentUpdate()
-            self._done[request.uuid] = Claimed(found, generation)
-        return len(self._done) - before
+            if request.uuid in rows:
+                self._done[request.uuid] = self._kept(snapshot, request, rows[request.uuid])
+        return snapshot
+
+    def _kept(self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[Held]) -> Claimed:
+        """Return the candidate that a consumer holds. Raise ConcurrentUpdate for something else."""
+        choice = self._held_candidate(snapshot, request, held) if held else None
+        if choice is not None:
+            return Claimed(choice, held[0].generation)
+        if held:
+            check_generation(dataclasses.replace(request, generation=None), held[0].generation)
+        raise ConcurrentUpdate()
 
     def _held_candidate(
-        self, snapshot: Snapshot, request: ConsumerRequest, held: list[Held]
+        self, snapshot: Snapshot, request: ConsumerRequest, held: Sequence[Held]
     ) -> Choice | None:
         """Return the candidate that a consumer holds with the attributes of the request, if any."""
         owner = held[0]

@@ -124,7 +124,7 @@ def make_together(jobs: list[Job]) -> None:
     try:
         for _ in range(ATTEMPTS):
             if snapshot is None:
-                snapshot, busy = first.current(), refused
+                snapshot, busy = first.cloud.current(), refused
             jobs, plan = _planned(jobs, snapshot, busy)
             if not jobs or time.monotonic() > end:
                 return

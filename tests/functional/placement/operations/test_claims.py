@@ -4,6 +4,7 @@ import collections
 import concurrent.futures
 import contextlib
 import functools
+import itertools
 import threading
 
 import pytest
@@ -20,7 +21,6 @@ from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
 from placement.storage import tables
 from tests.functional.placement.operations.claiming import (
-    DEVICES,
     HOSTS,
     ask,
     got,
@@ -31,7 +31,6 @@ from tests.functional.placement.operations.claiming import (
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
-from tests.functional.placement.topology import Cloud
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -170,9 +169,7 @@ def joint_job(service, number):
     live = LiveSnapshot(service.database)
     request = CandidateRequest((Group("", {"VCPU": 1}),))
     wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
-    return joint_claims.Job(
-        Claim(service.database, live.current, Chooser.first(request), [wanted], Budget)
-    )
+    return joint_claims.Job(Claim(service.database, live, Chooser.first(request), [wanted], Budget))
 
 
 def test_threads_of_a_new_process_wait_for_each_other(service, monkeypatch):
@@ -215,19 +212,42 @@ def test_a_claim_waits_for_the_only_host(service):
         assert got(waiting.result()) == [HOSTS[1]]
 
 
-def claim_of(service, current, request=None, budget=Budget):
-    """Return a claim of one VCPU whose searches see what `current` returns."""
+class Seen:
+    """The cloud as it is, after `first` was called; but `current` may show something else.
+
+    :param current: what it shows
+    """
+
+    def __init__(self, service, current=None, first=lambda: None):
+        self.live = LiveSnapshot(service.database)
+        self._current, self._first = current or self.live.current, first
+        self.questions = 0
+
+    def current(self):
+        return self._current()
+
+    def at_once(self, question):
+        self.questions += 1
+        self._first()
+        return self.live.at_once(question)
+
+    def look_for_others(self):
+        self.live.look_for_others()
+
+
+def claim_of(service, cloud, request=None, budget=Budget):
+    """Return a claim of one VCPU for the first consumer."""
     request = request or CandidateRequest((Group("", {"VCPU": 1}),))
     wanted = ConsumerRequest(numbered("c", 1), "p", "u", UNCHECKED, "INSTANCE", {})
-    return Claim(service.database, current, Chooser.first(request), [wanted], budget)
+    return Claim(service.database, cloud, Chooser.first(request), [wanted], budget)
 
 
 def outdated(service, change):
-    """Return a function that returns the cloud before a change once, then the cloud as it is."""
+    """Return a cloud that is first seen as it was before a change, then as it is."""
     live = LiveSnapshot(service.database)
     seen = [live.current()]
     change()
-    return lambda: seen.pop() if seen else live.current()
+    return Seen(service, lambda: seen.pop() if seen else live.current())
 
 
 @pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
@@ -251,8 +271,8 @@ def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make)
         expect(service.put(f"/resource_providers/{HOSTS[0]}/traits", none), 200)
 
     group = Group("", {"VCPU": 1}, required=(frozenset({"HW_CPU_X86_AVX"}),))
-    current = outdated(service, lose)
-    found = make(claim_of(service, current, request=CandidateRequest((group,))))
+    cloud = outdated(service, lose)
+    found = make(claim_of(service, cloud, request=CandidateRequest((group,))))
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
 
 
@@ -276,10 +296,42 @@ def test_a_claim_whose_hosts_are_always_taken_is_given_up(service, monkeypatch):
     expect(service.post("/allocations", taken), 204)
     rows = service.tables()
     with pytest.raises(ClaimUnfinished):
-        JointClaims().make(claim_of(service, lambda: before))
+        JointClaims().make(claim_of(service, Seen(service, lambda: before)))
     assert service.tables() == rows
     with pytest.raises(NoCandidate):
-        JointClaims().make(claim_of(service, live.current))
+        JointClaims().make(claim_of(service, live))
+
+
+WHOLE_HOST = CandidateRequest((Group("", {"VCPU": 2}, in_tree=HOSTS[0]),))
+
+
+def test_what_a_consumer_holds_is_judged_with_the_cloud_of_that_moment(service):
+    """The consumer holds the only place whenever the cloud is seen, and then gives it up."""
+    path, taken = f"/allocations/{numbered('c', 1)}", holding({HOSTS[0]: {"VCPU": 2}})
+
+    def current():
+        service.put(path, taken)
+        return live.current()
+
+    live = LiveSnapshot(service.database)
+    cloud = Seen(service, current, lambda: expect(service.delete(path), 204))
+    found = claim_of(service, cloud, WHOLE_HOST).run()
+    assert found[numbered("c", 1)].choice.allocations == {HOSTS[0]: {"VCPU": 2}}
+    assert cloud.questions == 1
+
+
+def test_that_nothing_fits_is_certain_while_others_write_all_the_time(service):
+    taken = holding({HOSTS[0]: {"VCPU": 1}})
+    expect(service.put(f"/allocations/{numbered('d', 1)}", taken), 204)
+    names = itertools.count()
+
+    def write():
+        expect(service.post("/resource_providers", {"name": f"other{next(names)}"}), 200)
+
+    cloud = Seen(service, first=write)
+    with pytest.raises(NoCandidate):
+        claim_of(service, cloud, WHOLE_HOST).run()
+    assert cloud.questions == 1
 
 
 def fill_unseen(service, *hosts):
@@ -314,67 +366,6 @@ def test_a_claim_finds_out_that_another_service_filled_all_hosts(service):
     assert outcome(ask(service, numbered("c", 1))) == "berth.no_candidate"
 
 
-# Sent again
-
-
-def test_a_claim_is_answered_the_same_when_nothing_is_free_any_more(service):
-    first = ask(service, *(numbered("c", n) for n in range(PLACES))).json
-    assert ask(service, *(numbered("c", n) for n in range(PLACES))).json == first
-    assert outcome(ask(service, numbered("d", 1))) == "berth.no_candidate"
-
-
-def test_consumers_that_hold_nothing_yet_are_added(service):
-    ask(service, numbered("c", 1))
-    ask(service, numbered("c", 3))
-    assert got(ask(service, *(numbered("c", n) for n in range(1, 5)))) == [
-        *(HOSTS[0], HOSTS[1]),
-        *(HOSTS[0], HOSTS[1]),
-    ]
-
-
-def test_a_consumer_without_allocations_can_claim(service):
-    expect(service.put(f"/allocations/{numbered('c', 1)}", holding({})), 204)
-    answer = expect(ask(service, numbered("c", 1)), 200)
-    assert answer.json["consumers"][numbered("c", 1)]["consumer_generation"] == 1
-
-
-GROUPS = (
-    "resources=VCPU:1&resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1&"
-    "resources_C=SRIOV_NET_VF:1&required_A=CUSTOM_NET_B&group_policy=isolate"
-)
-
-
-@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
-def test_mappings_are_the_same_again(new_database, strategy):
-    service = Service(new_database())
-    cloud = Cloud(service).build(DEVICES)
-    for number in range(5):
-        consumer = numbered("c", number)
-        first = expect(ask(service, consumer, query=GROUPS, strategy=strategy), 200).json
-        assert ask(service, consumer, query=GROUPS, strategy=strategy).json == first
-        one = first["consumers"][consumer]
-        mapped = {suffix: cloud.names()[uuid] for suffix, (uuid,) in one["mappings"].items()}
-        assert mapped[""] == "host"
-        assert mapped["_A"] in ("pf0", "pf2")
-        assert len(set(mapped.values())) == 4
-
-
-@pytest.mark.parametrize("strategy", [strategy.value for strategy in Strategy])
-def test_mappings_of_a_group_that_takes_of_several_providers_are_the_same_again(
-    new_database, strategy
-):
-    service = Service(new_database())
-    cloud = Cloud(service).build(DEVICES)
-    query = "resources=SRIOV_NET_VF:1,VCPU:1"
-    for number in range(5):
-        consumer = numbered("c", number)
-        first = expect(ask(service, consumer, query=query, strategy=strategy), 200).json
-        assert ask(service, consumer, query=query, strategy=strategy).json == first
-        mapped = first["consumers"][consumer]["mappings"][""]
-        device, host = sorted((cloud.names()[uuid] for uuid in mapped), key="host".__eq__)
-        assert (device[:2], host) == ("pf", "host")
-
-
 # Several consumers
 
 
@@ -406,7 +397,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(ser
 @pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
 def test_a_search_that_is_not_finished_says_so(service, make):
     with pytest.raises(SearchUnfinished):
-        make(claim_of(service, LiveSnapshot(service.database).current, budget=lambda: Budget(0)))
+        make(claim_of(service, LiveSnapshot(service.database), budget=lambda: Budget(0)))
 
 
 def test_random_claims_take_every_host(service):
