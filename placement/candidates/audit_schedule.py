@@ -20,9 +20,11 @@ _LEAST, _LEAST_AT_MOST = 1 / 12, 1 / 7
 _EXPECTED, _EXPECTED_AT_MOST, _AS_LONG = 0.4, 0.5, 0.9
 #: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
-#: seconds of a pause in an audit at most, and how much of an interval all pauses of one may take
+#: seconds of a pause in an audit at most, how much of an interval all pauses of one may take, and
+#: after how much of an interval without an audit there are none
 _PAUSE = 0.003
 _PAUSES = 1 / 4
+_NO_MORE = 0.85
 
 
 class AuditTimes:
@@ -78,6 +80,11 @@ class AuditTimes:
         return bool(self.interval) and self._clock() - self.audited > self.interval
 
     @property
+    def is_pressing(self) -> bool:
+        """Say whether an audit that is under way has no time for pauses."""
+        return self._clock() - self.audited > self.interval * _NO_MORE
+
+    @property
     def is_quiet(self) -> bool:
         """Say whether there has been no search for long."""
         return self._clock() - self._wanted > _QUIET * self.interval
@@ -101,10 +108,10 @@ class Pauses:
         self._expected, self._count = max(self._count, self._expected // 2), 0
 
     def rest(self) -> None:
-        """Pause, unless somebody waits for the audit, or it had enough pauses."""
+        """Pause, unless somebody waits for the audit, or soon will, or it had enough pauses."""
         times, all_of_them = self._times, self._times.interval * _PAUSES
         length = min(_PAUSE, all_of_them / max(self._expected, 1))
-        if self._count * length < all_of_them and not (times.is_overdue or times.is_quiet):
+        if self._count * length < all_of_them and not (times.is_pressing or times.is_quiet):
             self._pause(length)
         self._count += 1
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import sqlalchemy as sa
 
+from placement.candidates import row_checks
 from placement.candidates.columns import Numbers, Slots, SlotSet
 from placement.candidates.key_sets import KeySets
 from placement.candidates.loading import by_key
@@ -34,56 +35,33 @@ def differences(
 
 
 def _providers_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    register, forest = snapshot.register, snapshot.forest
-    slots_of, uuids, count = register.slot_of_id.slots, register.uuids, 0
-    for ids, texts, parents, roots, _ in whole_tables.providers(connection, whole_tables.FEW):
-        count += len(ids)
-        slots = slots_of(ids)
-        if np.any(slots < 0) or not np.all(forest.alive[slots]):
+    count = 0
+    for columns in whole_tables.providers(connection, whole_tables.FEW):
+        if row_checks.providers_differ(snapshot, columns):
             return True
-        root = slots_of(roots)
-        if (
-            not uuids.are_at(slots, texts)
-            or np.any(forest.parent[slots] != slots_of(parents))
-            or np.any(forest.root[slots] != np.where(root < 0, slots, root))
-        ):
-            return True
+        count += len(columns[0])
         rest()
-    return count != int(forest.alive.sum())
+    return count != int(snapshot.forest.alive.sum())
 
 
 def _stocks_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
     count = 0
-    for slots, (classes, *fields) in _known_rows(connection, snapshot, reads.STOCKS, rest):
+    for slots, columns in _known_rows(connection, snapshot, reads.STOCKS, rest):
+        if row_checks.stocks_differ(snapshot, slots, columns):
+            return True
         count += len(slots)
-        for class_id, at in by_key(classes).items():
-            column = snapshot.column(class_id)
-            there, places = column.find(slots[at])
-            if not there.all():
-                return True
-            kinds = column.kinds[places]
-            for ours, theirs in zip(column.stocks.fields, fields, strict=True):
-                if np.any(ours[kinds] != theirs[at]):
-                    return True
     return count != sum(map(len, snapshot.columns.values()))
 
 
 def _usages_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    count, strays = 0, snapshot.stray_usage
+    count = 0
     for slots, (classes, used) in _known_rows(connection, snapshot, reads.USAGES, rest):
+        if row_checks.usages_differ(snapshot, slots, (classes, used)):
+            return True
         # whose usage is nothing may have no row
         count += int(np.count_nonzero(used))
-        for class_id, at in by_key(classes).items():
-            column = snapshot.column(class_id)
-            there, places = column.find(slots[at])
-            amounts = used[at]
-            if np.any(column.usage.take(places[there]) != amounts[there]):
-                return True
-            left = zip(slots[at][~there].tolist(), amounts[~there].tolist(), strict=True)
-            if any(strays.get((slot, class_id), 0) != amount for slot, amount in left):
-                return True
     ours = sum(int(np.count_nonzero(column.used)) for column in snapshot.columns.values())
-    return count != ours + sum(used != 0 for used in strays.values())
+    return count != ours + sum(used != 0 for used in snapshot.stray_usage.values())
 
 
 def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
@@ -92,16 +70,26 @@ def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> 
 
 
 def _traits_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    with_trait, traits_of = snapshot.with_trait, snapshot.traits_of
-    return _sets_differ(connection, snapshot, reads.PROVIDER_TRAITS, with_trait, traits_of, rest)
+    count = 0
+    for slots, columns in _known_rows(connection, snapshot, reads.PROVIDER_TRAITS, rest):
+        if row_checks.traits_differ(snapshot, slots, columns):
+            return True
+        count += len(slots)
+    return _sets_differ(snapshot, snapshot.with_trait, snapshot.traits_of, count)
 
 
 def _memberships_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    in_aggregate, aggregates_of = snapshot.in_aggregate, snapshot.aggregates_of
-    return _sets_differ(connection, snapshot, reads.MEMBERSHIPS, in_aggregate, aggregates_of, rest)
+    count = 0
+    for slots, columns in _known_rows(connection, snapshot, reads.MEMBERSHIPS, rest):
+        if row_checks.memberships_differ(snapshot, slots, columns):
+            return True
+        count += len(slots)
+    return _sets_differ(snapshot, snapshot.in_aggregate, snapshot.aggregates_of, count)
 
 
-def _aggregates_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
+def aggregates_differ(
+    connection: Connection, snapshot: Snapshot, rest: _Rest = lambda: None
+) -> bool:
     """Say whether an aggregate with members has another uuid. The others are in no answer."""
     theirs = reads.aggregate_uuids(connection)
     ours = {key: uuid for uuid, key in snapshot.aggregate_ids.items()}
@@ -109,7 +97,8 @@ def _aggregates_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) 
     return any(ours.get(key) != theirs.get(key) for key in used)
 
 
-def _names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
+def names_differ(connection: Connection, snapshot: Snapshot, rest: _Rest = lambda: None) -> bool:
+    """Say whether a class or a trait has another name, or is missing, or new."""
     names = snapshot.names
     return (
         reads.class_names(connection) != names.classes
@@ -124,8 +113,8 @@ _CHECKS: Mapping[str, _Differs] = {
     "usage": _usages_differ,
     "traits": _traits_differ,
     "memberships": _memberships_differ,
-    "aggregates": _aggregates_differ,
-    "names": _names_differ,
+    "aggregates": aggregates_differ,
+    "names": names_differ,
 }
 
 
@@ -146,19 +135,9 @@ def _known_rows(
 
 
 def _sets_differ(
-    connection: Connection,
-    snapshot: Snapshot,
-    question: Sequence[sa.Select],
-    having: Mapping[int, SlotSet],
-    of_slot: KeySets,
-    rest: _Rest,
+    snapshot: Snapshot, having: Mapping[int, SlotSet], of_slot: KeySets, count: int
 ) -> bool:
-    count = 0
-    for slots, (keys,) in _known_rows(connection, snapshot, question, rest):
-        count += len(slots)
-        for key, at in by_key(keys).items():
-            if key not in having or not having[key].holds(slots[at]).all():
-                return True
+    """Say whether the sets have others than so many members, or others than `of_slot`."""
     if count != sum(members.count for members in having.values()):
         return True
     return _is_torn(snapshot, {key: members.slots() for key, members in having.items()}, of_slot)

@@ -5,16 +5,16 @@ import datetime
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
 from placement.candidates import advancing, audit_schedule, loading
 from placement.candidates.audit_schedule import AuditTimes, Pauses
-from placement.candidates.comparison import differences
 from placement.candidates.noticed_writes import notice
 from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters
+from placement.candidates.recent_writes import Compared, Proof, compare, prove
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.snapshot_size import size_of
@@ -41,12 +41,14 @@ class _Held:
 
     :param load: which of the process's loads it comes from
     :param look: what a look at the generations showed in the same transaction; None: there was none
+    :param loaded: proves that it was as the tables were when it was loaded; None: of no use
     """
 
     snapshot: Snapshot
     cursor: Cursor
     load: int
     look: Look | None
+    loaded: Proof | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,6 +104,8 @@ class LiveSnapshot:
         self._watch = watch
         self._tally = tally
         self._held: _Held | None = None
+        #: the load of the snapshot that the last audit found to be as the tables were, and that
+        self._proven: tuple[int, Proof] | None = None
         #: when a search last found it to be as the database is
         self._current_at = self._times.now()
         #: the load whose snapshots must not be used, and why; None: there is none
@@ -252,7 +256,9 @@ class LiveSnapshot:
                     raise
                 if not _is_worn_out(snapshot):
                     snapshot = dataclasses.replace(snapshot, cursor=news.cursor)
-                    return _Held(snapshot, news.cursor, known.load, look)
+                    return dataclasses.replace(
+                        known, snapshot=snapshot, cursor=news.cursor, look=look
+                    )
                 cause = "many deletions"
         return self._load(connection, known.load + 1, cause)
 
@@ -264,7 +270,8 @@ class LiveSnapshot:
             self._others_may_write(self._others.heard())
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        held = _Held(snapshot, cursor, number, self._look(connection))
+        loaded = prove(connection, snapshot) if self._times.interval else None
+        held = _Held(snapshot, cursor, number, self._look(connection), loaded)
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
         return held
@@ -355,10 +362,13 @@ class LiveSnapshot:
         held = self._held
         if held is None or self._times.is_quiet:
             return
-        found, others = self._database.read(
+        compared, theirs = self._database.read(
             lambda connection: self._compare(connection, held, rest)
         )
-        if others:
+        found = compared.different
+        if compared.proof is not None and not theirs:
+            self._proven = held.load, compared.proof
+        if self._others.are_considered and (found or theirs):
             self._others_may_write(self._others.seen())
         if self._others.is_untold:
             self._tell_workers()
@@ -375,23 +385,28 @@ class LiveSnapshot:
 
     def _compare(
         self, connection: Connection, held: _Held, rest: Callable[[], None]
-    ) -> tuple[list[str], bool]:
-        """Return what differs after the news are taken in, and whether others wrote something.
+    ) -> tuple[Compared, bool]:
+        """Compare what was held, after the news are taken in.
 
-        What a look shows is not among the differences: the next search will see it.
+        Return also whether a look shows something that others wrote. It is not among the
+        differences: the next search will see it. So what is held isn't as the tables are yet.
         """
         news = change_feed.read(connection, held.cursor)
         if news is None:
             # the next search finds that out as well, and loads everything
-            return [], False
+            return Compared([], None), False
         snapshot = self._with_news(connection, held.snapshot, news)
-        if not self._others.are_considered:
-            return differences(connection, snapshot, rest), False
-        theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
-        if theirs:
-            snapshot = advancing.advance(connection, snapshot, theirs)
-        found = differences(connection, snapshot, rest)
-        return found, bool(found or theirs)
+        theirs: Mapping[int, Kind] = {}
+        if self._others.are_considered:
+            theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
+            if theirs:
+                snapshot = advancing.advance(connection, snapshot, theirs)
+        return compare(connection, snapshot, self._proof(held), rest), bool(theirs)
+
+    def _proof(self, held: _Held) -> Proof | None:
+        """Return the last proof of a snapshot of the same load."""
+        proven = self._proven
+        return proven[1] if proven is not None and proven[0] == held.load else held.loaded
 
     def _tell_workers(self) -> None:
         """Tell the other workers that others write. They find out later if that fails."""

@@ -103,3 +103,25 @@ def test_an_audit_that_ended_early_says_little_about_the_pauses_of_the_next(paus
         for _ in range(rests):
             audit.rest()
     assert len(waited) > 400
+
+
+def test_one_that_compares_all_after_many_that_did_not_ends_in_time(clock):
+    """Its pauses end when the time is up, not its work."""
+
+    def wait(seconds):
+        clock.now += seconds
+
+    times = AuditTimes(60, clock)
+    audit, ends = Pauses(times, wait), []
+    for parts in ([20] * 60 + [5000]) * 5:
+        times.wanted()
+        wait(times.until_next())
+        begun = times.now()
+        audit.begin()
+        for _ in range(parts):
+            wait(0.001)
+            audit.rest()
+        assert not times.is_overdue
+        ends.append(times.now() - begun)
+        times.renewed(begun)
+    assert max(ends) > 5 + 2

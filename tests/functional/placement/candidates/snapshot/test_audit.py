@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from placement.candidates import audit_schedule
 from placement.candidates import live_snapshot as live_module
 from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.recent_writes import Compared
 from placement.errors import DatabaseUnavailable
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
@@ -235,11 +236,11 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
     """The search that takes the deletion in changes nothing of the snapshot that is compared."""
     cloud.build([HOST | {"name": "gone"}])
     audited.current()
-    compare = live_module.differences
+    compare = live_module.compare
 
-    def compare_late(connection, snapshot, rest):
+    def compare_late(connection, snapshot, proof, rest):
         delete_and_search()
-        return compare(connection, snapshot, rest)
+        return compare(connection, snapshot, proof, rest)
 
     def delete_and_search():
         thread = threading.Thread(target=lambda: (delete(), audited.current()))
@@ -250,7 +251,7 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
         path = f"/resource_providers/{cloud.uuids['gone']}"
         service.write("DELETE", path)
 
-    monkeypatch.setattr(live_module, "differences", compare_late)
+    monkeypatch.setattr(live_module, "compare", compare_late)
     audited.audit_in_background()
     monkeypatch.undo()
 
@@ -290,11 +291,11 @@ def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
     use(database, 3)
     clock.now += 61
 
-    def fail(connection, snapshot, rest):
+    def fail(connection, snapshot, proof, rest):
         raise RuntimeError("rows without end")
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "differences", fail)
+        patch.setattr(live_module, "compare", fail)
         assert used(audited) == 3
     assert "rows without end" in caplog.text
     assert audited.loads == {"first use": 1, "audit failed": 1}
@@ -306,11 +307,11 @@ def test_without_the_database_there_is_no_answer_that_is_too_old(
     audited.current()
     clock.now += 61
 
-    def fail(connection, snapshot, rest):
+    def fail(connection, snapshot, proof, rest):
         raise DatabaseUnavailable()
 
     with monkeypatch.context() as patch:
-        patch.setattr(live_module, "differences", fail)
+        patch.setattr(live_module, "compare", fail)
         with pytest.raises(DatabaseUnavailable):
             audited.current()
 
@@ -326,11 +327,11 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
     failures = [DatabaseUnavailable(), RuntimeError("rows without end")]
     for failure in failures:
 
-        def fail(connection, snapshot, rest, failure=failure):
+        def fail(connection, snapshot, proof, rest, failure=failure):
             raise failure
 
         with monkeypatch.context() as patch:
-            patch.setattr(live_module, "differences", fail)
+            patch.setattr(live_module, "compare", fail)
             assert audited.audit_in_background()
         assert str(failure) in caplog.text
     assert used(audited) == 0
@@ -369,14 +370,14 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
     clock.now += 61
     running, most, begun = [], [], threading.Barrier(4)
 
-    def compare(connection, snapshot, rest):
+    def compare(connection, snapshot, proof, rest):
         running.append(1)
         most.append(len(running))
         time.sleep(0.05)
         running.pop()
-        return []
+        return Compared([], None)
 
-    monkeypatch.setattr(live_module, "differences", compare)
+    monkeypatch.setattr(live_module, "compare", compare)
 
     def search():
         begun.wait()

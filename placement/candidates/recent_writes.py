@@ -1,0 +1,200 @@
+"""Whether somebody wrote behind the change feed since a snapshot was as the tables are.
+
+That takes less than to compare all ("An audit on PostgreSQL reads what is new" in decisions.rst).
+After that moment a snapshot is only changed by what the feed names, and what it reads then is what
+is in the tables. So it can't differ in other ways than these:
+
+* it lacks a row that somebody wrote: such a row is new, and all rows of its provider are compared;
+* it has a row that somebody deleted: then the totals differ.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from placement.candidates import row_checks
+from placement.candidates.columns import Numbers, Slots
+from placement.candidates.comparison import aggregates_differ, differences, names_differ
+from placement.candidates.snapshot import Snapshot
+from placement.storage import row_versions, tables, whole_tables
+from placement.storage import snapshot_reads as reads
+from placement.storage.engine import Connection
+from placement.storage.row_versions import Ids, Moment, Table
+
+#: after so many audits that read the new rows alone, one compares all again
+MOST_IN_TURN = 60
+#: from so many providers with new rows on, all is compared: at least, and as a part of all
+_MANY, _PART = 1_000, 1 / 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """That a snapshot was as the tables were.
+
+    :param moment: when
+    :param more: by how much the total of each table was more than the snapshot's: rows of providers
+        that aren't there
+    :param audits: how many audits in turn have read the new rows alone
+    """
+
+    moment: Moment
+    more: tuple[int, ...]
+    audits: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared:
+    """A table, and how its rows are compared.
+
+    :param total: the snapshot's own
+    :param read: yields columns of all rows of providers
+    :param differ: says whether any row of such columns is not in the snapshot
+    """
+
+    table: Table
+    total: Callable[[Snapshot], int]
+    read: Callable[[Connection, Ids], Iterator[Sequence[Any]]]
+    differ: Callable[[Snapshot, Sequence[Any]], bool]
+
+
+def _what_providers_have(
+    table: sa.Table,
+    sum_of: sa.ColumnElement[int],
+    total: Callable[[Snapshot], int],
+    question: Sequence[sa.Select],
+    differ: Callable[[Snapshot, Slots, Sequence[Numbers]], bool],
+) -> _Compared:
+    def differ_by_id(snapshot: Snapshot, columns: Sequence[Any]) -> bool:
+        slots = snapshot.register.slot_of_id.slots(columns[0])
+        return bool(np.any(slots < 0)) or differ(snapshot, slots, columns[1:])
+
+    return _Compared(
+        Table(table, table.c.resource_provider_id, sum_of),
+        total,
+        lambda connection, ids: whole_tables.of_some_providers(connection, question, ids),
+        differ_by_id,
+    )
+
+
+def _used(snapshot: Snapshot) -> int:
+    of_columns = sum(column.usage.total() for column in snapshot.columns.values())
+    return of_columns + sum(snapshot.stray_usage.values())
+
+
+_ROWS = sa.func.count()
+_COMPARED = (
+    _Compared(
+        Table(tables.resource_providers, tables.resource_providers.c.id, _ROWS),
+        lambda snapshot: int(np.count_nonzero(snapshot.forest.alive)),
+        whole_tables.some_providers,
+        row_checks.providers_differ,
+    ),
+    _what_providers_have(
+        tables.inventories,
+        _ROWS,
+        lambda snapshot: sum(map(len, snapshot.columns.values())),
+        reads.STOCKS,
+        row_checks.stocks_differ,
+    ),
+    _what_providers_have(
+        tables.allocations,
+        sa.func.sum(tables.allocations.c.used),
+        _used,
+        reads.USAGES,
+        row_checks.usages_differ,
+    ),
+    _what_providers_have(
+        tables.resource_provider_traits,
+        _ROWS,
+        lambda snapshot: sum(having.count for having in snapshot.with_trait.values()),
+        reads.PROVIDER_TRAITS,
+        row_checks.traits_differ,
+    ),
+    _what_providers_have(
+        tables.resource_provider_aggregates,
+        _ROWS,
+        lambda snapshot: sum(members.count for members in snapshot.in_aggregate.values()),
+        reads.MEMBERSHIPS,
+        row_checks.memberships_differ,
+    ),
+)
+_TABLES = [one.table for one in _COMPARED]
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What came of an audit.
+
+    :param different: the tables that differ from the snapshot
+    :param proof: that none does; None: it would be of no use with this database
+    """
+
+    different: list[str]
+    proof: Proof | None
+
+
+def compare(
+    connection: Connection, snapshot: Snapshot, proof: Proof | None, rest: Callable[[], None]
+) -> Compared:
+    """Compare a snapshot with the tables, as this transaction sees them.
+
+    :param snapshot: with all that the feed names
+    :param proof: about what the snapshot was before; None: there is none, so all is compared
+    :param rest: is called between parts of the work
+    """
+    if proof is not None and (found := _still(connection, snapshot, proof, rest)) is not None:
+        return Compared([], found)
+    different = differences(connection, snapshot, rest)
+    return Compared(different, None if different else prove(connection, snapshot, rest))
+
+
+def prove(
+    connection: Connection, snapshot: Snapshot, rest: Callable[[], None] = lambda: None
+) -> Proof | None:
+    """Return that a snapshot is as the tables are in this transaction, which the caller knows.
+
+    None: it would be of no use with this database.
+
+    :param rest: is called between parts of the work
+    """
+    moment = row_versions.moment(connection, _TABLES)
+    if moment is None:
+        return None
+    more = []
+    for one in _COMPARED:
+        total, _ = one.table.written(connection, row_versions.NOTHING)
+        more.append(total - one.total(snapshot))
+        rest()
+    return Proof(moment, tuple(more))
+
+
+def _still(
+    connection: Connection, snapshot: Snapshot, proof: Proof, rest: Callable[[], None]
+) -> Proof | None:
+    """Return that a snapshot still is as the tables are in this transaction.
+
+    None: that can't be told without comparing all.
+
+    :param snapshot: what became of that of the proof, with all that the feed names by now
+    :param rest: is called between parts of the work
+    """
+    moment = row_versions.moment(connection, _TABLES)
+    if moment is None or proof.audits >= MOST_IN_TURN:
+        return None
+    age = row_versions.age(connection, proof.moment, moment)
+    if age is None or names_differ(connection, snapshot) or aggregates_differ(connection, snapshot):
+        return None
+    many = max(_MANY, snapshot.size * _PART)
+    for one, more in zip(_COMPARED, proof.more, strict=True):
+        total, ids = one.table.written(connection, age)
+        if total != one.total(snapshot) + more or len(ids) > many:
+            return None
+        rest()
+        for columns in one.read(connection, ids):
+            if one.differ(snapshot, columns):
+                return None
+            rest()
+    return Proof(moment, proof.more, proof.audits + 1)
