@@ -7,7 +7,7 @@ from placement.http.extensions import DESCRIPTIONS
 from placement.microversions import NEWEST, name
 from tests.conversations.conversation import Conversation
 from tests.document import of_version
-from tests.functional.placement.openapi.test_document import VERSIONS
+from tests.functional.placement.openapi.test_document import VERSIONS as EVERY
 from tests.functional.placement.service import Service
 
 HOST = "placement.example"
@@ -21,7 +21,12 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=name)
+#: what lies between them is asked with --thorough
+VERSIONS = [(1, 0), (1, 20), (1, 34), (1, 39)]
+OTHERS = [pytest.param(one, marks=pytest.mark.thorough) for one in EVERY if one not in VERSIONS]
+
+
+@pytest.mark.parametrize("version", [*VERSIONS, *OTHERS], ids=name)
 def test_nothing_contradicts_the_document(tmp_path, version):
     # the document is of the API, not of a database
     service = Service(f"sqlite:///{tmp_path}/placement.db")

@@ -11,6 +11,8 @@ from compute.report.context import admin_context
 from compute.report.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
+pytestmark = pytest.mark.spread_over_databases
+
 OLD, NEW, RACK = (f"{letter * 8}-0000-4000-8000-000000000001" for letter in "abc")
 MARK = f"replaced-by-{NEW}"
 STOCK = {

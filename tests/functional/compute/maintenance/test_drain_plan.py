@@ -6,6 +6,8 @@ from compute.cli import placement_access
 from compute.report.transport import Transport
 from tests.functional.compute.maintenance.http_service import described, serving
 
+pytestmark = pytest.mark.spread_over_databases
+
 HOSTILE = "h\x1b[31möst\n"
 POOL = "11111111-0000-4000-8000-000000000001"
 
