@@ -80,25 +80,38 @@ class Mortal:
         return self.server.ready()
 
     def kill(self) -> None:
-        """Kill the server."""
+        """Kill the server, all its processes, if it lives."""
+        if self._process.poll() is not None:
+            return
+        self._process.send_signal(signal.SIGSTOP)
+        children = self._children()
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+        # on a busy machine they would answer for a while before they notice
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop all its processes in this block: connections stay open, and nothing answers."""
         self._process.send_signal(signal.SIGSTOP)
-        # a stopped process makes no more children: PostgreSQL has one for each connection
-        pid = self._process.pid
-        told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        children = [int(child) for child in told.split()]
+        children = self._children()
         for child in children:
             os.kill(child, signal.SIGSTOP)
         try:
             yield
         finally:
-            for each in (*children, pid):
+            for each in (*children, self.pid):
                 os.kill(each, signal.SIGCONT)
+
+    def _children(self) -> list[int]:
+        """Return its processes but the first, which is stopped and so makes no more of them.
+
+        PostgreSQL has one for each connection.
+        """
+        told = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [int(child) for child in told.split()]
 
 
 @functools.cache
