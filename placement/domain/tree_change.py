@@ -158,7 +158,13 @@ class TreePlan:
 
     @property
     def rows(self) -> set[int]:
-        """Ids of the stored providers that the change writes, and of those that it depends on."""
+        """Ids of the stored providers that the change writes, and of those that it depends on.
+
+        A move concerns all providers of the trees: a claim that takes of one of them chose it in
+        its tree as it was.
+        """
+        if self.moved:
+            return {member.id for member in self.members.values()} | set(self.joining)
         named = (self.members[uuid] for uuid in self.change.named() if uuid in self.members)
         return {member.id for member in named} | self.roots | set(self.joining)
 

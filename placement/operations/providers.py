@@ -142,11 +142,13 @@ class _Move:
     """The planned move of a provider.
 
     :param parent: the new parent; None: the provider becomes a root
+    :param members: ids of all providers of its tree
     :param below: ids of the provider and of its descendants
     """
 
     node: Node
     parent: Node | None
+    members: set[int]
     below: list[int]
 
     @classmethod
@@ -161,8 +163,9 @@ class _Move:
             if parent is None or parent.uuid != parent_uuid:
                 # the reference's word for this action, too
                 raise ObjectRefused(uuid=uuid, action="create", reason=tree.NO_SUCH_PARENT)
-        below = tree.subtree(providers.of_trees(connection, [node.root_id]), node.id)
-        return cls(node, parent, below)
+        nodes = providers.of_trees(connection, [node.root_id])
+        members = {member.id for member in nodes}
+        return cls(node, parent, members, tree.subtree(nodes, node.id))
 
     @property
     def roots(self) -> set[int]:
@@ -171,9 +174,12 @@ class _Move:
 
     @property
     def rows(self) -> set[int]:
-        """Ids of the providers that the move writes, and of those that it depends on."""
-        rows = self.roots | {self.node.id} | ({self.parent.id} if self.parent else set())
-        return rows if self._target == self.node.root_id else rows | set(self.below)
+        """Ids of the providers that the move writes, that it depends on, or that depend on it.
+
+        A claim chose candidates in the tree as it was. It has locked the ones that it takes of, so
+        the move waits for it.
+        """
+        return self.members | self.roots | ({self.parent.id} if self.parent else set())
 
     @property
     def _target(self) -> int:

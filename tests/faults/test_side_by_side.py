@@ -166,6 +166,8 @@ WAITING = {
     "an allocation, the deletion of its provider": (claim(LEAF), delete(LEAF), [204, 409]),
     "a deletion, an allocation from the deleted provider": (delete(LEAF), claim(LEAF), [204, 400]),
     "an allocation, a move": (claim(LEAF), put(LEAF, OTHER_ROOT), [204, 200]),
+    "an allocation, a move out of its tree": (claim(MIDDLE), put(LEAF, OTHER_ROOT), [204, 200]),
+    "an allocation, a move in its tree": (claim(MIDDLE), put(LEAF, ROOT), [204, 200]),
     "a move, an allocation": (put(LEAF, OTHER_ROOT), claim(LEAF), [200, 204]),
     "a child, its parent's new name": (create(LEAF), put(LEAF, MIDDLE, "new"), [200, 200]),
     "a new name, a child": (put(LEAF, MIDDLE, "new"), create(LEAF), [200, 200]),
