@@ -116,7 +116,10 @@ def _forget_texts(old: Snapshot, slots: Iterable[int], size: int | None = None) 
     }
 
 
-def _read_changed(connection: Connection, ids: Sequence[int]) -> _Changed:
+def _read_changed(connection: Connection, changed: Sequence[int]) -> _Changed:
+    rows = {row[0]: row for row in reads.providers(connection, changed)}
+    # others may have left rows of a provider that isn't there any more
+    ids = sorted(rows)
     stocks: dict[int, dict[int, tuple[Any, ...]]] = collections.defaultdict(dict)
     for provider_id, class_id, *record in reads.stocks(connection, ids):
         stocks[provider_id][class_id] = tuple(record)
@@ -124,7 +127,7 @@ def _read_changed(connection: Connection, ids: Sequence[int]) -> _Changed:
     for provider_id, class_id, used in reads.usages(connection, ids):
         usages[provider_id][class_id] = int(used)
     return _Changed(
-        {row[0]: row for row in reads.providers(connection, ids)},
+        rows,
         stocks,
         usages,
         _gathered(reads.provider_traits(connection, ids)),

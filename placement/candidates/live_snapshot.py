@@ -14,7 +14,7 @@ from placement.candidates import advancing, audit_schedule, loading
 from placement.candidates.audit_schedule import AuditTimes, Pauses
 from placement.candidates.noticed_writes import notice
 from placement.candidates.other_writers import NEVER, WATCHED, OtherWriters
-from placement.candidates.recent_writes import Compared, Proof, compare, prove
+from placement.candidates.recent_writes import Compared, Proof, compare, prove, seen
 from placement.candidates.shared_work import SharedWork
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.snapshot_size import size_of
@@ -33,6 +33,8 @@ T = TypeVar("T")
 AUDIT_FAILED = "The audit of the snapshot failed"
 #: slots of deleted providers, as a share of all and at least, from which on all is loaded anew
 _MOST_DEAD, _FEW = 0.25, 1000
+#: how often an audit begins, if searches interfere
+_TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,6 +51,22 @@ class _Held:
     load: int
     look: Look | None
     loaded: Proof | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Audit:
+    """What came of an audit.
+
+    :param held: what was compared, after it had taken in the news
+    :param others: whether a look shows something that others wrote. It is not among the
+        differences: the next search will see it
+    :param proves: whether the proof is one of all that becomes of what is held
+    """
+
+    held: _Held
+    compared: Compared
+    others: bool
+    proves: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -270,7 +288,8 @@ class LiveSnapshot:
             self._others_may_write(self._others.heard())
         cursor = change_feed.start(connection)
         snapshot = dataclasses.replace(loading.load(connection), cursor=cursor)
-        loaded = prove(connection, snapshot) if self._times.interval else None
+        audited = self._times.interval > 0
+        loaded = prove(connection, snapshot, seen(connection)) if audited else None
         held = _Held(snapshot, cursor, number, self._look(connection), loaded)
         self.loads[cause] = self.loads.get(cause, 0) + 1
         self._tally.loaded(cause)
@@ -359,16 +378,13 @@ class LiveSnapshot:
         :param rest: is called between parts of the work
         """
         begun = self._times.now()
-        held = self._held
-        if held is None or self._times.is_quiet:
+        if self._held is None or self._times.is_quiet:
             return
-        compared, theirs = self._database.read(
-            lambda connection: self._compare(connection, held, rest)
-        )
-        found = compared.different
-        if compared.proof is not None and not theirs:
-            self._proven = held.load, compared.proof
-        if self._others.are_considered and (found or theirs):
+        audit = self._begun_audit(rest)
+        held, found = audit.held, audit.compared.different
+        if audit.proves and audit.compared.proof is not None:
+            self._proven = held.load, audit.compared.proof
+        if self._others.are_considered and (found or audit.others):
             self._others_may_write(self._others.seen())
         if self._others.is_untold:
             self._tell_workers()
@@ -383,25 +399,46 @@ class LiveSnapshot:
         self._times.renewed(begun)
         self._tally.audited(DIFFERENT if found else SAME)
 
-    def _compare(
-        self, connection: Connection, held: _Held, rest: Callable[[], None]
-    ) -> tuple[Compared, bool]:
-        """Compare what was held, after the news are taken in.
+    def _begun_audit(self, rest: Callable[[], None]) -> _Audit:
+        for _ in range(_TRIES):
+            self._refreshing.wait_until_done()
+            audit = self._database.read(lambda connection: self._compare(connection, rest, False))
+            if audit is not None:
+                return audit
+        audit = self._database.read(lambda connection: self._compare(connection, rest, True))
+        assert audit is not None
+        return audit
 
-        Return also whether a look shows something that others wrote. It is not among the
-        differences: the next search will see it. So what is held isn't as the tables are yet.
+    def _compare(
+        self, connection: Connection, rest: Callable[[], None], is_last: bool
+    ) -> _Audit | None:
+        """Compare what is held, after the news are taken in.
+
+        None: a refresh began before this transaction saw the tables, and may replace what is held
+        by what it read before. Then nothing would be proven.
+
+        :param is_last: whether to compare in any case
         """
+        begun, held = self._refreshing.begun_at_rest(), self._held
+        assert held is not None
+        moment = seen(connection)
+        is_held = begun is not None and self._refreshing.begun_at_rest() == begun
+        if moment is not None and not is_held and not is_last:
+            return None
         news = change_feed.read(connection, held.cursor)
         if news is None:
             # the next search finds that out as well, and loads everything
-            return Compared([], None), False
+            return _Audit(held, Compared([], None), False, False)
+        # searches may read less of them, once others don't write any more
+        proves = is_held and not (self._others.may_write and news.kinds)
         snapshot = self._with_news(connection, held.snapshot, news)
         theirs: Mapping[int, Kind] = {}
         if self._others.are_considered:
             theirs = notice(connection, snapshot, generation_look.read(connection)).theirs
             if theirs:
                 snapshot = advancing.advance(connection, snapshot, theirs)
-        return compare(connection, snapshot, self._proof(held), rest), bool(theirs)
+        compared = compare(connection, snapshot, moment, self._proof(held), rest)
+        return _Audit(held, compared, bool(theirs), proves and not theirs)
 
     def _proof(self, held: _Held) -> Proof | None:
         """Return the last proof of a snapshot of the same load."""

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from placement.candidates import row_checks
 from placement.candidates.columns import Numbers, Slots
 from placement.candidates.comparison import aggregates_differ, differences, names_differ
+from placement.candidates.register import Register
 from placement.candidates.snapshot import Snapshot
 from placement.storage import row_versions, tables, whole_tables
 from placement.storage import snapshot_reads as reads
@@ -37,11 +38,13 @@ class Proof:
     :param moment: when
     :param more: by how much the total of each table was more than the snapshot's: rows of providers
         that aren't there
+    :param register: which providers it had
     :param audits: how many audits in turn have read the new rows alone
     """
 
     moment: Moment
     more: tuple[int, ...]
+    register: Register
     audits: int = 0
 
 
@@ -62,7 +65,7 @@ class _Compared:
 
 def _what_providers_have(
     table: sa.Table,
-    sum_of: sa.ColumnElement[int],
+    amount: sa.Column | None,
     total: Callable[[Snapshot], int],
     question: Sequence[sa.Select],
     differ: Callable[[Snapshot, Slots, Sequence[Numbers]], bool],
@@ -72,7 +75,7 @@ def _what_providers_have(
         return bool(np.any(slots < 0)) or differ(snapshot, slots, columns[1:])
 
     return _Compared(
-        Table(table, table.c.resource_provider_id, sum_of),
+        Table(table, table.c.resource_provider_id, amount),
         total,
         lambda connection, ids: whole_tables.of_some_providers(connection, question, ids),
         differ_by_id,
@@ -80,48 +83,53 @@ def _what_providers_have(
 
 
 def _used(snapshot: Snapshot) -> int:
+    """Return the sum of what is used. No amount is less than 0, or the database's sum says so."""
     of_columns = sum(column.usage.total() for column in snapshot.columns.values())
     return of_columns + sum(snapshot.stray_usage.values())
 
 
-_ROWS = sa.func.count()
 _COMPARED = (
     _Compared(
-        Table(tables.resource_providers, tables.resource_providers.c.id, _ROWS),
+        Table(tables.resource_providers, tables.resource_providers.c.id),
         lambda snapshot: int(np.count_nonzero(snapshot.forest.alive)),
         whole_tables.some_providers,
         row_checks.providers_differ,
     ),
     _what_providers_have(
         tables.inventories,
-        _ROWS,
+        None,
         lambda snapshot: sum(map(len, snapshot.columns.values())),
         reads.STOCKS,
         row_checks.stocks_differ,
     ),
     _what_providers_have(
         tables.allocations,
-        sa.func.sum(tables.allocations.c.used),
+        tables.allocations.c.used,
         _used,
         reads.USAGES,
         row_checks.usages_differ,
     ),
     _what_providers_have(
         tables.resource_provider_traits,
-        _ROWS,
+        None,
         lambda snapshot: sum(having.count for having in snapshot.with_trait.values()),
         reads.PROVIDER_TRAITS,
         row_checks.traits_differ,
     ),
     _what_providers_have(
         tables.resource_provider_aggregates,
-        _ROWS,
+        None,
         lambda snapshot: sum(members.count for members in snapshot.in_aggregate.values()),
         reads.MEMBERSHIPS,
         row_checks.memberships_differ,
     ),
 )
 _TABLES = [one.table for one in _COMPARED]
+
+
+def seen(connection: Connection) -> Moment | None:
+    """Return what this transaction sees; None: with this database, all has to be compared."""
+    return row_versions.moment(connection, _TABLES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,42 +145,58 @@ class Compared:
 
 
 def compare(
-    connection: Connection, snapshot: Snapshot, proof: Proof | None, rest: Callable[[], None]
+    connection: Connection,
+    snapshot: Snapshot,
+    moment: Moment | None,
+    proof: Proof | None,
+    rest: Callable[[], None],
 ) -> Compared:
     """Compare a snapshot with the tables, as this transaction sees them.
 
     :param snapshot: with all that the feed names
+    :param moment: from `seen`
     :param proof: about what the snapshot was before; None: there is none, so all is compared
     :param rest: is called between parts of the work
     """
-    if proof is not None and (found := _still(connection, snapshot, proof, rest)) is not None:
-        return Compared([], found)
+    if moment is not None and proof is not None:
+        found = _still(connection, snapshot, moment, proof, rest)
+        if found is not None:
+            return Compared([], found)
     different = differences(connection, snapshot, rest)
-    return Compared(different, None if different else prove(connection, snapshot, rest))
+    return Compared(different, None if different else prove(connection, snapshot, moment, rest))
 
 
 def prove(
-    connection: Connection, snapshot: Snapshot, rest: Callable[[], None] = lambda: None
+    connection: Connection,
+    snapshot: Snapshot,
+    moment: Moment | None,
+    rest: Callable[[], None] = lambda: None,
 ) -> Proof | None:
     """Return that a snapshot is as the tables are in this transaction, which the caller knows.
 
     None: it would be of no use with this database.
 
+    :param moment: from `seen`
     :param rest: is called between parts of the work
     """
-    moment = row_versions.moment(connection, _TABLES)
     if moment is None:
         return None
     more = []
     for one in _COMPARED:
         total, _ = one.table.written(connection, row_versions.NOTHING)
+        if total is None:
+            return None
         more.append(total - one.total(snapshot))
         rest()
-    return Proof(moment, tuple(more))
+    return Proof(moment, tuple(more), snapshot.register)
 
 
 def _still(
-    connection: Connection, snapshot: Snapshot, proof: Proof, rest: Callable[[], None]
+    connection: Connection,
+    snapshot: Snapshot,
+    moment: Moment,
+    proof: Proof,
+    rest: Callable[[], None],
 ) -> Proof | None:
     """Return that a snapshot still is as the tables are in this transaction.
 
@@ -181,20 +205,32 @@ def _still(
     :param snapshot: what became of that of the proof, with all that the feed names by now
     :param rest: is called between parts of the work
     """
-    moment = row_versions.moment(connection, _TABLES)
-    if moment is None or proof.audits >= MOST_IN_TURN:
+    if proof.audits >= MOST_IN_TURN:
         return None
     age = row_versions.age(connection, proof.moment, moment)
     if age is None or names_differ(connection, snapshot) or aggregates_differ(connection, snapshot):
         return None
-    many = max(_MANY, snapshot.size * _PART)
+    many, gone = max(_MANY, snapshot.size * _PART), _gone(proof.register, snapshot.register)
+    if len(gone) > many:
+        return None
     for one, more in zip(_COMPARED, proof.more, strict=True):
         total, ids = one.table.written(connection, age)
-        if total != one.total(snapshot) + more or len(ids) > many:
+        if total is None or total != one.total(snapshot) + more or len(ids) > many:
             return None
         rest()
+        # what somebody left of a provider would make up for a row that is missing
+        if any(len(columns[0]) for columns in one.read(connection, gone)):
+            return None
         for columns in one.read(connection, ids):
             if one.differ(snapshot, columns):
                 return None
             rest()
-    return Proof(moment, proof.more, proof.audits + 1)
+    return Proof(moment, proof.more, snapshot.register, proof.audits + 1)
+
+
+def _gone(before: Register, now: Register) -> Ids:
+    """Return the ids of the providers that aren't there any more."""
+    if before is now:
+        return np.zeros(0, np.int64)
+    known = before.known_ids
+    return known[now.slot_of_id.slots(known) < 0]

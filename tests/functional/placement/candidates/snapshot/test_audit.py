@@ -238,9 +238,9 @@ def test_what_is_deleted_while_an_audit_reads_is_no_difference(
     audited.current()
     compare = live_module.compare
 
-    def compare_late(connection, snapshot, proof, rest):
+    def compare_late(*arguments):
         delete_and_search()
-        return compare(connection, snapshot, proof, rest)
+        return compare(*arguments)
 
     def delete_and_search():
         thread = threading.Thread(target=lambda: (delete(), audited.current()))
@@ -291,7 +291,7 @@ def test_an_audit_that_fails_leaves_no_answer_that_is_too_old(
     use(database, 3)
     clock.now += 61
 
-    def fail(connection, snapshot, proof, rest):
+    def fail(*arguments):
         raise RuntimeError("rows without end")
 
     with monkeypatch.context() as patch:
@@ -307,7 +307,7 @@ def test_without_the_database_there_is_no_answer_that_is_too_old(
     audited.current()
     clock.now += 61
 
-    def fail(connection, snapshot, proof, rest):
+    def fail(*arguments):
         raise DatabaseUnavailable()
 
     with monkeypatch.context() as patch:
@@ -327,7 +327,7 @@ def test_an_audit_in_the_background_that_fails_is_logged_and_the_next_one_is_don
     failures = [DatabaseUnavailable(), RuntimeError("rows without end")]
     for failure in failures:
 
-        def fail(connection, snapshot, proof, rest, failure=failure):
+        def fail(*arguments, failure=failure):
             raise failure
 
         with monkeypatch.context() as patch:
@@ -370,7 +370,7 @@ def test_one_audit_runs_at_a_time(cloud, audited, clock, monkeypatch):
     clock.now += 61
     running, most, begun = [], [], threading.Barrier(4)
 
-    def compare(connection, snapshot, proof, rest):
+    def compare(*arguments):
         running.append(1)
         most.append(len(running))
         time.sleep(0.05)
