@@ -54,8 +54,11 @@ def parts(snapshot: Snapshot, request: CandidateRequest, most: int | None) -> It
             if min(longer, len(narrowed)) <= largest:
                 yield from _first_trees(snapshot, narrowed, lending, longer)
         return
-    if length <= largest:
+    past = snapshot.past_searches
+    if length <= largest and (len(lending) or not past.begins_elsewhere(request)):
         yield from _first_trees(snapshot, snapshot.forest.roots, lending, length)
+        # nobody asks for more if that was enough
+        past.in_vain(request)
     if not len(lending):
         for longer in (length * times for times in _TIMES):
             if longer <= largest:

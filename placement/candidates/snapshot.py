@@ -16,6 +16,7 @@ from placement.candidates.columns import (
 )
 from placement.candidates.forest import Forest
 from placement.candidates.key_sets import Ids, KeySets
+from placement.candidates.past_searches import PastSearches
 from placement.candidates.patched import Patched
 from placement.candidates.prepared_texts import PreparedTexts
 from placement.candidates.provider_listings import Listings
@@ -65,6 +66,7 @@ class Snapshot:
     :param texts: each provider's summary as JSON, where trees have several
     :param tree_texts: the summaries of a root's whole tree
     :param listings: what lists say of each provider, as far as it was wanted
+    :param past_searches: the same object in all that the snapshot becomes
     :param cursor: how far in the change feed it is; None: not known
     :param bound: the last root up to which it has all trees that may have candidates, where it is a
         part of a cloud; None: it has all
@@ -85,6 +87,7 @@ class Snapshot:
     texts: PreparedTexts
     tree_texts: PreparedTexts
     listings: Listings = dataclasses.field(default_factory=Listings)
+    past_searches: PastSearches = dataclasses.field(default_factory=PastSearches)
     cursor: Cursor | None = None
     memo: dict[Any, Any] = dataclasses.field(default_factory=dict)
     bound: int | None = None

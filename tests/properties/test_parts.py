@@ -73,8 +73,10 @@ def test_a_part_gives_the_answer_of_the_whole_cloud(stage, data, rare):
         version, question = data.draw(questions(cloud))
         query = stage.query(question)
         note(f"1.{version} {query}")
-        by_parts = answer(stage, query, version, small=0, rare=rare)
-        assert by_parts == answer(stage, query, version, small=LARGE, rare=rare)
+        wanted = answer(stage, query, version, small=LARGE, rare=rare)
+        # the second search may leave out the first trees
+        for _ in range(2):
+            assert answer(stage, query, version, small=0, rare=rare) == wanted
 
 
 def answer(stage, query, version, small, rare):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from placement.candidates import narrowing, search, trees
+from placement.candidates import narrowing, past_searches, search, trees
 from placement.candidates.request import CandidateRequest, Generation, Group
 from tests.unit.placement.candidates.snapshots import child, host
 
@@ -103,6 +103,35 @@ def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
     assert looked_at == [8, 8]
     assert found == [["h8.0"], ["h9.0"]]
     assert found == whole(monkeypatch, snapshot, a_request())
+
+
+def test_the_first_trees_are_left_out_while_they_are_full_and_tried_again(
+    clouds, looked_at, monkeypatch
+):
+    empty = clouds.snapshot(hosts([1] * TREES))
+    cards = [empty.slot(f"h{number}.0") for number in range(TREES - 4)]
+    full = empty.using({empty.names.class_ids["VGPU"]: dict.fromkeys(cards, 1)})
+    wanted = whole(monkeypatch, full, a_request())
+    looked_at.clear()
+
+    for _ in range(3):
+        assert uuids(full, search.search(full, a_request())) == wanted
+    # of the first search, the first trees and those that have a GPU left; then these alone
+    assert looked_at == [8, 8, 8, 8]
+    looked_at.clear()
+    for _ in range(20):
+        assert uuids(empty, search.search(empty, a_request())) == [["h0.0"], ["h1.0"]]
+    assert len(looked_at) == 20
+    assert not empty.past_searches.begins_elsewhere(a_request())
+
+
+def test_what_is_remembered_of_searches_is_bounded(clouds, monkeypatch):
+    monkeypatch.setattr(past_searches, "_REQUESTS", 3)
+    snapshot = clouds.snapshot(hosts([0] * TREES))
+    for limit in range(1, 9):
+        search.search(snapshot, a_request(limit))
+
+    assert len(snapshot.past_searches._left) <= 3
 
 
 @pytest.mark.parametrize("limit", [2, None])
