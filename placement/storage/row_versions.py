@@ -75,9 +75,8 @@ class Table:
         :param age: from `age`, or NOTHING
         """
         total, least, ids = connection.arrays(self._statement, {"age": age})
-        return None if least < 0 else int(total), np.zeros(
-            0, np.int64
-        ) if ids is None else np.unique(ids)
+        found = np.zeros(0, np.int64) if ids is None else np.unique(ids)
+        return (int(total) if least >= 0 else None), found
 
 
 def moment(connection: Connection, tables: Sequence[Table]) -> Moment | None:

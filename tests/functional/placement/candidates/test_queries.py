@@ -122,7 +122,9 @@ def test_amounts_beyond_all_inventories_have_no_candidates(service):
         assert ask(service, f"resources=VCPU:{amount}")[1]["allocation_requests"] == []
 
 
-def test_sums_beyond_all_inventories_have_no_candidates(service):
+def test_sums_beyond_all_inventories_have_no_candidates(tmp_path):
+    # a cloud of its own: the order of tests is any
+    service = Service(f"sqlite:///{tmp_path}/placement.db")
     largest = 2**31 - 1
     Cloud(service).build(
         [
