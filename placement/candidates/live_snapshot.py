@@ -401,7 +401,9 @@ class LiveSnapshot:
 
     def _begun_audit(self, rest: Callable[[], None]) -> _Audit:
         for _ in range(_TRIES):
-            self._refreshing.wait_until_done()
+            # a refresh that takes so long isn't waited for again and again
+            if not self._refreshing.wait_until_done():
+                break
             audit = self._database.read(lambda connection: self._compare(connection, rest, False))
             if audit is not None:
                 return audit

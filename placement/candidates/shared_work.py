@@ -69,10 +69,10 @@ class SharedWork(Generic[T]):
         with self._changed:
             return None if self._running else self._begun
 
-    def wait_until_done(self) -> None:
-        """Wait for work that is under way, up to the patience of other threads."""
+    def wait_until_done(self) -> bool:
+        """Wait for work that is under way, up to the patience of other threads; say if it ended."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._running, self._patience)
+            return self._changed.wait_for(lambda: not self._running, self._patience)
 
     def _do(self, work: Callable[[], T]) -> T:
         outcome: _Outcome[T] = _Outcome(self._begun)

@@ -149,6 +149,20 @@ def test_searches_without_end_put_no_audit_off(audited, database, monkeypatch, c
 
 
 @on_postgresql
+def test_a_search_that_takes_very_long_is_waited_for_once(audited, database, monkeypatch):
+    waits = []
+    monkeypatch.setattr(audited._refreshing, "wait_until_done", lambda: waits.append(1) or False)
+    monkeypatch.setattr(audited._refreshing, "begun_at_rest", lambda: None)
+    proven = audited._proven
+    change(database)
+    audited.audit_in_background()
+
+    assert waits == [1]
+    assert audited.is_distrusted
+    assert audited._proven == proven
+
+
+@on_postgresql
 def test_the_last_audit_of_the_hour_in_which_others_may_write(cloud, database, clock, caplog):
     """It reads all of what the feed names; a search after the hour reads what was changed."""
     live = LiveSnapshot(database, 10_000, OtherWriters(AUTO, clock), clock, nobody)
