@@ -6,7 +6,7 @@ all are there and there are as many, the snapshot has nothing else. What no sear
 inventories, traits and allocations of providers that aren't there – is not compared.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,6 +21,8 @@ from placement.storage import whole_tables
 from placement.storage.engine import Connection
 
 _Rest = Callable[[], None]
+#: slots, and columns that run parallel
+_Rows = tuple[Slots, list[Numbers]]
 _Differs = Callable[[Connection, Snapshot, _Rest], bool]
 
 
@@ -70,21 +72,15 @@ def _classes_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> 
 
 
 def _traits_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    count = 0
-    for slots, columns in _known_rows(connection, snapshot, reads.PROVIDER_TRAITS, rest):
-        if row_checks.traits_differ(snapshot, slots, columns):
-            return True
-        count += len(slots)
-    return _sets_differ(snapshot, snapshot.with_trait, snapshot.traits_of, count)
+    rows = _known_rows(connection, snapshot, reads.PROVIDER_TRAITS, rest)
+    sets = snapshot.with_trait, snapshot.traits_of
+    return _sets_differ(snapshot, rows, row_checks.traits_differ, *sets)
 
 
 def _memberships_differ(connection: Connection, snapshot: Snapshot, rest: _Rest) -> bool:
-    count = 0
-    for slots, columns in _known_rows(connection, snapshot, reads.MEMBERSHIPS, rest):
-        if row_checks.memberships_differ(snapshot, slots, columns):
-            return True
-        count += len(slots)
-    return _sets_differ(snapshot, snapshot.in_aggregate, snapshot.aggregates_of, count)
+    rows = _known_rows(connection, snapshot, reads.MEMBERSHIPS, rest)
+    sets = snapshot.in_aggregate, snapshot.aggregates_of
+    return _sets_differ(snapshot, rows, row_checks.memberships_differ, *sets)
 
 
 def aggregates_differ(
@@ -120,7 +116,7 @@ _CHECKS: Mapping[str, _Differs] = {
 
 def _known_rows(
     connection: Connection, snapshot: Snapshot, question: Sequence[sa.Select], rest: _Rest
-) -> Iterator[tuple[Slots, list[Numbers]]]:
+) -> Iterator[_Rows]:
     """Yield the columns of a question some thousand rows at a time: slots in place of ids.
 
     The columns are numbers. Rows of providers that aren't there are left out.
@@ -135,9 +131,17 @@ def _known_rows(
 
 
 def _sets_differ(
-    snapshot: Snapshot, having: Mapping[int, SlotSet], of_slot: KeySets, count: int
+    snapshot: Snapshot,
+    rows: Iterable[_Rows],
+    differ: Callable[[Snapshot, Slots, Sequence[Numbers]], bool],
+    having: Mapping[int, SlotSet],
+    of_slot: KeySets,
 ) -> bool:
-    """Say whether the sets have others than so many members, or others than `of_slot`."""
+    count = 0
+    for slots, columns in rows:
+        if differ(snapshot, slots, columns):
+            return True
+        count += len(slots)
     if count != sum(members.count for members in having.values()):
         return True
     return _is_torn(snapshot, {key: members.slots() for key, members in having.items()}, of_slot)
