@@ -1,5 +1,6 @@
 """Dispatch a request: check version, then headers, then find the endpoint (rest-api.md 1)."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,6 +36,20 @@ _CONFLICT = 409
 VERSION_HEADER = "openstack-api-version"
 
 
+@functools.cache
+def _map_of(paths: tuple[str, ...]) -> Map:
+    """Return the map of the paths, which all applications of the process with these paths share.
+
+    Werkzeug has Python parse code for each path. That costs more than all else of an application,
+    and Python 3.11 can fail at it while another thread writes a traceback, for which it parses, too.
+    """
+    url_map = Map(strict_slashes=True, merge_slashes=False)
+    for path in paths:
+        url_map.add(Rule(path, endpoint=path))
+    url_map.update()
+    return url_map
+
+
 class Placement(flask.Flask):
     """The Flask application: calls the endpoint in the route table and renders errors."""
 
@@ -47,10 +62,9 @@ class Placement(flask.Flask):
         # `Call.read` see that a body is too long
         self.config["MAX_CONTENT_LENGTH"] = services.conf.berth.max_body_size + 1
         # the view chooses by method, because werkzeug would add HEAD and OPTIONS
-        self.url_map = Map(strict_slashes=True, merge_slashes=False)
+        self.url_map = _map_of(tuple(routes))
         self._has_extensions = any(map(is_below_prefix, routes))
         for path, endpoints in routes.items():
-            self.url_map.add(Rule(path, endpoint=path))
             self.view_functions[path] = self._view(path, endpoints)
         self.before_request(self._look_at_request)
         self.register_error_handler(PlacementError, _answer_error)

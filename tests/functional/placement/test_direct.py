@@ -1,5 +1,6 @@
 """The service inside a client's process (rest-api.md 7.6, architecture.rst D12)."""
 
+import ast
 import concurrent.futures
 import contextlib
 import http.client
@@ -188,6 +189,19 @@ def test_two_services_are_independent(new_database):
             for client in (one, other)
         ]
     assert found == [["of one"], ["of the other"]]
+
+
+def test_a_second_service_has_python_parse_nothing(new_database, monkeypatch):
+    """Python 3.11 can fail at that while another thread writes a traceback."""
+
+    def refuse(*_, **__):
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    with PlacementDirect(configuration(new_database())) as first:
+        assert first.get("/").status_code == 200
+    monkeypatch.setattr(ast, "parse", refuse)
+    with PlacementDirect(configuration(new_database())) as second:
+        assert second.get("/").status_code == 200
 
 
 def test_the_outer_service_still_works_after_the_inner_one_is_closed(conf, tmp_path):
