@@ -8,16 +8,20 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-#: the next audit begins so much of an interval after the last one began, at least and at most;
-#: workers that began at the same time don't all audit at the same time
-_EARLIEST, _LATEST = 0.5, 0.75
+#: the next audit begins so much of an interval after the last one began, at least and at most
+_EARLIEST, _LATEST = 0.6, 0.75
+#: the first one begins after this part of that, at least: workers that began at the same time don't
+#: all audit at the same time
+_FIRST = 1 / 6
 #: where audits take long, it begins after this part of what they leave of an interval, so that it
 #: ends in time; and in any case after this part of an interval without an audit
 _EARLIER, _AT_LATEST = 0.65, 0.9
 _LEAST, _LEAST_AT_MOST = 1 / 12, 1 / 7
 #: which part of an interval an audit is expected to take before there was one, and at most; and
-#: how long the next one is expected to take at least, as a part of what was expected of the last
-_EXPECTED, _EXPECTED_AT_MOST, _AS_LONG = 0.4, 0.5, 0.9
+#: how long the next one is expected to take at least, as a part of what was expected of the last:
+#: after one beside the requests, and after one that a search waited for
+_EXPECTED, _EXPECTED_AT_MOST = 0.4, 0.5
+_AS_LONG, _AS_LONG_AS_AWAITED = 0.5, 0.9
 #: after so many intervals without a search, audits stop until there is one
 _QUIET = 10
 #: seconds of a pause in an audit at most, how much of an interval all pauses of one may take, and
@@ -41,21 +45,25 @@ class AuditTimes:
         self.audited = self._wanted = clock()
         #: seconds that the next audit is expected to take
         self._took = interval * _EXPECTED
+        self._is_first = True
 
     def now(self) -> float:
         """Return the time, for `renewed`."""
         return self._clock()
 
-    def renewed(self, begun: float) -> None:
+    def renewed(self, begun: float, is_beside: bool = False) -> None:
         """Note that all was compared or loaded, as it was when that began.
 
         If that took longer than half an interval, it counts as half an interval old, so that
         searches can use it before the next audit is due.
+
+        :param is_beside: whether it was an audit beside the requests. What a search waits for takes
+            less than those to come
         """
         now = self._clock()
         self.audited = max(begun, now - self.interval / 2)
-        # one that a search waited for takes less than those to come
-        took = max(now - begun, self._took * _AS_LONG)
+        self._is_first = self._is_first and not is_beside
+        took = max(now - begun, self._took * (_AS_LONG if is_beside else _AS_LONG_AS_AWAITED))
         # if one is longer, a search waits for the next one in any case
         self._took = min(took, self.interval * _EXPECTED_AT_MOST)
 
@@ -64,7 +72,8 @@ class AuditTimes:
         usual = self.interval * random.uniform(_EARLIEST, _LATEST)
         in_time = (self.interval - self._took) * random.uniform(_EARLIER, _AT_LATEST)
         least = self.interval * random.uniform(_LEAST, _LEAST_AT_MOST)
-        return max(self.audited + min(usual, in_time) - self._clock(), least)
+        share = random.uniform(_FIRST, 1) if self._is_first else 1
+        return max(self.audited + min(usual, in_time) * share - self._clock(), least)
 
     def wanted(self) -> None:
         """Note that a search was asked for."""

@@ -372,15 +372,15 @@ class LiveSnapshot:
         self._pauses.begin()
         self._audit(self._pauses.rest)
 
-    def _audit(self, rest: Callable[[], None] = lambda: None) -> None:
+    def _audit(self, rest: Callable[[], None] | None = None) -> None:
         """Compare with the tables; if they differ, make the next search load everything anew.
 
-        :param rest: is called between parts of the work
+        :param rest: is called between parts of the work; None: a search waits for the audit
         """
         begun = self._times.now()
         if self._held is None or self._times.is_quiet:
             return
-        audit = self._begun_audit(rest)
+        audit = self._begun_audit(rest or (lambda: None))
         held, found = audit.held, audit.compared.different
         if audit.proves and audit.compared.proof is not None:
             self._proven = held.load, audit.compared.proof
@@ -396,7 +396,7 @@ class LiveSnapshot:
             self._distrust(held, "audit")
         # what lists say of providers, names among it, isn't compared
         held.snapshot.listings.forget()
-        self._times.renewed(begun)
+        self._times.renewed(begun, is_beside=rest is not None)
         self._tally.audited(DIFFERENT if found else SAME)
 
     def _begun_audit(self, rest: Callable[[], None]) -> _Audit:

@@ -62,7 +62,7 @@ def test_the_next_audit_begins_so_that_it_ends_before_a_search_has_to_wait(clock
     for _ in range(20):
         clock.now += times.until_next() + took
         assert not times.is_overdue
-        times.renewed(clock.now - took)
+        times.renewed(clock.now - took, is_beside=True)
 
 
 def test_one_that_is_much_slower_than_those_before_ends_in_time_as_well(clock):
@@ -70,7 +70,7 @@ def test_one_that_is_much_slower_than_those_before_ends_in_time_as_well(clock):
     for took in ([0.5] * 30 + [14]) * 20:
         clock.now += times.until_next() + took
         assert not times.is_overdue
-        times.renewed(clock.now - took)
+        times.renewed(clock.now - took, is_beside=True)
 
 
 def test_an_audit_that_was_hurried_says_little_about_the_next(clock):
@@ -81,6 +81,26 @@ def test_an_audit_that_was_hurried_says_little_about_the_next(clock):
     times.renewed(clock.now - 2)
     clock.now += times.until_next() + 25
     assert not times.is_overdue
+
+
+def test_workers_that_began_together_have_their_first_audits_at_other_times(clock):
+    firsts = sorted(AuditTimes(60, clock).until_next() for _ in range(400))
+    assert firsts[0] < 9
+    assert firsts[-1] > 25
+    assert firsts[300] - firsts[100] > 5
+
+
+def test_short_audits_are_few(clock):
+    """Each is a little slower for the searches beside it."""
+    times = AuditTimes(60, clock)
+    for _ in range(5):
+        clock.now += times.until_next() + 1
+        times.renewed(clock.now - 1, is_beside=True)
+    begun = clock.now
+    for _ in range(100):
+        clock.now += times.until_next() + 1
+        times.renewed(clock.now - 1, is_beside=True)
+    assert 39 < (clock.now - begun) / 100 < 42
 
 
 def test_audits_that_take_longer_than_the_interval_or_fail_leave_time_between_them(clock):
@@ -123,5 +143,5 @@ def test_one_that_compares_all_after_many_that_did_not_ends_in_time(clock):
             audit.rest()
         assert not times.is_overdue
         ends.append(times.now() - begun)
-        times.renewed(begun)
+        times.renewed(begun, is_beside=True)
     assert max(ends) > 5 + 2
