@@ -61,11 +61,13 @@ class Choice:
     :param allocations: amounts by class, by provider uuid
     :param mappings: the uuids of the providers that serve each group, by its suffix
     :param slots: these providers
+    :param anchor: the root of the tree it was found for, of which it may take nothing
     """
 
     allocations: Mapping[str, Mapping[str, int]]
     mappings: Mapping[str, list[str]]
     slots: tuple[int, ...]
+    anchor: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,4 +245,5 @@ def _choice_of(snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
         {uuid: given["resources"] for uuid, given in shown["allocations"].items()},
         shown["mappings"],
         tuple(dict.fromkeys(slots[local] for local in batch.solution)),
+        int(batch.family.roots[0]),
     )

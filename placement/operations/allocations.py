@@ -57,14 +57,16 @@ class Room:
 
 
 def lock(
-    connection: Connection, requests: Sequence[ConsumerRequest]
+    connection: Connection, requests: Sequence[ConsumerRequest], also: Collection[str] = ()
 ) -> tuple[LockedConsumers, Mapping[str, providers.Node], Room | None]:
     """Lock the consumers, then the providers requested and those with stored allocations.
 
     Return the consumers, the providers by uuid, and the room of the requested providers; None if
     that of others is needed, too. What can be asked together is asked in one message.
+
+    :param also: uuids of other providers to lock
     """
-    named = {uuid for request in requests for uuid in request.allocations}
+    named = {uuid for request in requests for uuid in request.allocations} | set(also)
     if not named or not all(request.allocations for request in requests):
         locked = LockedConsumers.lock(connection, requests)
         return locked, providers.lock(connection, named, locked.provider_ids()), None

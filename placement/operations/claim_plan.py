@@ -50,10 +50,20 @@ class Plan:
             collections.Counter(self.claims) + collections.Counter(other.claims),
         )
 
+    def anchors(self, snapshot: Snapshot) -> set[str]:
+        """Return the roots of the trees that candidates were found for and take nothing of."""
+        root, uuids = snapshot.forest.root, snapshot.register.uuids
+        return {
+            uuids[choice.anchor]
+            for choice in self.choices
+            if choice.anchor not in root[list(choice.slots)]
+        }
+
     def tree_ids(self, snapshot: Snapshot) -> set[int]:
-        """Return the ids of all providers of the trees that the candidates are from."""
+        """Return the ids of all providers of the trees that the candidates are from or for."""
         forest, ids = snapshot.forest, snapshot.register.ids
-        roots = {int(forest.root[slot]) for choice in self.choices for slot in choice.slots}
+        roots = {choice.anchor for choice in self.choices}
+        roots |= {int(forest.root[slot]) for choice in self.choices for slot in choice.slots}
         return {key for root in roots for key in ids[forest.members(root)].tolist()}
 
 
@@ -114,10 +124,14 @@ def write(
     :param wait: whether to wait for providers that others have locked
     """
     named = {uuid for request in plan.requests for uuid in request.allocations}
+    # a move locks all of a tree: so it waits for a claim for the tree
+    anchors = plan.anchors(snapshot)
+    # what is taken of can be passed over while others have it, but not where that is taken for
+    wait = wait or bool(anchors)
 
     def operation(connection: Connection) -> dict[str, int]:
         if wait:
-            locked, nodes, room = lock(connection, plan.requests)
+            locked, nodes, room = lock(connection, plan.requests, anchors)
         else:
             # consumers that hold something are refused, so there are no more providers to lock
             locked, (found, *answers) = LockedConsumers.lock_and_ask(

@@ -1,0 +1,127 @@
+"""A claim that takes of a sharing provider alone is for a tree all the same."""
+
+import threading
+
+import pytest
+
+from placement.operations import claim_plan
+from tests.functional.placement.operations.claiming import ask
+from tests.functional.placement.service import Service
+from tests.functional.placement.small_cloud import expect, numbered
+from tests.functional.placement.topology import Cloud
+
+#: the pool is lent to the tree of a, by its child
+TOPOLOGY = [
+    {"name": "a", "traits": ["CUSTOM_R"]},
+    {"name": "a2", "parent": "a", "aggregates": ["g"]},
+    {"name": "b"},
+    {
+        "name": "pool",
+        "inventories": {"DISK_GB": {"total": 9}},
+        "traits": ["MISC_SHARES_VIA_AGGREGATE"],
+        "aggregates": ["g"],
+    },
+]
+QUERY = "resources=DISK_GB:1&root_required=CUSTOM_R"
+CONSUMER = numbered("c", 1)
+
+
+@pytest.fixture
+def cloud(service):
+    return Cloud(service).build(TOPOLOGY)
+
+
+@pytest.fixture
+def other(service):
+    return Service(service.url, placement_database__sync_on_startup=False)
+
+
+def move(other, cloud):
+    body = {"name": "a2", "parent_provider_uuid": cloud.uuids["b"]}
+    expect(other.put(f"/resource_providers/{cloud.uuids['a2']}", body), 200)
+
+
+def take_the_trait(other, cloud):
+    expect(other.delete(f"/resource_providers/{cloud.uuids['a']}/traits"), 204)
+
+
+def delete(other, cloud):
+    for name in ("a2", "a"):
+        expect(other.delete(f"/resource_providers/{cloud.uuids[name]}"), 204)
+
+
+CHANGES = [move, take_the_trait, delete]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_is_refused_where_no_tree_meets_the_request(service, other, cloud, change):
+    expect(ask(service, CONSUMER, query=QUERY), 200)
+    change(other, cloud)
+    expect(ask(service, numbered("c", 2), query=QUERY), 409)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_the_tree_before_its_locks_has_it_search_again(
+    service, other, cloud, monkeypatch, change
+):
+    real, done = claim_plan.write, []
+
+    def late(*arguments, **more):
+        if not done:
+            change(other, cloud)
+            done.append(change)
+        return real(*arguments, **more)
+
+    for module in ("claims", "joint_claims"):
+        monkeypatch.setattr(f"placement.operations.{module}.write", late)
+
+    expect(ask(service, CONSUMER, query=QUERY), 409)
+    assert done
+
+
+def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch):
+    real, moving, seen = claim_plan._refuse_if_changed, [], []
+
+    def look(*arguments):
+        real(*arguments)
+        moving.append(threading.Thread(target=move, args=(other, cloud)))
+        moving[0].start()
+        moving[0].join(0.5)
+        seen.append(moving[0].is_alive())
+
+    monkeypatch.setattr(claim_plan, "_refuse_if_changed", look)
+
+    expect(ask(service, CONSUMER, query=QUERY), 200)
+    moving[0].join(30)
+    assert seen == [True]
+    moved = expect(other.get(f"/resource_providers/{cloud.uuids['a2']}"), 200).json
+    assert moved["root_provider_uuid"] == cloud.uuids["b"]
+
+
+def test_many_consumers_wait_for_the_tree_they_are_for(service, other, cloud):
+    """What others have locked for a moment is no reason to refuse them."""
+    holding = threading.Event()
+    ready = threading.Event()
+
+    def hold(connection):
+        claim_plan.lock(connection, [], [cloud.uuids["a"]])
+        ready.set()
+        holding.wait(0.5)
+
+    holder = threading.Thread(target=service.database.write, args=(hold,))
+    holder.start()
+    ready.wait(30)
+    answers = []
+    claims = [
+        threading.Thread(
+            target=lambda number=number: answers.append(
+                ask(service, numbered("c", number), query=QUERY).status_code
+            )
+        )
+        for number in range(4)
+    ]
+    for thread in claims:
+        thread.start()
+    for thread in (holder, *claims):
+        thread.join(60)
+    assert answers == [200] * 4
