@@ -123,7 +123,7 @@ class LiveSnapshot:
         self._tally = tally
         self._held: _Held | None = None
         #: the load of the snapshot that the last audit found to be as the tables were, and that
-        self._proven: tuple[int, Proof] | None = None
+        self._proven: tuple[int, Proof | None] | None = None
         #: when a search last found it to be as the database is
         self._current_at = self._times.now()
         #: the load whose snapshots must not be used, and why; None: there is none
@@ -226,7 +226,7 @@ class LiveSnapshot:
         news = change_feed.read(connection, held.cursor)
         if news is None:
             return False
-        snapshot = self._with_news(connection, held.snapshot, news)
+        snapshot = self._with_news(connection, held.snapshot, news, self._others.may_write)
         return bool(notice(connection, snapshot, generation_look.read(connection)).theirs)
 
     def _cause_for_distrust(self, held: _Held) -> str | None:
@@ -262,7 +262,8 @@ class LiveSnapshot:
                 if Kind.OTHERS in news.kinds.get(NO_PROVIDER, Kind(0)):
                     self._others_may_write(self._others.heard())
                 try:
-                    snapshot = self._with_news(connection, known.snapshot, news)
+                    others = self._others.may_write
+                    snapshot = self._with_news(connection, known.snapshot, news, others)
                     look = self._look(connection)
                     if look is not None:
                         snapshot = self._with_changes_of_others(connection, snapshot, look)
@@ -299,10 +300,10 @@ class LiveSnapshot:
         return generation_look.read(connection) if self._others.may_write else None
 
     def _with_news(
-        self, connection: Connection, known: Snapshot, news: change_feed.News
+        self, connection: Connection, known: Snapshot, news: change_feed.News, others: bool
     ) -> Snapshot:
         kinds = news.kinds
-        if self._others.may_write:
+        if others:
             # read all of a provider: others may have changed something else of it
             kinds = {key: kind | ALL_KINDS if key else kind for key, kind in kinds.items()}
         return advancing.advance(connection, known, kinds) if kinds else known
@@ -382,7 +383,8 @@ class LiveSnapshot:
             return
         audit = self._begun_audit(rest or (lambda: None))
         held, found = audit.held, audit.compared.different
-        if audit.proves and audit.compared.proof is not None:
+        if audit.proves:
+            # after one that proves nothing, an older proof is of no use either
             self._proven = held.load, audit.compared.proof
         if self._others.are_considered and (found or audit.others):
             self._others_may_write(self._others.seen())
@@ -431,9 +433,12 @@ class LiveSnapshot:
         if news is None:
             # the next search finds that out as well, and loads everything
             return _Audit(held, Compared([], None), False, False)
-        # searches may read less of them, once others don't write any more
-        proves = is_held and not (self._others.may_write and news.kinds)
-        snapshot = self._with_news(connection, held.snapshot, news)
+        # another thread may hear of them meanwhile
+        others = self._others.may_write
+        snapshot = self._with_news(connection, held.snapshot, news, others)
+        # searches may read less of the news, once others don't write any more, or where all was
+        # loaded here
+        proves = is_held and not (others and news.kinds) and snapshot.came_from(held.snapshot)
         theirs: Mapping[int, Kind] = {}
         if self._others.are_considered:
             theirs = notice(connection, snapshot, generation_look.read(connection)).theirs

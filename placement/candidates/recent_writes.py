@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from placement.candidates import row_checks
 from placement.candidates.columns import Numbers, Slots
 from placement.candidates.comparison import aggregates_differ, differences, names_differ
+from placement.candidates.forest import Forest
 from placement.candidates.register import Register
 from placement.candidates.snapshot import Snapshot
 from placement.storage import row_versions, tables, whole_tables
@@ -211,7 +212,7 @@ def _still(
     if age is None or names_differ(connection, snapshot) or aggregates_differ(connection, snapshot):
         return None
     many, gone = max(_MANY, snapshot.size * _PART), _gone(proof.register, snapshot.register)
-    if len(gone) > many:
+    if len(gone) > many or _has_orphans(snapshot.forest):
         return None
     for one, more in zip(_COMPARED, proof.more, strict=True):
         total, ids = one.table.written(connection, age)
@@ -226,6 +227,14 @@ def _still(
                 return None
             rest()
     return Proof(moment, proof.more, snapshot.register, proof.audits + 1)
+
+
+def _has_orphans(forest: Forest) -> bool:
+    """Say whether a parent or a root isn't there any more: the row of its child isn't new."""
+    if forest.alive.all():
+        return False
+    parents = forest.parent[forest.alive & (forest.parent >= 0)]
+    return not (forest.alive[parents].all() and forest.alive[forest.root[forest.alive]].all())
 
 
 def _gone(before: Register, now: Register) -> Ids:
