@@ -1,7 +1,6 @@
 """A node costs the same however many came before it, and looking costs no more than it must."""
 
 import pytest
-import sqlalchemy as sa
 
 from compute import config
 from compute.maintenance.migration import Migrator
@@ -12,6 +11,7 @@ from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from tests.functional.compute.maintenance.drivers import NODES, CellNodes
 from tests.functional.compute.maintenance.site import FLAVOR, HOST, INVENTORY
+from tests.functional.placement import service
 from virt.fake.driver import node_uuid
 from virt.virtapi import NoopVirtAPI
 
@@ -21,14 +21,8 @@ NODENAMES = [f"node-{number}" for number in range(5)]
 @pytest.fixture
 def statements():
     """Collect the SQL statements of this process in order."""
-    seen = []
-
-    def note(connection, cursor, statement, *rest):
-        seen.append(statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    yield seen
-    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    with service.statements() as seen:
+        yield seen
 
 
 @pytest.fixture
