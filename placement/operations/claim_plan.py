@@ -124,9 +124,9 @@ def write(
     :param wait: whether to wait for providers that others have locked
     """
     named = {uuid for request in plan.requests for uuid in request.allocations}
-    # a move locks all of a tree: so it waits for a claim for the tree
+    # a move locks all providers of a tree, so it and such a claim can't pass each other
     anchors = plan.anchors(snapshot)
-    # what is taken of can be passed over while others have it, but not where that is taken for
+    # another candidate avoids a locked provider, but not the tree that the claim is for
     wait = wait or bool(anchors)
 
     def operation(connection: Connection) -> dict[str, int]:

@@ -4,7 +4,8 @@ A claim costs mostly its two transactions: one that reads what is new, and the w
 does both for all claims that came while the thread before it worked. Each claim is planned as if
 those before it were stored already, so they don't choose the same place. Where a claim can't go
 with the others, or its search is a long one, its own thread makes it alone, and the others aren't
-concerned.
+concerned. A claim that takes nothing of its tree, only of sharing providers, is made alone as well:
+it may have to wait for the tree's lock.
 """
 
 import os
@@ -164,7 +165,9 @@ def _planned(jobs: list[Job], snapshot: Snapshot, busy: frozenset[str]) -> tuple
 def _plan(job: Job, cloud: Snapshot, busy: frozenset[str]) -> Plan | None:
     """Return the plan of one claim; None if it has to be made alone."""
     try:
-        return job.claim.plan(cloud, busy, LONGEST_SEARCH)
+        found = job.claim.plan(cloud, busy, LONGEST_SEARCH)
     except Exception:
         # its own thread meets the error again, and tells its client
         return None
+    # a write that waits for the lock of a tree would keep all other claims waiting
+    return None if found is not None and found.anchors(cloud) else found

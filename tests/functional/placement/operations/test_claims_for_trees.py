@@ -14,7 +14,7 @@ from tests.functional.placement.topology import Cloud
 TOPOLOGY = [
     {"name": "a", "traits": ["CUSTOM_R"]},
     {"name": "a2", "parent": "a", "aggregates": ["g"]},
-    {"name": "b"},
+    {"name": "b", "inventories": {"VCPU": {"total": 9}}},
     {
         "name": "pool",
         "inventories": {"DISK_GB": {"total": 9}},
@@ -98,30 +98,55 @@ def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch):
     assert moved["root_provider_uuid"] == cloud.uuids["b"]
 
 
-def test_many_consumers_wait_for_the_tree_they_are_for(service, other, cloud):
-    """What others have locked for a moment is no reason to refuse them."""
-    holding = threading.Event()
-    ready = threading.Event()
+@pytest.fixture
+def locked(service, cloud):
+    """Lock the tree of a from another connection; yield a function that ends that."""
+    ready, enough = threading.Event(), threading.Event()
 
     def hold(connection):
         claim_plan.lock(connection, [], [cloud.uuids["a"]])
         ready.set()
-        holding.wait(0.5)
+        enough.wait(5)
 
     holder = threading.Thread(target=service.database.write, args=(hold,))
     holder.start()
-    ready.wait(30)
+    assert ready.wait(30)
+    yield enough.set
+    enough.set()
+    holder.join(30)
+
+
+def claiming(service, answers, number, query=QUERY):
+    """Return a thread that claims and notes the status."""
+
+    def claim():
+        answers.append(ask(service, numbered("c", number), query=query).status_code)
+
+    thread = threading.Thread(target=claim)
+    thread.start()
+    return thread
+
+
+def test_it_waits_for_whoever_has_its_tree(service, locked):
+    """What others have locked for a moment is no reason to refuse it."""
     answers = []
-    claims = [
-        threading.Thread(
-            target=lambda number=number: answers.append(
-                ask(service, numbered("c", number), query=QUERY).status_code
-            )
-        )
-        for number in range(4)
-    ]
-    for thread in claims:
-        thread.start()
-    for thread in (holder, *claims):
+    threads = [claiming(service, answers, number) for number in range(4)]
+    threads[0].join(0.5)
+    assert answers == []
+    locked()
+    for thread in threads:
         thread.join(60)
     assert answers == [200] * 4
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
+def test_other_claims_do_not_wait_with_it(service, locked):
+    waiting, others = [], []
+    threads = [claiming(service, waiting, 0)]
+    threads[0].join(0.5)
+    for number in range(1, 4):
+        claiming(service, others, number, "resources=VCPU:1").join(3)
+    assert (waiting, others) == ([], [200] * 3)
+    locked()
+    threads[0].join(60)
+    assert waiting == [200]
