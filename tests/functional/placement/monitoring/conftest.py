@@ -1,8 +1,14 @@
+import functools
+
 import pytest
 
+from placement import search_parts
 from placement.app import metrics_layout
 from placement.metrics.slots import Slots
+from placement.monitoring.cloud import Cloud
 from placement.monitoring.counting import Counting
+from placement.monitoring.providers import ProviderPage
+from placement.monitoring.suspected import Suspected
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +26,12 @@ def counting(layout):
 
 
 @pytest.fixture
-def counted(new_service, counting):
-    """Return a service with metrics, and without providers."""
+def counted(new_service, counting, monkeypatch):
+    """Return a service with metrics, and without providers.
+
+    Its pages wait for their figures, so that a busy machine shows the same ones.
+    """
+    for kind in (Cloud, Suspected, ProviderPage):
+        waiting = functools.partial(kind, patience=60)
+        monkeypatch.setattr(search_parts, kind.__name__, waiting)
     return new_service(counting=counting)
