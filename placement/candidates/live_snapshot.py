@@ -436,8 +436,9 @@ class LiveSnapshot:
         # another thread may hear of them meanwhile
         others = self._others.may_write
         snapshot = self._with_news(connection, held.snapshot, news, others)
-        # searches may read less of the news, once others don't write any more, or where all was
-        # loaded here
+        # the proof is of what searches go on with, which is `held` and the news. What was read here
+        # may be more than that: while others write, more is read of each provider in the news; or
+        # everything was loaded anew
         proves = is_held and not (others and news.kinds) and snapshot.came_from(held.snapshot)
         theirs: Mapping[int, Kind] = {}
         if self._others.are_considered:

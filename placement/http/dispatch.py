@@ -40,8 +40,8 @@ VERSION_HEADER = "openstack-api-version"
 def _map_of(paths: tuple[str, ...]) -> Map:
     """Return the map of the paths, which all applications of the process with these paths share.
 
-    Werkzeug has Python parse code for each path. That costs more than all else of an application,
-    and Python 3.11 can fail at it while another thread writes a traceback, for which it parses too.
+    Werkzeug has Python parse code for each path. Python 3.11 can fail at that while another thread
+    writes a traceback, for which it parses, too.
     """
     url_map = Map(strict_slashes=True, merge_slashes=False)
     for path in paths:
