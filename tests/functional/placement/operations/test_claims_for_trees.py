@@ -106,7 +106,7 @@ def locked(service, cloud):
     def hold(connection):
         claim_plan.lock(connection, [], [cloud.uuids["a"]])
         ready.set()
-        enough.wait(5)
+        enough.wait(60)
 
     holder = threading.Thread(target=service.database.write, args=(hold,))
     holder.start()
@@ -145,7 +145,7 @@ def test_other_claims_do_not_wait_with_it(service, locked):
     threads = [claiming(service, waiting, 0)]
     threads[0].join(0.5)
     for number in range(1, 4):
-        claiming(service, others, number, "resources=VCPU:1").join(3)
+        claiming(service, others, number, "resources=VCPU:1").join(20)
     assert (waiting, others) == ([], [200] * 3)
     locked()
     threads[0].join(60)
