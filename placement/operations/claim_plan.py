@@ -52,12 +52,13 @@ class Plan:
 
     def anchors(self, snapshot: Snapshot) -> set[str]:
         """Return the roots of the trees that candidates were found for and take nothing of."""
-        root, uuids = snapshot.forest.root, snapshot.register.uuids
-        return {
-            uuids[choice.anchor]
-            for choice in self.choices
-            if choice.anchor not in root[list(choice.slots)]
-        }
+        root, register = snapshot.forest.root, snapshot.register
+        found = set()
+        for choice in self.choices:
+            taken = {root[register.slot_of_uuid[uuid]] for uuid in choice.allocations}
+            if choice.anchor not in taken:
+                found.add(register.uuids[choice.anchor])
+        return found
 
     def tree_ids(self, snapshot: Snapshot) -> set[int]:
         """Return the ids of all providers of the trees that the candidates are from or for."""
@@ -126,8 +127,6 @@ def write(
     named = {uuid for request in plan.requests for uuid in request.allocations}
     # a move locks all providers of a tree, so it and such a claim can't pass each other
     anchors = plan.anchors(snapshot)
-    # another candidate avoids a locked provider, but not the tree that the claim is for
-    wait = wait or bool(anchors)
 
     def operation(connection: Connection) -> dict[str, int]:
         if wait:
@@ -137,14 +136,15 @@ def write(
             locked, (found, *answers) = LockedConsumers.lock_and_ask(
                 connection,
                 plan.requests,
-                providers.lock_free_question(named),
+                providers.lock_free_question(named | anchors),
                 *Room.questions(named, plan.requests),
             )
             nodes, room = providers.nodes_in(found), Room.of(answers)
         if locked.held:
             raise Holding({entry.consumer.lower() for entry in locked.held})
-        if not wait and len(nodes) < len(named):
-            raise Locked(named - nodes.keys())
+        missing = (named | anchors) - nodes.keys()
+        if missing and not wait:
+            raise Locked(missing)
         _refuse_if_changed(connection, snapshot, plan)
         store(connection, locked, nodes, room, plan.claims)
         known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}

@@ -4,8 +4,7 @@ A claim costs mostly its two transactions: one that reads what is new, and the w
 does both for all claims that came while the thread before it worked. Each claim is planned as if
 those before it were stored already, so they don't choose the same place. Where a claim can't go
 with the others, or its search is a long one, its own thread makes it alone, and the others aren't
-concerned. A claim that takes nothing of its tree, only of sharing providers, is made alone as well:
-it may have to wait for the tree's lock.
+concerned. So goes a claim that takes of sharing providers alone, while another writer has its tree.
 """
 
 import os
@@ -126,13 +125,17 @@ def make_together(jobs: list[Job]) -> None:
         for _ in range(ATTEMPTS):
             if snapshot is None:
                 snapshot, busy = first.cloud.current(), refused
-            jobs, plan = _planned(jobs, snapshot, busy)
+            plans = _planned(jobs, snapshot, busy)
+            jobs, together = list(plans), sum(plans.values(), Plan())
             if not jobs or time.monotonic() > end:
                 return
             try:
-                generations = write(first.database, snapshot, plan, first.tries)
+                generations = write(first.database, snapshot, together, first.tries)
             except Locked as locked:
                 busy |= locked.uuids
+                # another candidate avoids a locked provider, but not the tree that a claim is for
+                trees = {job: plans[job].anchors(snapshot) for job in jobs}
+                jobs = [job for job in jobs if trees[job].isdisjoint(locked.uuids)]
             except Holding as holding:
                 jobs = [job for job in jobs if job.uuids.isdisjoint(holding.uuids)]
             except AllocationRefused as refusal:
@@ -142,32 +145,29 @@ def make_together(jobs: list[Job]) -> None:
                 snapshot = None
             else:
                 for job in jobs:
-                    job.finish(plan, snapshot, generations)
+                    job.finish(together, snapshot, generations)
                 return
     except Exception:
         # whose fault it is shows when each goes alone: one bad claim must not fail another
         return
 
 
-def _planned(jobs: list[Job], snapshot: Snapshot, busy: frozenset[str]) -> tuple[list[Job], Plan]:
-    """Return the claims for which there are candidates, after those before them, and the plan."""
-    cloud, together, able = snapshot, Plan(), []
+def _planned(jobs: list[Job], snapshot: Snapshot, busy: frozenset[str]) -> dict[Job, Plan]:
+    """Return the plans of the claims for which there are candidates, each after those before it."""
+    cloud, plans = snapshot, {}
     for job in jobs:
         found = _plan(job, cloud, busy)
         if found is not None:
             for choice in found.choices:
                 cloud = with_choice(cloud, choice)
-            together += found
-            able.append(job)
-    return able, together
+            plans[job] = found
+    return plans
 
 
 def _plan(job: Job, cloud: Snapshot, busy: frozenset[str]) -> Plan | None:
     """Return the plan of one claim; None if it has to be made alone."""
     try:
-        found = job.claim.plan(cloud, busy, LONGEST_SEARCH)
+        return job.claim.plan(cloud, busy, LONGEST_SEARCH)
     except Exception:
         # its own thread meets the error again, and tells its client
         return None
-    # a write that waits for the lock of a tree would keep all other claims waiting
-    return None if found is not None and found.anchors(cloud) else found

@@ -1,7 +1,15 @@
 """Claims, and what they got (extensions.md 4)."""
 
+from placement.candidates.budget import Budget
+from placement.candidates.choice import Chooser
+from placement.candidates.live_snapshot import LiveSnapshot
+from placement.candidates.request import CandidateRequest, Group
+from placement.domain.consumer import UNCHECKED, ConsumerRequest
+from placement.operations.claims import Claim
+from placement.operations.joint_claims import Job
 from tests.functional.placement.small_cloud import expect, numbered, stock
 
+ONE_VCPU = CandidateRequest((Group("", {"VCPU": 1}),))
 HOSTS = [numbered("a", number) for number in range(1, 5)]
 DEVICES = [
     {"name": "host", "inventories": {"VCPU": {"total": 64}}},
@@ -28,6 +36,13 @@ def ask(service, *consumers, query="resources=VCPU:1", **more):
     owner = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
     body = {"query": query, "consumers": [{"uuid": uuid, **owner} for uuid in consumers], **more}
     return service.post("/berth/v1/claims", body)
+
+
+def joint_job(service, number, request=ONE_VCPU):
+    """Return a claim that waits for a thread which makes several together."""
+    live = LiveSnapshot(service.database)
+    wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
+    return Job(Claim(service.database, live, Chooser.first(request), [wanted], Budget))
 
 
 def got(response):

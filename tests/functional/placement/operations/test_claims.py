@@ -24,6 +24,7 @@ from tests.functional.placement.operations.claiming import (
     HOSTS,
     ask,
     got,
+    joint_job,
     outcome,
     stocked,
     used,
@@ -162,14 +163,6 @@ class Endless:
                 budget.spend()
         except SearchEnded as ended:
             raise SearchUnfinished("") from ended
-
-
-def joint_job(service, number):
-    """Return a claim that waits for a thread which makes several together."""
-    live = LiveSnapshot(service.database)
-    request = CandidateRequest((Group("", {"VCPU": 1}),))
-    wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
-    return joint_claims.Job(Claim(service.database, live, Chooser.first(request), [wanted], Budget))
 
 
 def test_threads_of_a_new_process_wait_for_each_other(service, monkeypatch):

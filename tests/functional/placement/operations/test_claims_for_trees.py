@@ -4,8 +4,9 @@ import threading
 
 import pytest
 
-from placement.operations import claim_plan
-from tests.functional.placement.operations.claiming import ask
+from placement.candidates.request import CandidateRequest, Group
+from placement.operations import claim_plan, joint_claims
+from tests.functional.placement.operations.claiming import ask, joint_job
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud
@@ -13,7 +14,7 @@ from tests.functional.placement.topology import Cloud
 #: the pool is lent to the tree of a, by its child
 TOPOLOGY = [
     {"name": "a", "traits": ["CUSTOM_R"]},
-    {"name": "a2", "parent": "a", "aggregates": ["g"]},
+    {"name": "a2", "parent": "a", "aggregates": ["g"], "traits": ["CUSTOM_X"]},
     {"name": "b", "inventories": {"VCPU": {"total": 9}}},
     {
         "name": "pool",
@@ -23,6 +24,13 @@ TOPOLOGY = [
     },
 ]
 QUERY = "resources=DISK_GB:1&root_required=CUSTOM_R"
+#: groups without resources name providers of the tree, of which nothing is taken either
+WITHOUT_RESOURCES = (
+    "resources=DISK_GB:1&required_X=CUSTOM_X&required_Y=CUSTOM_R"
+    "&same_subtree=_X,_Y&group_policy=none"
+)
+#: a request as QUERY
+OF_THE_POOL = CandidateRequest((Group("", {"DISK_GB": 1}),), root_required=frozenset({"CUSTOM_R"}))
 CONSUMER = numbered("c", 1)
 
 
@@ -79,7 +87,8 @@ def test_what_changes_the_tree_before_its_locks_has_it_search_again(
     assert done
 
 
-def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch):
+@pytest.mark.parametrize("query", [QUERY, WITHOUT_RESOURCES], ids=["plain", "with groups"])
+def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch, query):
     real, moving, seen = claim_plan._refuse_if_changed, [], []
 
     def look(*arguments):
@@ -91,7 +100,7 @@ def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch):
 
     monkeypatch.setattr(claim_plan, "_refuse_if_changed", look)
 
-    expect(ask(service, CONSUMER, query=QUERY), 200)
+    expect(ask(service, CONSUMER, query=query), 200)
     moving[0].join(30)
     assert seen == [True]
     moved = expect(other.get(f"/resource_providers/{cloud.uuids['a2']}"), 200).json
@@ -150,3 +159,24 @@ def test_other_claims_do_not_wait_with_it(service, locked):
     locked()
     threads[0].join(60)
     assert waiting == [200]
+
+
+def test_such_claims_are_made_together(service, cloud, monkeypatch):
+    real, plans = joint_claims.write, []
+
+    def counted(database, snapshot, plan, tries):
+        plans.append(plan)
+        return real(database, snapshot, plan, tries)
+
+    monkeypatch.setattr(joint_claims, "write", counted)
+    jobs = [joint_job(service, number, OF_THE_POOL) for number in range(3)]
+    joint_claims.make_together(jobs)
+    assert all(job.results for job in jobs)
+    assert [len(plan.requests) for plan in plans] == [3]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
+def test_one_whose_tree_is_locked_is_left_out_of_those(service, locked):
+    jobs = [joint_job(service, 0, OF_THE_POOL), joint_job(service, 1)]
+    joint_claims.make_together(jobs)
+    assert [bool(job.results) for job in jobs] == [False, True]
