@@ -273,7 +273,12 @@ class MariaDB(Server):
     def connect(self, name: str | None = None) -> Any:
         """Open a connection as administrator, in autocommit mode."""
         return self._driver().connect(
-            unix_socket=self.socket, user="root", database=name, autocommit=True, connect_timeout=60
+            unix_socket=self.socket,
+            user="root",
+            database=name,
+            autocommit=True,
+            connect_timeout=60,
+            ssl_disabled=True,
         )
 
     def ready(self) -> bool:
@@ -284,7 +289,10 @@ class MariaDB(Server):
         return True
 
     def url(self, name: str) -> str:
-        return f"{SCHEME}://root@localhost/{name}?unix_socket={self.socket}&charset=utf8mb4"
+        # PyMySQL prefers TLS: it would read all certificates of the system for each connection
+        plain = "" if SCHEME == "mysql+mysqldb" else "&ssl_disabled=true"
+        socket = f"unix_socket={self.socket}"
+        return f"{SCHEME}://root@localhost/{name}?{socket}&charset=utf8mb4{plain}"
 
 
 SERVERS: dict[str, type[Server]] = {server.kind: server for server in (PostgreSQL, MariaDB)}
