@@ -113,7 +113,7 @@ class Claim:
                 snapshot, busy = self.cloud.current(), refused
             try:
                 plan, wait = self._best_plan(snapshot, busy)
-                # another candidate avoids a locked provider, but not the tree that it is for
+                # `busy` keeps the search from providers, not from a tree of which nothing is taken
                 wait = wait or bool(plan.anchors(snapshot))
                 self.settle(snapshot, plan, write(self.database, snapshot, plan, self.tries, wait))
             except Locked as locked:

@@ -4,7 +4,8 @@ A claim costs mostly its two transactions: one that reads what is new, and the w
 does both for all claims that came while the thread before it worked. Each claim is planned as if
 those before it were stored already, so they don't choose the same place. Where a claim can't go
 with the others, or its search is a long one, its own thread makes it alone, and the others aren't
-concerned. So goes a claim that takes of sharing providers alone, while another writer has its tree.
+concerned. The same holds for a claim that takes of sharing providers alone while another writer has
+locked its tree.
 """
 
 import os
@@ -133,7 +134,7 @@ def make_together(jobs: list[Job]) -> None:
                 generations = write(first.database, snapshot, together, first.tries)
             except Locked as locked:
                 busy |= locked.uuids
-                # another candidate avoids a locked provider, but not the tree that a claim is for
+                # `busy` keeps searches from providers, not from a tree of which nothing is taken
                 trees = {job: plans[job].anchors(snapshot) for job in jobs}
                 jobs = [job for job in jobs if trees[job].isdisjoint(locked.uuids)]
             except Holding as holding:
