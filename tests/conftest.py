@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import responses_hook
+from tests import responses_hook, running_services
 
 # no test depends on the speed of the machine
 settings.register_profile("untimed", settings.default, deadline=None)
@@ -28,6 +28,20 @@ def pytest_xdist_auto_num_workers() -> int:
 def _answers_are_judged() -> Iterator[None]:
     """Check every response of the service, in any test, against its schema."""
     with responses_hook.every_answer_judged():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _services_are_known() -> Iterator[None]:
+    """Know every service in the process, so that its audits can be ended."""
+    with running_services.all_known():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _audits_end() -> Iterator[None]:
+    """End the audits of the services that the test started: they would log beside other tests."""
+    with running_services.audits_end_with_it():
         yield
 
 

@@ -141,7 +141,7 @@ def new_database(
     database_kind: str, _copies: Callable[[str], Databases], tmp_path: Path
 ) -> Iterator[Callable[..., str]]:
     """Return a function that makes databases for this test; see `Databases.lent`."""
-    with _makers(database_kind, _copies, tmp_path).lent() as new:
+    with makers(database_kind, _copies, tmp_path).lent() as new:
         yield new
 
 
@@ -159,9 +159,10 @@ def module_database_url(
 ) -> Iterator[str]:
     """Return the URL of a database that the module's tests share."""
     folder = tmp_path_factory.mktemp("databases")
-    with _makers(database_kind, _copies, folder).lent() as new:
+    with makers(database_kind, _copies, folder).lent() as new:
         yield new()
 
 
-def _makers(kind: str, copies: Callable[[str], Databases], folder: Path) -> Databases:
+def makers(kind: str, copies: Callable[[str], Databases], folder: Path) -> Databases:
+    """Return the maker of databases of a kind; SQLite's are files in the folder."""
     return SQLiteFiles(folder) if kind == "sqlite" else copies(kind)

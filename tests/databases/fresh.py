@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from placement.storage import schema_upgrade
 from placement.storage.engine import Database, DatabaseSettings
+from tests import running_services
 from tests.databases.keeper import only_one
 from tests.databases.servers import MariaDB, PostgreSQL
 
@@ -25,8 +26,8 @@ TEMPLATE = "berth_template"
 class Databases(abc.ABC):
     """Makes databases of one kind."""
 
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
+    #: no two databases of a process have the same name, whoever made them
+    _numbers: ClassVar = itertools.count(1)
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Callable[..., str]]:
@@ -45,6 +46,7 @@ class Databases(abc.ABC):
             yield new
         finally:
             for name in made:
+                running_services.end_audits(name)
                 self._remove(name)
 
     @abc.abstractmethod
@@ -63,7 +65,6 @@ class SQLiteFiles(Databases):
     _content: ClassVar[bytes] = b""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
         self._folder = folder
 
     def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
@@ -89,7 +90,6 @@ class PostgreSQLCopies(Databases):
     """PostgreSQL databases; the server copies the files of the template."""
 
     def __init__(self, server: PostgreSQL) -> None:
-        super().__init__()
         self._server = server
         self._administrator = server.connect()
 
@@ -123,7 +123,6 @@ class MariaDBCopies(Databases):
     """MariaDB databases; the tables of the template are created again and their rows copied."""
 
     def __init__(self, server: MariaDB) -> None:
-        super().__init__()
         self._server = server
         self._administrator = server.connect()
         self._tables: dict[str, str] = {}
