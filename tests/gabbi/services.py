@@ -77,6 +77,8 @@ def in_process(options: Options, mount: str) -> Iterator[Service]:
         for group, settings in options.items()
         for option, value in settings.items()
     }
+    # a slow machine finds out as much as others
+    overrides.setdefault(("berth", "explain_budget_ms"), 10_000)
     app = create_app(config.load(files=[], environ={}, overrides=overrides))
     served = as_served(app, mount)
     yield Service(host="placement.test", port=80, intercept=lambda: served)

@@ -29,6 +29,8 @@ class Service:
             ("placement_database", "sync_on_startup"): True,
             ("placement_database", "sqlite_synchronous"): False,
             ("api", "auth_strategy"): "noauth2",
+            # a slow machine finds out as much as others
+            ("berth", "explain_budget_ms"): 10_000,
         }
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
         conf = config.load(files=[], environ=False, overrides=overrides)
