@@ -4,6 +4,7 @@ The parent of the workers opens it, so it stays open while workers are replaced.
 machine only.
 """
 
+import contextlib
 import io
 import logging
 import os
@@ -44,16 +45,21 @@ def listen(port: int, environ: MutableMapping[str, str] = os.environ) -> socket.
 
 
 def serve(listener: socket.socket, pages: Mapping[str, WSGIApplication]) -> threading.Thread:
-    """Serve the pages on a thread of this process, until the process ends."""
+    """Serve the pages on a thread of this process, until it ends or the port is closed."""
     server = _Server((HOST, 0), _Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listener
     server.server_name, server.server_port = HOST, listener.getsockname()[1]
     server.setup_environ()
     server.set_app(_pages(pages))
-    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread = threading.Thread(target=_serve, args=(server,), name="metrics", daemon=True)
     thread.start()
     return thread
+
+
+def _serve(server: "_Server") -> None:
+    with contextlib.suppress(_PortClosed):
+        server.serve_forever()
 
 
 def _pages(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
@@ -86,8 +92,17 @@ def _logged(
     environ[PARTIAL](False)
 
 
+class _PortClosed(Exception):
+    """Nobody can come any more."""
+
+
 class _Server(WSGIServer):
     """One request at a time; what goes wrong with a client concerns nobody else."""
+
+    def service_actions(self) -> None:
+        """End when the port is closed: a closed one always looks as if somebody came."""
+        if self.socket.fileno() < 0:
+            raise _PortClosed
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: the client left, or was too slow."""

@@ -54,6 +54,14 @@ def test_a_client_that_leaves_takes_nobody_s_answer(listener):
         assert response.read() == b"/metrics"
 
 
+def test_its_thread_ends_when_the_port_is_closed(listener):
+    opened, _ = listener
+    thread = port.serve(opened, {"/metrics": answer})
+    opened.close()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 KILLED = """
 import os, signal
 from placement.monitoring import port
