@@ -22,7 +22,8 @@ OTHER_DRIVERS = {"mysqldb": "openstack-berth[mysqlclient]"}
 _LONGEST_CONNECT = 10
 #: seconds that a server may be silent; then the connection is closed. A request tries twice in 30 s
 _LONGEST_SILENCE = 14
-#: seconds that a statement of a write waits for a lock; a request tries three times in 30 s
+#: seconds that a statement of a write waits for a lock; a request tries three times in 30 s.
+#: PostgreSQL counts otherwise (`postgresql_sessions.py`)
 LONGEST_LOCK = 9
 
 #: SQLAlchemy's names for MySQL and MariaDB, which follow the URL's scheme

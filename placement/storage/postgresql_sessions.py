@@ -12,8 +12,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from placement.storage.dialects import LONGEST_LOCK
-
 #: keys in the `info` of a connection: whether several statements can go to it in one message, and
 #: the statements that it has prepared, if it prepares any
 BATCHES = "batches"
@@ -21,16 +19,22 @@ PREPARED = "prepared"
 #: key in the `info`: whether it keeps the limit for locks
 LIMITS_LOCKS = "limits_locks"
 
+#: seconds of one wait for a lock. Who is not the first to wait for a row waits twice: for the place
+#: of the first, then for the row. Both must end before the server seems silent (`dialects.py`)
+LONGEST_WAIT = 6
+
 _Steps = Generator[Any, Any, Any]
 
 
 def limit_of_locks(whole_session: bool) -> str:
-    """Return the statement that limits how long others wait for a lock; an operator's limit stays.
+    """Return the statement that limits each wait for a lock; an operator's shorter limit stays.
 
     :param whole_session: for the session, not for the transaction alone
     """
-    own = f"coalesce(nullif(current_setting('lock_timeout'), '0'), '{LONGEST_LOCK}s')"
-    return f"SELECT set_config('lock_timeout', {own}, {'false' if whole_session else 'true'})"
+    seconds = "extract(epoch FROM CAST(current_setting('lock_timeout') AS interval))"
+    limit = f"CAST(1000 * least(nullif({seconds}, 0), {LONGEST_WAIT}) AS integer)"
+    scope = "false" if whole_session else "true"
+    return f"SELECT set_config('lock_timeout', CAST({limit} AS text), {scope})"
 
 
 def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:

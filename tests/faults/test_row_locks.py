@@ -105,6 +105,20 @@ def test_a_write_waits_for_another_program_that_holds_its_provider(service, data
     assert answer.result().status == 204
 
 
+def test_several_writes_that_wait_for_one_row_do_not_take_the_server_for_silent(
+    service, database_url, beside
+):
+    """Each gets what a single one gets: on PostgreSQL, they wait for one another, too."""
+    traits = {"resource_provider_generation": 1, "traits": []}
+    with transaction(database_url) as other:
+        lock(other, ROOT)
+        path = f"/resource_providers/{ROOT}/traits"
+        answers = [beside(service.put, path, traits) for _ in range(4)]
+        found = [answer.result() for answer in answers]
+    assert [(one.status, one.code) for one in found] == [(409, "placement.concurrent_update")] * 4
+    assert "Answers 503" not in service.log.read_text()
+
+
 def test_a_client_does_not_notice_a_deadlock(service, database_url, beside):
     with transaction(database_url) as other:
         names = [{"name": f"CUSTOM_{n}"} for n in range(MUCH)]
