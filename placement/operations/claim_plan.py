@@ -122,7 +122,7 @@ def write(
     Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
 
     :param snapshot: where the candidates were found
-    :param wait: whether to wait for providers that others have locked
+    :param wait: whether to wait for what others have locked
     """
     named = {uuid for request in plan.requests for uuid in request.allocations}
     # a move locks all providers of a tree, so it and such a claim can't pass each other
@@ -132,12 +132,14 @@ def write(
         if wait:
             locked, nodes, room = lock(connection, plan.requests, anchors)
         else:
-            # consumers that hold something are refused, so there are no more providers to lock
+            # consumers that hold something are refused, so there are no more providers to lock, and
+            # no reason to wait for such a consumer
             locked, (found, *answers) = LockedConsumers.lock_and_ask(
                 connection,
                 plan.requests,
                 providers.lock_free_question(named | anchors),
                 *Room.questions(named, plan.requests),
+                wait=False,
             )
             nodes, room = providers.nodes_in(found), Room.of(answers)
         if locked.held:

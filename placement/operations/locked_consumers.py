@@ -39,18 +39,26 @@ class LockedConsumers:
 
     @classmethod
     def lock_and_ask(
-        cls, connection: Connection, requests: Sequence[ConsumerRequest], *questions: Question
+        cls,
+        connection: Connection,
+        requests: Sequence[ConsumerRequest],
+        *questions: Question,
+        wait: bool = True,
     ) -> tuple["LockedConsumers", list[Answer]]:
-        """Do as `lock`, then ask questions, in one message if that can be; return the answers."""
+        """Do as `lock`, then ask questions, in one message if that can be; return the answers.
+
+        :param wait: whether to wait for consumers that others have locked. If not, these aren't
+            among the `stored` ones, but their allocations are among those that are `held`
+        """
         uuids = [request.uuid for request in requests]
         if not uuids:
             return cls(requests, {}, []), connection.execute_all(*questions)
         named = consumers.owners_question(*_owner_names(requests))
         own = [allocations.entries_question(uuids), *([named] if named else [])]
-        stored, answers = consumers.lock_and_ask(connection, uuids, *own, *questions)
+        stored, answers = consumers.lock_and_ask(connection, uuids, *own, *questions, wait=wait)
         held, owners = allocations.entries_in(answers[0])
         owner_ids = consumers.ids_by_kind(answers[1]) if named else None
-        if not owners <= {consumer.id for consumer in stored.values()}:
+        if wait and not owners <= {consumer.id for consumer in stored.values()}:
             raise LostRace()
         locked = cls(_as_stored(requests, stored), stored, held, owner_ids)
         return locked, answers[len(own) :]

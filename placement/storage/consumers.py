@@ -23,16 +23,15 @@ _STATES = sa.select(
     consumers.c.user_id,
     consumers.c.consumer_type_id,
 )
-_LOCK = Compiled(
-    _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id).with_for_update()
-)
+_BY_UUID = _STATES.where(among(consumers.c.uuid, "uuids")).order_by(consumers.c.id)
+_BY_ID = _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id)
 _IDS = Compiled(sa.select(consumers.c.id).where(among(consumers.c.uuid, "uuids")))
-_LOCK_NUMBERED = Compiled(
-    by_primary_key(
-        _STATES.where(among(consumers.c.id, "ids")).order_by(consumers.c.id).with_for_update(),
-        consumers,
-    )
-)
+#: by whether it waits for other writers
+_LOCK = {wait: Compiled(_BY_UUID.with_for_update(skip_locked=not wait)) for wait in (True, False)}
+_LOCK_NUMBERED = {
+    wait: Compiled(by_primary_key(_BY_ID.with_for_update(skip_locked=not wait), consumers))
+    for wait in (True, False)
+}
 #: what an `Owner` is made of, and the rows that have it
 OWNER = (
     projects.c.external_id,
@@ -156,16 +155,18 @@ def lock(connection: Connection, uuids: Collection[str]) -> dict[str, Consumer]:
 
 
 def lock_and_ask(
-    connection: Connection, uuids: Collection[str], *questions: Question
+    connection: Connection, uuids: Collection[str], *questions: Question, wait: bool = True
 ) -> tuple[dict[str, Consumer], list[Answer]]:
     """Lock the consumers in id order, then ask questions, in one message if that can be.
 
     Return the consumers by uuid, without unknown ones, and the answers.
+
+    :param wait: whether to wait for consumers that others have locked; if not, these are missing
     """
-    question = _LOCK, {"uuids": list(uuids)}
+    question = _LOCK[wait], {"uuids": list(uuids)}
     if connection.dialect.name in MYSQL and len(uuids) > 1:
         ids = connection.execute(_IDS, {"uuids": list(uuids)}).scalars()
-        question = _LOCK_NUMBERED, {"ids": sorted(ids)}
+        question = _LOCK_NUMBERED[wait], {"ids": sorted(ids)}
         if not ids:
             return {}, connection.execute_all(*questions)
     rows, *answers = connection.execute_all(question, *questions)

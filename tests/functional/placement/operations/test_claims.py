@@ -19,7 +19,7 @@ from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
 from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
-from placement.storage import tables
+from placement.storage import consumers, tables
 from tests.functional.placement.operations.claiming import (
     HOSTS,
     ask,
@@ -141,6 +141,33 @@ def test_a_long_search_does_not_hold_up_other_claims(service):
     jobs[1].claim.chooser = Endless()
     joint_claims.make_together(jobs)
     assert [bool(job.results) for job in jobs] == [True, False, True]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
+def test_a_consumer_that_another_write_has_locked_does_not_hold_up_other_claims(service):
+    expect(ask(service, numbered("c", 1)), 200)
+    jobs = [joint_job(service, number) for number in range(3)]
+    ready, enough = threading.Event(), threading.Event()
+
+    def hold(connection):
+        consumers.lock(connection, [numbered("c", 1)])
+        ready.set()
+        enough.wait(60)
+
+    holder = threading.Thread(target=service.database.write, args=(hold,))
+    leader = threading.Thread(target=joint_claims.make_together, args=(jobs,))
+    holder.start()
+    assert ready.wait(30)
+    leader.start()
+    leader.join(20)
+    try:
+        assert [bool(job.results) for job in jobs] == [True, False, True]
+        # what it holds is known without the lock
+        assert jobs[1].claim.run()[numbered("c", 1)].generation == 1
+    finally:
+        enough.set()
+        holder.join(30)
+        leader.join(60)
 
 
 class Failing:
@@ -378,11 +405,11 @@ def test_a_tree_may_be_avoided_twice(service):
 def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(service):
     ask(service, numbered("d", 1))
     counts = []
-    for consumers in ([numbered("c", 0)], [numbered("c", n) for n in range(1, 6)]):
+    for together in ([numbered("c", 0)], [numbered("c", n) for n in range(1, 6)]):
         with statements() as sent:
-            expect(ask(service, *consumers), 200)
+            expect(ask(service, *together), 200)
         counts.append(len(sent))
-        for uuid in consumers:
+        for uuid in together:
             expect(service.delete(f"/allocations/{uuid}"), 204)
     assert counts[0] == counts[1]
 
