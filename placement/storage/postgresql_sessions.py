@@ -21,7 +21,7 @@ LIMITS_LOCKS = "limits_locks"
 
 #: seconds of one wait for a lock. Who is not the first to wait for a row waits twice: for the place
 #: of the first, then for the row. Both must end before the server seems silent (`dialects.py`)
-LONGEST_WAIT = 6
+_LONGEST_WAIT = 6
 
 _Steps = Generator[Any, Any, Any]
 
@@ -32,7 +32,7 @@ def limit_of_locks(whole_session: bool) -> str:
     :param whole_session: for the session, not for the transaction alone
     """
     seconds = "extract(epoch FROM CAST(current_setting('lock_timeout') AS interval))"
-    limit = f"CAST(1000 * least(nullif({seconds}, 0), {LONGEST_WAIT}) AS integer)"
+    limit = f"CAST(1000 * least(nullif({seconds}, 0), {_LONGEST_WAIT}) AS integer)"
     scope = "false" if whole_session else "true"
     return f"SELECT set_config('lock_timeout', CAST({limit} AS text), {scope})"
 
