@@ -3,15 +3,15 @@
 An arrow is any import statement, those within functions and below TYPE_CHECKING included.
 """
 
-import ast
 import functools
 import graphlib
 import pathlib
 from collections.abc import Iterator, Mapping
 
-import pytest
+from tests.architecture.files import ROOT, shown
+from tests.architecture.source import read
+from tests.offenders import assert_none
 
-ROOT = pathlib.Path(__file__).parents[2]
 #: the packages, each of which may import what stands before it
 OURS = ("placement", "compute", "virt")
 
@@ -292,21 +292,9 @@ def module_name(path: pathlib.Path) -> str:
 
 
 @functools.cache
-def parsed(path: pathlib.Path) -> ast.Module:
-    """Return a file's syntax tree."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@functools.cache
 def imports(path: pathlib.Path) -> frozenset[str]:
     """Return what of ours a file imports, by full name: modules, and names in modules."""
-    found = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if name.split(".")[0] in OURS)
+    return frozenset(name for name in read(path).imported if name.split(".")[0] in OURS)
 
 
 def room_of(name: str) -> str:
@@ -343,49 +331,55 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("path", IN_ROOMS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_room_imports_only_what_lies_below(path: pathlib.Path) -> None:
+def upward(path: pathlib.Path) -> Iterator[str]:
+    """Yield what a file imports that doesn't lie below its room."""
     package, room = room_of(module_name(path)).split(".")
-    assert room in MAY_IMPORT[package], "a new room: say what it may import"
+    if room not in MAY_IMPORT[package]:
+        yield f"{shown(path)}: a new room: say what it may import"
+        return
     allowed = {
         name if name.split(".")[0] in OURS else f"{package}.{name}"
         for name in MAY_IMPORT[package][room] | {room}
     }
-    upward = {
-        name for name in imports(path) if not f"{name}.".startswith(tuple(f"{a}." for a in allowed))
-    }
-    assert upward == set()
+    for name in sorted(imports(path)):
+        if not f"{name}.".startswith(tuple(f"{a}." for a in allowed)):
+            yield f"{shown(path)} imports {name}"
+
+
+def test_a_room_imports_only_what_lies_below() -> None:
+    assert_none(line for path in IN_ROOMS for line in upward(path))
 
 
 def test_every_room_in_the_table_is_there() -> None:
     rooms = {f"{package}.{room}" for package in OURS for room in MAY_IMPORT[package]}
-    assert rooms == {room_of(module_name(path)) for path in IN_ROOMS}
+    found = {room_of(module_name(path)) for path in IN_ROOMS}
+    assert_none(
+        f"{room} is {'not there' if room in rooms else 'new'}" for room in sorted(rooms ^ found)
+    )
 
 
 def test_the_table_allows_no_more_than_is_needed() -> None:
     wanted = {(room_of(module_name(p)), name) for p in IN_ROOMS for name in imports(p)}
-    idle = [
-        f"{package}.{room} -> {name}"
+    assert_none(
+        f"{package}.{room} may import {name}, and doesn't"
         for package in ("compute", "virt")
         for room, names in MAY_IMPORT[package].items()
-        for name in names
+        for name in sorted(names)
         if not any(
             above == f"{package}.{room}"
             and f"{below}.".startswith((f"{name}.", f"{package}.{name}."))
             for above, below in wanted
         )
-    ]
-    assert idle == []
+    )
 
 
 def test_packages_import_only_the_packages_before_them() -> None:
-    upward = {
-        f"{name} -> {one}"
+    assert_none(
+        f"{name} imports {one}"
         for name, path in FILES.items()
-        for one in imports(path)
+        for one in sorted(imports(path))
         if OURS.index(one.split(".")[0]) > OURS.index(name.split(".")[0])
-    }
-    assert upward == set()
+    )
 
 
 def test_there_is_no_circle_of_rooms() -> None:
@@ -393,68 +387,52 @@ def test_there_is_no_circle_of_rooms() -> None:
     for name, imported in arrows().items():
         room = room_of(name)
         graph.setdefault(room, set()).update({room_of(one) for one in imported} - {room})
-    assert circle(graph) == []
+    found = circle(graph)
+    assert not found, " -> ".join(found)
 
 
 def test_there_is_no_circle_of_files() -> None:
-    assert circle(arrows()) == []
+    found = circle(arrows())
+    assert not found, " -> ".join(found)
 
 
 def test_imports_name_modules_in_full() -> None:
-    relative = [
-        str(path.relative_to(ROOT))
-        for path in FILES.values()
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.ImportFrom) and node.level
-    ]
-    assert relative == []
+    assert_none(f"{shown(path)}: {line}" for path in FILES.values() for line in read(path).relative)
 
 
-def private_reaches(path: pathlib.Path) -> set[str]:
+def private_reaches(path: pathlib.Path) -> list[str]:
     """Return the private names that a file uses of objects of other modules.
 
-    `self._name`, `cls._name` and `super()._name` are an object's own. So is a name that the file
-    itself defines: a class may look into another object of its kind.
+    A name that the file itself defines is its own: a class may look into another object of its
+    kind.
     """
-    tree = parsed(path)
-    defined, used = set(OF_NAMED_TUPLES), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            defined.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            defined.add(node.id)
-        elif isinstance(node, ast.ImportFrom):
-            used |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Attribute):
-            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
-            own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "super")
-            if not own:
-                used.add(node.attr)
-            elif isinstance(node.ctx, ast.Store):
-                defined.add(node.attr)
-    return {
-        name for name in used - defined if name.startswith("_") and not name.startswith("__")
-    } - OF_LIBRARIES.get(path.relative_to(ROOT).as_posix(), set())
+    source = read(path)
+    known = source.defined | OF_NAMED_TUPLES | OF_LIBRARIES.get(shown(path), set())
+    reaches = source.used - known
+    return sorted(name for name in reaches if name.startswith("_") and not name.startswith("__"))
 
 
 def test_nobody_uses_private_names_of_others() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix(): private_reaches(path)
-        for package in OURS
-        for path in modules(package)
-    }
-    assert {name: reaches for name, reaches in found.items() if reaches} == {}
+    assert_none(
+        f"{shown(path)} uses {name}" for path in FILES.values() for name in private_reaches(path)
+    )
 
 
 #: the folders of virt/ that are drivers; all else there is for any of them
 DRIVERS = ("fake", "host", "ironic", "libvirt")
 
 
-@pytest.mark.parametrize("path", list(modules("virt")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_driver_is_known_but_to_itself(path: pathlib.Path) -> None:
+def other_drivers(path: pathlib.Path) -> list[str]:
+    """Return what a file of virt/ imports of drivers; of a driver's own files, of the others."""
     own = path.relative_to(ROOT / "virt").parts[0]
     others = tuple(f"virt.{driver}." for driver in DRIVERS if driver != own)
-    assert {name for name in imports(path) if f"{name}.".startswith(others)} == set()
+    return sorted(name for name in imports(path) if f"{name}.".startswith(others))
+
+
+def test_no_driver_is_known_but_to_itself() -> None:
+    assert_none(
+        f"{shown(path)} imports {name}" for path in modules("virt") for name in other_drivers(path)
+    )
 
 
 def test_every_folder_with_a_driver_is_known_as_one() -> None:
@@ -466,24 +444,22 @@ def test_every_folder_with_a_driver_is_known_as_one() -> None:
     assert with_driver - {"node", "testing"} == set(DRIVERS)
 
 
-@pytest.mark.parametrize("path", list(modules("placement/domain")), ids=lambda path: path.name)
-def test_the_domain_knows_no_framework(path: pathlib.Path) -> None:
-    tree = parsed(path)
-    names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
-    names |= {alias.name for node in plain for alias in node.names}
+def test_the_domain_knows_no_framework() -> None:
     frameworks = {"flask", "sqlalchemy", "webob", "werkzeug"}
-    assert {name.split(".")[0] for name in names} & frameworks == set()
+    assert_none(
+        f"{shown(path)} imports {name}"
+        for path in modules("placement/domain")
+        for name in sorted(read(path).imported)
+        if name.split(".")[0] in frameworks
+    )
 
 
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "lib"}
 
 
 def test_files_are_named_by_what_they_hold() -> None:
-    vague = [
-        str(path.relative_to(ROOT))
-        for package in OURS
-        for path in modules(package)
+    assert_none(
+        shown(path)
+        for path in FILES.values()
         if FORBIDDEN_NAMES & set(path.relative_to(ROOT).with_suffix("").parts)
-    ]
-    assert vague == []
+    )
