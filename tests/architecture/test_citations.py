@@ -7,9 +7,9 @@ import pathlib
 import re
 import tokenize
 
-import pytest
+from tests.architecture.files import ROOT, shown, text_of
+from tests.offenders import assert_none
 
-ROOT = pathlib.Path(__file__).parents[2]
 SPEC = ROOT / "doc" / "spec"
 #: where citations stand
 CITING = ("placement", "compute", "virt", "tests", "benchmarks", "doc")
@@ -39,12 +39,19 @@ def citing() -> tuple[tuple[pathlib.Path, str], ...]:
     files = [path for top in CITING for path in (ROOT / top).rglob("*")]
     files += [ROOT / "README.rst", ROOT / "setup.cfg"]
     citing = [path for path in files if path.suffix in KINDS and path != pathlib.Path(__file__)]
-    return tuple((path, path.read_text(encoding="utf-8")) for path in citing)
+    return tuple((path, text_of(path)) for path in citing)
+
+
+@functools.cache
+def cited_specification(path: pathlib.Path) -> tuple[re.Match[str], ...]:
+    """Return the citations of the specification in a file."""
+    text = text_of(path)
+    return tuple(_SPECIFICATION.finditer(text)) if ".md" in text else ()
 
 
 def sections_of(page: pathlib.Path) -> set[str]:
     """Return the numbers of a page's headings and paragraphs: `3.9` of `### 3.9 Flush`, `3.9.3`."""
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     headings = re.findall(r"^#+ (\d+(?:\.\d+)*)\.? ", text, re.M)
     return set(headings) | set(re.findall(r"^\W*(\d+\.\d+\.\d+) ", text, re.M))
 
@@ -52,32 +59,31 @@ def sections_of(page: pathlib.Path) -> set[str]:
 def test_cited_sections_of_the_specification_exist() -> None:
     sections = {page.stem: sections_of(page) for page in SPEC.glob("*.md")}
     astray = []
-    for path, text in citing():
-        for citation in _SPECIFICATION.finditer(text):
+    for path, _ in citing():
+        for citation in cited_specification(path):
             page = citation["page"]
             if page not in sections:
-                astray.append(f"{path.relative_to(ROOT)}: {citation[0]}")
+                astray.append(f"{shown(path)}: {citation[0]}")
                 continue
             numbers = _NUMBER.findall(citation["sections"] or "")
             astray += [
-                f"{path.relative_to(ROOT)}: {page}.md has no section {number}"
+                f"{shown(path)}: {page}.md has no section {number}"
                 for number in numbers
                 if number not in sections[page]
             ]
-    assert astray == []
+    assert_none(astray)
 
 
 def test_cited_decisions_of_the_architecture_exist() -> None:
-    page = (ROOT / "doc" / "architecture.rst").read_text(encoding="utf-8")
+    page = text_of(ROOT / "doc" / "architecture.rst")
     decisions = set(re.findall(r"^(D\d+) ", page, re.M))
-    astray = [
-        f"{path.relative_to(ROOT)}: {name}"
+    assert_none(
+        f"{shown(path)}: {name}"
         for path, text in citing()
         for citation in _DECISIONS.finditer(text)
         for name in re.findall(r"D\d+", citation[1])
         if name not in decisions
-    ]
-    assert astray == []
+    )
 
 
 def test_no_section_is_cited_without_its_page() -> None:
@@ -85,31 +91,32 @@ def test_no_section_is_cited_without_its_page() -> None:
     for path, text in citing():
         if path.parent == SPEC:
             continue
-        named = [citation.span() for citation in _SPECIFICATION.finditer(text)]
+        named = [citation.span() for citation in cited_specification(path)]
         astray += [
-            f"{path.relative_to(ROOT)}: {section[0]}"
+            f"{shown(path)}: {section[0]}"
             for section in [*_SECTION.finditer(text), *_CLIPPED.finditer(text)]
             if not any(start <= section.start() < end for start, end in named)
         ]
-    assert astray == []
+    assert_none(astray)
 
 
-@pytest.mark.parametrize("page", sorted(SPEC.glob("*.md")), ids=lambda page: page.name)
-def test_sections_that_a_page_cites_of_itself_exist(page: pathlib.Path) -> None:
-    text, sections = page.read_text(encoding="utf-8"), sections_of(page)
-    others = [citation.span() for citation in _SPECIFICATION.finditer(text)]
-    astray = [
-        section[0]
-        for section in _SECTION.finditer(text)
-        if not any(start <= section.start() < end for start, end in others)
-        and (section["sign"] or section["word"]) not in sections
-    ]
-    assert astray == []
+def test_sections_that_a_page_cites_of_itself_exist() -> None:
+    astray = []
+    for page in sorted(SPEC.glob("*.md")):
+        sections = sections_of(page)
+        others = [citation.span() for citation in cited_specification(page)]
+        astray += [
+            f"{page.name}: {section[0]}"
+            for section in _SECTION.finditer(text_of(page))
+            if not any(start <= section.start() < end for start, end in others)
+            and (section["sign"] or section["word"]) not in sections
+        ]
+    assert_none(astray)
 
 
 def remarks(path: pathlib.Path) -> str:
     """Return the comments and docstrings of a file of Python."""
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     found = [
         token.string
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
@@ -121,19 +128,19 @@ def remarks(path: pathlib.Path) -> str:
 
 
 def test_cited_scenarios_exist_and_their_page_is_named() -> None:
-    page = (SPEC / "compute.md").read_text(encoding="utf-8")
+    page = text_of(SPEC / "compute.md")
     scenarios = set(re.findall(r"^\| ([TCRAM]\d+[bc]?) \|", page, re.M))
     astray = []
     for path, text in citing():
         if path.suffix == ".py" and _SCENARIO.search(text):
             cited = set(_SCENARIO.findall(remarks(path)))
             unknown = cited if "compute.md" not in text else cited - scenarios
-            astray += [f"{path.relative_to(ROOT)}: {name}" for name in sorted(unknown)]
-    assert astray == []
+            astray += [f"{shown(path)}: {name}" for name in sorted(unknown)]
+    assert_none(astray)
 
 
 def test_decisions_and_defects_are_cited_with_their_page() -> None:
-    page = (SPEC / "allocation-candidates.md").read_text(encoding="utf-8")
+    page = text_of(SPEC / "allocation-candidates.md")
     defects = set(re.findall(r"^\| (D\d+) \|", page, re.M))
     astray = []
     for path, text in citing():
@@ -142,25 +149,28 @@ def test_decisions_and_defects_are_cited_with_their_page() -> None:
         named = [citation.span() for citation in _DECISIONS.finditer(text)]
         known = defects if "allocation-candidates.md 2.12" in text else set()
         astray += [
-            f"{path.relative_to(ROOT)}: {name[0]}"
+            f"{shown(path)}: {name[0]}"
             for name in _LETTER_D.finditer(text)
             if not any(start <= name.start() < end for start, end in named) and name[0] not in known
         ]
-    assert astray == []
+    assert_none(astray)
 
 
 def test_cited_pages_exist() -> None:
     pages = {page.name for page in (ROOT / "doc").rglob("*.rst")} | {"README.rst"}
     astray = {
-        f"{path.relative_to(ROOT)}: {name}"
+        f"{shown(path)}: {name}"
         for path, text in citing()
         for name in _PAGE.findall(text)
         if name not in pages
     }
-    assert astray == set()
+    assert_none(sorted(astray))
 
 
-@pytest.mark.parametrize("foreign", ["DESIGN", "SEED"])
-def test_no_document_outside_the_repository_is_cited(foreign: str) -> None:
-    pattern = re.compile(rf"\b{foreign}\b(?: D?\d| says|\.md)")
-    assert [str(p.relative_to(ROOT)) for p, text in citing() if pattern.search(text)] == []
+def test_no_document_outside_the_repository_is_cited() -> None:
+    pattern = re.compile(r"\b(?:DESIGN|SEED)\b(?: D?\d| says|\.md)")
+    assert_none(
+        f"{shown(path)}: {citation[0]}"
+        for path, text in citing()
+        for citation in pattern.finditer(text)
+    )
