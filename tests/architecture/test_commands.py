@@ -4,9 +4,9 @@ import pathlib
 import re
 import textwrap
 
-import pytest
+from tests.architecture.files import ROOT, text_of
+from tests.offenders import assert_none
 
-ROOT = pathlib.Path(__file__).parents[2]
 DOC = ROOT / "doc"
 PAGES = [ROOT / "README.rst", *sorted(DOC.glob("*.rst")), *sorted((DOC / "man").glob("*.rst"))]
 #: a block of code, also in a list; without a language it is a literal block
@@ -107,7 +107,7 @@ def commands_in(page: pathlib.Path) -> list[str]:
     """Return the blocks of a page that show commands."""
     return [
         textwrap.dedent(block["text"]).strip()
-        for block in _BLOCK.finditer(page.read_text(encoding="utf-8"))
+        for block in _BLOCK.finditer(text_of(page))
         if block["language"] in SHELLS or (not block["language"] and _COMMAND.search(block["text"]))
     ]
 
@@ -169,21 +169,24 @@ Run it::
     ]
 
 
-@pytest.mark.parametrize(("page", "block"), blocks())
-def test_a_block_of_commands_is_run_by_a_test(page: str, block: str) -> None:
-    assert [command for at, command in RUN_BY if at == page and block.startswith(command)]
+def test_a_block_of_commands_is_run_by_a_test() -> None:
+    assert_none(
+        f"{page}: {block}"
+        for page, block in blocks()
+        if not any(at == page and block.startswith(command) for at, command in RUN_BY)
+    )
 
 
 def test_no_entry_is_left_over() -> None:
-    assert {*WHOLE, *EXCEPTIONS} <= set(pages_with_commands())
+    assert_none(sorted({*WHOLE, *EXCEPTIONS} - set(pages_with_commands())))
     found = blocks()
-    assert not [
-        (page, command)
+    assert_none(
+        f"{page}: {command}"
         for page, command in RUN_BY
         if not any(at == page and block.startswith(command) for at, block in found)
-    ]
+    )
 
 
-@pytest.mark.parametrize("path", sorted({*WHOLE.values(), *RUN_BY.values()}))
-def test_the_tests_are_there(path: str) -> None:
-    assert (ROOT / path).is_file()
+def test_the_tests_are_there() -> None:
+    paths = sorted({*WHOLE.values(), *RUN_BY.values()})
+    assert_none(path for path in paths if not (ROOT / path).is_file())

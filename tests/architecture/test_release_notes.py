@@ -9,11 +9,15 @@ import tomllib
 
 import pytest
 
+from tests.offenders import assert_each
+
 ROOT = pathlib.Path(__file__).parents[2]
 RELEASES = ROOT / "doc" / "releases"
 CHANGES = sorted((RELEASES / "changes").glob("*.rst"))
 TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
 KINDS = {kind["directory"] for kind in TOOL["type"]}
+
+unless_just_released = pytest.mark.skipif(not CHANGES, reason="no change since the last release")
 
 
 def version() -> str:
@@ -30,8 +34,7 @@ def test_this_version_and_the_one_before_have_notes() -> None:
         assert (RELEASES / f"{number}.rst").read_text().startswith(f"Berth {number}\n=====")
 
 
-@pytest.mark.parametrize("path", CHANGES, ids=lambda path: path.name)
-def test_a_note_has_a_kind_and_is_a_short_paragraph(path: pathlib.Path) -> None:
+def has_a_kind_and_is_short(path: pathlib.Path) -> None:
     begin, kind, _ = path.name.split(".")
     assert begin.startswith("+")
     assert kind in KINDS
@@ -41,7 +44,12 @@ def test_a_note_has_a_kind_and_is_a_short_paragraph(path: pathlib.Path) -> None:
     assert len(text) < 500
 
 
-@pytest.mark.skipif(not CHANGES, reason="no change since the last release")
+@unless_just_released
+def test_a_note_has_a_kind_and_is_a_short_paragraph() -> None:
+    assert_each({path.name: (path,) for path in CHANGES}, has_a_kind_and_is_short)
+
+
+@unless_just_released
 def test_the_notes_of_this_version_are_collected(tmp_path: pathlib.Path) -> None:
     shutil.copytree(RELEASES, tmp_path / "doc" / "releases")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
