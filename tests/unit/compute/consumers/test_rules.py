@@ -18,6 +18,7 @@ from compute.consumers.rules import (
 from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
 from compute.records.migration import ENDED, ERROR, FINISHED, Migration
+from tests.offenders import assert_each, assert_none
 
 NODE = ComputeNode("00000000-0000-4000-8000-000000000001", "host1", "node1")
 PLACES = {
@@ -201,70 +202,78 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("evidence", "place", "kind"),
-    [
-        pytest.param(evidence, place, kind, id=f"{what}, on {place}")
-        for what, (evidence, kinds) in TABLE.items()
-        for place, kind in zip(PLACES, kinds, strict=True)
-    ],
-)
-def test_what_a_consumer_is_to_a_provider(evidence, place, kind):
-    verdict = judge(PLACES[place], evidence)
-    assert verdict.kind is kind
-    assert verdict.reason
+#: each state on each kind of provider
+CASES = {
+    f"{what}, on {place}": (PLACES[place], evidence, kind)
+    for what, (evidence, kinds) in TABLE.items()
+    for place, kind in zip(PLACES, kinds, strict=True)
+}
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("what", TABLE)
-def test_what_is_no_instance_by_its_type_is_never_a_leftover(what, place):
-    evidence = replace(TABLE[what][0], consumer_type="BLAZAR_LEASE")
-    verdict = judge(PLACES[place], evidence)
-    assert (verdict.kind, verdict.reason) == (
-        Kind.OTHER_TYPE,
-        "its consumer type is BLAZAR_LEASE",
+def test_what_a_consumer_is_to_a_provider():
+    def is_judged(place, evidence, kind):
+        verdict = judge(place, evidence)
+        assert verdict.kind is kind
+        assert verdict.reason
+
+    assert_each(CASES, is_judged)
+
+
+def test_what_is_no_instance_by_its_type_is_never_a_leftover():
+    def is_of_another_type(place, evidence, _):
+        verdict = judge(place, replace(evidence, consumer_type="BLAZAR_LEASE"))
+        assert (verdict.kind, verdict.reason) == (
+            Kind.OTHER_TYPE,
+            "its consumer type is BLAZAR_LEASE",
+        )
+
+    assert_each(CASES, is_of_another_type)
+
+
+@pytest.mark.parametrize("known", ["INSTANCE", "MIGRATION", "unknown"])
+def test_the_types_of_instances_and_no_type_change_nothing(known):
+    def is_judged_alike(place, evidence, _):
+        assert judge(place, replace(evidence, consumer_type=known)) == judge(place, evidence)
+
+    assert_each(CASES, is_judged_alike)
+
+
+def test_nothing_is_a_leftover_on_what_is_not_this_host_s():
+    assert_none(
+        what
+        for what, (evidence, _) in TABLE.items()
+        if judge(PLACES["another's"], evidence).kind in LEFTOVER
     )
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("what", TABLE)
-@pytest.mark.parametrize("known", ["INSTANCE", "MIGRATION", "unknown"])
-def test_the_types_of_instances_and_no_type_change_nothing(what, place, known):
-    evidence = TABLE[what][0]
-    typed = replace(evidence, consumer_type=known)
-    assert judge(PLACES[place], typed) == judge(PLACES[place], evidence)
-
-
-@pytest.mark.parametrize("what", TABLE)
-def test_nothing_is_a_leftover_on_what_is_not_this_host_s(what):
-    assert judge(PLACES["another's"], TABLE[what][0]).kind not in LEFTOVER
-
-
 @pytest.mark.parametrize("place", ["own that shares", "pool"])
-@pytest.mark.parametrize("what", [what for what, (evidence, _) in TABLE.items()])
-def test_on_what_shares_only_a_record_of_what_was_here_alone_makes_a_leftover(what, place):
-    evidence = TABLE[what][0]
-    if judge(PLACES[place], evidence).kind in LEFTOVER:
+def test_on_what_shares_only_a_record_of_what_was_here_alone_makes_a_leftover(place):
+    leftovers = {
+        what: (evidence,)
+        for what, (evidence, _) in TABLE.items()
+        if judge(PLACES[place], evidence).kind in LEFTOVER
+    }
+
+    def was_here_alone(evidence):
         assert evidence.alone_here
         assert judge(PLACES[place], replace(evidence, alone_here=False)).kind is Kind.NOT_OURS
 
+    assert_each(leftovers, was_here_alone)
 
-@pytest.mark.parametrize(
-    ("host", "vm_state", "task_state"),
-    list(
-        itertools.product(
-            [None, "host1"],
-            ["building", "active", "shelved_offloaded", "error", "resized"],
-            [None, "spawning", "unshelving", "scheduling", "deleting"],
-        )
-    ),
-)
-def test_an_instance_is_on_its_way_without_a_host_while_built_or_worked_on(
-    host, vm_state, task_state
-):
-    found = is_on_its_way(Instance(host=host, vm_state=vm_state, task_state=task_state))
-    worked_on = vm_state == "building" or task_state is not None
-    assert found is (host is None and worked_on)
+
+def test_an_instance_is_on_its_way_without_a_host_while_built_or_worked_on():
+    states = itertools.product(
+        [None, "host1"],
+        ["building", "active", "shelved_offloaded", "error", "resized"],
+        [None, "spawning", "unshelving", "scheduling", "deleting"],
+    )
+
+    def is_judged(host, vm_state, task_state):
+        found = is_on_its_way(Instance(host=host, vm_state=vm_state, task_state=task_state))
+        worked_on = vm_state == "building" or task_state is not None
+        assert found is (host is None and worked_on)
+
+    assert_each({f"{state}": state for state in states}, is_judged)
 
 
 @pytest.mark.parametrize(
@@ -284,9 +293,8 @@ def test_an_instance_moves_until_that_is_confirmed(vm_state, task_state, moving)
     assert is_moving(Instance(vm_state=vm_state, task_state=task_state)) is moving
 
 
-@pytest.mark.parametrize("status", [*sorted(ENDED), ERROR])
-def test_a_migration_that_is_over_or_failed_is_not_in_progress(status):
-    assert not move(status=status).in_progress
+def test_a_migration_that_is_over_or_failed_is_not_in_progress():
+    assert_none(status for status in [*sorted(ENDED), ERROR] if move(status=status).in_progress)
 
 
 def test_kinds_are_settled_or_leftovers_or_for_others_to_judge():
