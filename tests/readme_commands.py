@@ -1,4 +1,4 @@
-"""The README's first requests, word for word, against a service of the test's own."""
+"""The commands of the README and of pages, word for word, against a service of the test's own."""
 
 import contextlib
 import os
@@ -9,7 +9,10 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.functional.placement.serving.programs import Server, free_port
+from placement import app, config
+from placement.cli.configuration import ALONE
+from tests.functional.placement.served import served
+from tests.functional.placement.serving.programs import PATIENCE, Server, free_port
 
 README = Path(__file__).parents[1] / "README.rst"
 #: where the README's service is
@@ -25,7 +28,23 @@ def commands_beginning(start: str) -> str:
 
 @contextlib.contextmanager
 def service_in(folder: Path) -> Iterator[str]:
-    """Run the README's service on a free port; give its URL."""
+    """Serve from this process what the README's service serves, on a free port; give its URL."""
+    overrides = {
+        **ALONE,
+        ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
+        ("placement_database", "sqlite_synchronous"): False,
+    }
+    running = app.start(config.load(files=[], environ=False, overrides=overrides))
+    try:
+        with served(running.application) as url:
+            yield url
+    finally:
+        running.close()
+
+
+@contextlib.contextmanager
+def started_in(folder: Path) -> Iterator[str]:
+    """Start the README's service on a free port, as the README does; give its URL."""
     port = free_port()
     environ = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
     command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
@@ -47,7 +66,7 @@ def run(commands: str, url: str) -> str:
         env={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stderr == ""

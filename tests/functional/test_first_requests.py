@@ -12,7 +12,7 @@ from tests.functional.placement.serving.programs import Server, free_port, neede
 def test_the_requests_with_curl_allocate_from_a_new_provider(tmp_path):
     needed("curl", "curl")
     commands = readme_commands.commands_beginning("url=")
-    with readme_commands.service_in(tmp_path) as url:
+    with readme_commands.started_in(tmp_path) as url:
         said = readme_commands.run(commands, url)
     answers = [json.loads(line) for line in said.splitlines() if line]
     host = re.search("^host=(.*)$", commands, re.M)[1]

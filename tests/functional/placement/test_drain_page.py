@@ -5,7 +5,7 @@ import json
 import requests
 
 from tests import readme_commands
-from tests.functional.placement.serving.programs import ADMIN, needed
+from tests.functional.placement.serving.programs import ADMIN, PATIENCE, needed
 from tests.page_code import files_of
 from tests.page_examples import run_all, unlike
 
@@ -17,9 +17,9 @@ def test_a_host_is_emptied_and_removed_as_the_page_shows(tmp_path):
     needed("curl", "curl")
     with readme_commands.service_in(tmp_path) as url:
         printed = run_all(PAGE, url)
-        found = requests.get(f"{url}/resource_providers", headers=ADMIN, timeout=60).json()
+        found = requests.get(f"{url}/resource_providers", headers=ADMIN, timeout=PATIENCE).json()
         held = requests.get(
-            f"{url}/resource_providers/{HOST2}/usages", headers=ADMIN, timeout=60
+            f"{url}/resource_providers/{HOST2}/usages", headers=ADMIN, timeout=PATIENCE
         ).json()
 
     assert set(printed) == set(files_of(PAGE, "json"))
