@@ -4,14 +4,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import ADMIN, free_port, wait_until
+from tests.functional.placement.serving.refusing import refusing
 
 REQUEST_ID = "req-00000000-0000-4000-8000-000000000001"
 
@@ -105,16 +104,17 @@ def test_each_line_of_a_json_log_is_an_object_from_start_to_end(start):
     assert [message for message in messages if message["name"].startswith("alembic")] == []
 
 
-def test_without_a_log_file_messages_are_on_standard_error(tmp_path):
-    environ = configuration(tmp_path)
-    environ["OS_PLACEMENT_DATABASE__CONNECTION"] = "postgresql://a@127.0.0.1:1/x"
-    environ |= {f"OS_PLACEMENT_DATABASE__{name}": "1" for name in ("MAX_RETRIES", "RETRY_INTERVAL")}
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(free_port())]
-    ran = subprocess.run(
-        command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert "WARNING placement.storage.engine" in ran.stderr
+@pytest.fixture
+def refused(tmp_path, monkeypatch, capsys, own_logging):
+    """Return a function that runs placement-api in this process and returns what it said."""
+    return refusing(tmp_path, monkeypatch, capsys)
+
+
+def test_without_a_log_file_messages_are_on_standard_error(refused):
+    once = {f"OS_PLACEMENT_DATABASE__{name}": "1" for name in ("MAX_RETRIES", "RETRY_INTERVAL")}
+    away = {"OS_PLACEMENT_DATABASE__CONNECTION": "postgresql://a@127.0.0.1:1/x"}
+    lines = refused("--port", str(free_port()), **once, **away)
+    assert any("WARNING placement.storage.engine" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,8 @@ def test_without_a_log_file_messages_are_on_standard_error(tmp_path):
         ({"OS_PLACEMENT_CONFIG_DIR": "/nowhere"}, "/nowhere/placement.conf"),
     ],
 )
-def test_a_failure_at_the_start_is_a_line_of_the_json_log(tmp_path, variables, reason):
-    environ = configuration(tmp_path) | {"OS_DEFAULT__USE_JSON": "true"} | variables
-    ran = subprocess.run(
-        [sys.executable, "-m", "placement.cli.serve", "--port", str(free_port())],
-        env={name: value for name, value in environ.items() if value is not None},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    (line,) = ran.stderr.splitlines()
+def test_a_failure_at_the_start_is_a_line_of_the_json_log(refused, variables, reason):
+    (line,) = refused("--port", str(free_port()), OS_DEFAULT__USE_JSON="true", **variables)
     said = json.loads(line)
-    assert (ran.returncode, said["name"], said["levelname"]) == (1, "placement-api", "ERROR")
+    assert (said["name"], said["levelname"]) == ("placement-api", "ERROR")
     assert reason in said["message"]

@@ -21,6 +21,7 @@ from tests.functional.placement.serving.programs import (
     wait_until,
 )
 from tests.functional.placement.serving.prometheus import watching
+from tests.functional.placement.serving.refusing import refusing
 
 COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 SAMPLE = re.compile(r"^(\w+(?:\{.*\})?) (\S+)$")
@@ -171,19 +172,13 @@ def test_the_port_of_metrics_is_for_neighbours_only(served):
         assert requests.get(f"{url}/metrics", timeout=PATIENCE).status_code == 200
 
 
-def test_a_port_that_is_taken_is_told(start, tmp_path):
+def test_a_port_that_is_taken_is_told(tmp_path, monkeypatch, capsys, own_logging):
+    refused = refusing(tmp_path, monkeypatch, capsys)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ran = subprocess.run(
-            [*COMMAND, "--port", str(free_port()), "--metrics-port", port],
-            cwd=tmp_path,
-            env={**os.environ, "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-    assert ran.returncode == 1
-    assert f"can't serve metrics on 127.0.0.1 port {port}: Address already in use" in ran.stderr
+        lines = refused("--port", str(free_port()), "--metrics-port", port)
+    said = f"can't serve metrics on 127.0.0.1 port {port}: Address already in use"
+    assert said in lines[-1]
 
 
 def test_processes_of_uwsgi_share_a_folder(start, tmp_path):

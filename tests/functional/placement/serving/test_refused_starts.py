@@ -10,27 +10,18 @@ import pytest
 
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import PATIENCE, free_port
+from tests.functional.placement.serving.refusing import refusing
 
 COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 
 
 @pytest.fixture
-def refused(tmp_path):
-    """Return a function that runs placement-api and returns the one line that it said."""
+def refused(tmp_path, monkeypatch, capsys, own_logging):
+    """Return a function that runs placement-api in this process and returns what it said."""
+    run = refusing(tmp_path, monkeypatch, capsys)
 
     def refused(*arguments, **variables):
-        environ = configuration(tmp_path) | variables
-        ran = subprocess.run(
-            [*COMMAND, *arguments],
-            env={name: value for name, value in environ.items() if value is not None},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            # one that starts would serve until somebody stops it
-            timeout=PATIENCE,
-        )
-        (line,) = [line for line in ran.stderr.splitlines() if "Tables added" not in line]
-        assert (ran.returncode, ran.stdout) == (1, "")
+        (line,) = [line for line in run(*arguments, **variables) if "Tables added" not in line]
         assert line.startswith("placement-api: ")
         return line
 
@@ -69,10 +60,21 @@ def test_a_database_that_can_not_be_used(refused, connection, reason):
     assert "hunter2" not in line
 
 
-@pytest.mark.parametrize("locale", ["C", "POSIX"])
-def test_a_file_that_does_not_parse_in_a_poor_locale(refused, tmp_path, locale):
+@pytest.mark.parametrize("locale", ["C", pytest.param("POSIX", marks=pytest.mark.thorough)])
+def test_the_process_ends_with_one_line_in_a_poor_locale_too(tmp_path, locale):
     (tmp_path / "é.conf").write_bytes(b"garbage here\n[x\n")
-    line = refused("--config-file", os.fsencode(tmp_path / "é.conf"), LC_ALL=locale)
+    ran = subprocess.run(
+        [*COMMAND, "--config-file", os.fsencode(tmp_path / "é.conf")],
+        env=configuration(tmp_path) | {"LC_ALL": locale},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        # one that starts would serve until somebody stops it
+        timeout=PATIENCE,
+    )
+    (line,) = ran.stderr.splitlines()
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert line.startswith("placement-api: ")
     assert "Failed to parse" in line
 
 
