@@ -9,6 +9,7 @@ from compute import config, exceptions
 from compute.report import SchedulerReportClient
 from compute.report.promised import NotPlacementsAnswer
 from compute.report.resource_request import RequestGroup, ResourceRequest
+from tests.offenders import assert_each
 from tests.unit.compute.report.answers import ONE_BY_ONE, FakeAdapter, answer
 
 NODE = SimpleNamespace(uuid="u", hypervisor_hostname="n")
@@ -206,11 +207,13 @@ REDIRECTIONS = [(status, "") for status in (300, 301, 302, 303, 304, 305, 307, 3
 FAILURES = (ksa_exc.ClientException, exceptions.NovaException)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make():
+    one_by_one = config.load(files=[], environ={}, overrides=ONE_BY_ONE)
+    whole_trees = config.load(files=[], environ={})
+
     def make(*answers):
-        overrides = {} if answers[0] is OFFERED else ONE_BY_ONE
-        conf = config.load(files=[], environ={}, overrides=overrides)
+        conf = whole_trees if answers[0] is OFFERED else one_by_one
         client = SchedulerReportClient(FakeAdapter(*answers), conf=conf, sleep=lambda seconds: None)
         if answers[0] is OFFERED:
             assert client.takes_whole_trees(None)
@@ -221,34 +224,39 @@ def make():
     return make
 
 
-@pytest.mark.parametrize(
-    ("call", "status", "text"),
-    [
-        pytest.param(name, status, text, id=f"{name}-{status}-{text or 'empty'}")
-        for name, (_, _, method) in CALLS.items()
+def test_what_placement_doesnt_promise_is_no_success(make):
+    def fails(act, before, status, text):
+        client = make(*before, answer(status, text=text))
+        try:
+            outcome = act(client)
+        except FAILURES:
+            outcome = None
+        assert outcome is None
+        # Nothing was done as if it had succeeded, and nothing is remembered of it.
+        assert client.transport.adapter.answers == []
+        assert client.cache.tree.get_provider_uuids() in (["u"], [])
+        assert not client.cache.tree.exists("u") or not client.cache.tree.data("u").inventory
+
+    answered = {
+        f"{name}, answered {status} {text or 'empty'}": (act, before, status, text)
+        for name, (act, before, method) in CALLS.items()
         for status, text in [*WRONG[method], *REDIRECTIONS]
-    ],
-)
-def test_what_placement_doesnt_promise_is_no_success(make, call, status, text):
-    act, before, _ = CALLS[call]
-    client = make(*before, answer(status, text=text))
-    try:
-        outcome = act(client)
-    except FAILURES:
-        outcome = None
-    assert outcome is None
-    # Nothing was done as if it had succeeded, and nothing is remembered of it.
-    assert client.transport.adapter.answers == []
-    assert client.cache.tree.get_provider_uuids() in (["u"], [])
-    assert not client.cache.tree.exists("u") or not client.cache.tree.data("u").inventory
+    }
+    assert_each(answered, fails)
 
 
-@pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 301, 302, 304, 307, 308])
-@pytest.mark.parametrize("text", ["", "{}"])
-def test_a_reshape_that_placement_didnt_confirm_has_failed(make, status, text):
-    client = make(answer(status, text=text))
-    with pytest.raises(exceptions.ReshapeFailed, match=rf"answered {status}"):
-        flush(lambda tree: None, allocations={})(client)
+def test_a_reshape_that_placement_didnt_confirm_has_failed(make):
+    def fails(status, text):
+        client = make(answer(status, text=text))
+        with pytest.raises(exceptions.ReshapeFailed, match=rf"answered {status}"):
+            flush(lambda tree: None, allocations={})(client)
+
+    answered = {
+        f"{status} {text or 'empty'}": (status, text)
+        for status in (200, 201, 202, 203, 206, 301, 302, 304, 307, 308)
+        for text in ("", "{}")
+    }
+    assert_each(answered, fails)
 
 
 def test_every_public_method_that_asks_placement_is_looked_at():
@@ -302,9 +310,6 @@ def test_promised_answers_and_errors_are_handed_on(make, method, url, status, te
 
 
 @pytest.mark.parametrize(
-    "text", ["<html>Not Found</html>", "404 page not found", '{"message": "no route"}', "[]", "7"]
-)
-@pytest.mark.parametrize(
     "act",
     [
         lambda client: client.providers.delete(None, "u"),
@@ -313,11 +318,16 @@ def test_promised_answers_and_errors_are_handed_on(make, method, url, status, te
     ],
     ids=["deleting a provider", "reading a provider", "deleting allocations"],
 )
-def test_a_404_of_something_else_doesnt_say_that_there_is_nothing(make, act, text):
-    client = make(answer(404, text=text))
-    with pytest.raises(NotPlacementsAnswer, match="answered 404"):
-        act(client)
-    assert client.cache.tree.exists("u")
+def test_a_404_of_something_else_doesnt_say_that_there_is_nothing(make, act):
+    def is_refused(text):
+        client = make(answer(404, text=text))
+        with pytest.raises(NotPlacementsAnswer, match="answered 404"):
+            act(client)
+        assert client.cache.tree.exists("u")
+
+    html, no_placement = "<html>Not Found</html>", '{"message": "no route"}'
+    texts = (html, "404 page not found", no_placement, "[]", "7")
+    assert_each({text: (text,) for text in texts}, is_refused)
 
 
 def test_placements_own_404_does(make):
