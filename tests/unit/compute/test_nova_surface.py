@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from compute import exceptions
+from tests.offenders import assert_each
 
 MODULES: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("nova_surface.yaml").read_text(encoding="utf-8")
@@ -22,16 +22,12 @@ MODULES: dict[str, Any] = yaml.safe_load(
 _EXCEPTIONS: dict[str, Any] = MODULES["nova.exception"]["exceptions"]
 
 
-def callables() -> Iterator[Any]:
-    """Yield each function and method: what of ours has it, its name, and nova's parameters."""
+def owners() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each module and class of ours, and what the table has of it."""
     for module in MODULES.values():
-        for name, parameters in module.get("functions", {}).items():
-            case = f"{module['ours']}.{name}"
-            yield pytest.param(module["ours"], name, parameters, id=case)
-        for class_name, held in module.get("classes", {}).items():
-            for name, parameters in held["methods"].items():
-                case = f"{class_name}.{name}"
-                yield pytest.param(held["ours"], name, parameters, id=case)
+        yield module["ours"], module
+        for held in module.get("classes", {}).values():
+            yield held["ours"], held
 
 
 def found(path: str) -> Any:
@@ -87,8 +83,7 @@ def meant(shown: inspect.Signature, args: tuple[str, ...], kwargs: dict[str, str
     return flat
 
 
-@pytest.mark.parametrize(("ours", "name", "parameters"), list(callables()))
-def test_each_call_that_nova_takes_means_the_same_here(ours: str, name: str, parameters: str):
+def means_the_same(ours: str, name: str, parameters: str) -> None:
     theirs = bound(signature_of(parameters))
     taken = bound(inspect.signature(getattr(found(ours), name)))
 
@@ -107,18 +102,29 @@ def test_each_call_that_nova_takes_means_the_same_here(ours: str, name: str, par
             assert taken.parameters[each.name].default == each.default, each.name
 
 
-def attributes() -> Iterator[Any]:
-    """Yield each attribute that a class shows before an instance is made."""
-    for module in MODULES.values():
-        for class_name, held in module.get("classes", {}).items():
-            for name in held.get("attributes", ()):
-                yield pytest.param(held["ours"], name, id=f"{class_name}.{name}")
+def test_each_call_that_nova_takes_means_the_same_here():
+    calls_of_nova = {
+        f"{ours}.{name}": (ours, name, parameters)
+        for ours, held in owners()
+        for part in ("functions", "methods")
+        for name, parameters in held.get(part, {}).items()
+    }
+    assert_each(calls_of_nova, means_the_same)
 
 
-@pytest.mark.parametrize(("ours", "name"), list(attributes()))
-def test_each_attribute_is_there(ours: str, name: str):
+def is_there(ours: str, name: str) -> None:
+    """Look for an attribute that a class shows before an instance is made."""
     cls = found(ours)
     assert hasattr(cls, name) or name in annotated(cls) or name in assigned(cls)
+
+
+def test_each_attribute_is_there():
+    attributes = {
+        f"{ours}.{name}": (ours, name)
+        for ours, held in owners()
+        for name in held.get("attributes", ())
+    }
+    assert_each(attributes, is_there)
 
 
 def annotated(cls: type) -> set[str]:
@@ -135,13 +141,7 @@ def assigned(cls: type) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "ancestors", "code", "fields"),
-    [pytest.param(name, *known, id=name) for name, known in _EXCEPTIONS.items()],
-)
-def test_each_exception_is_caught_as_novas_is(
-    name: str, ancestors: list[str], code: int, fields: list[str]
-):
+def is_caught_as_novas(name: str, ancestors: list[str], code: int, fields: list[str]) -> None:
     ours = getattr(exceptions, name)
     raised = ours(**{field: index for index, field in enumerate(fields)})
 
@@ -151,13 +151,20 @@ def test_each_exception_is_caught_as_novas_is(
     assert all(str(index) in str(raised) for index in range(len(fields)))
 
 
+def test_each_exception_is_caught_as_novas_is():
+    assert_each({name: (name, *known) for name, known in _EXCEPTIONS.items()}, is_caught_as_novas)
+
+
 def test_whatever_is_left_out_has_a_reason_and_is_not_there():
-    for module in MODULES.values():
-        for owner, part in [
-            (module["ours"], module),
-            *((held["ours"], held) for held in module.get("classes", {}).values()),
-        ]:
-            for name, reason in part.get("left_out", {}).items():
-                assert len(reason.split()) > 2, f"{owner}.{name}"
-                if name != "__init__":
-                    assert not hasattr(found(owner), name), f"{owner}.{name}"
+    left_out = {
+        f"{owner}.{name}": (owner, name, reason)
+        for owner, held in owners()
+        for name, reason in held.get("left_out", {}).items()
+    }
+
+    def has_a_reason_and_is_not_there(owner: str, name: str, reason: str) -> None:
+        assert len(reason.split()) > 2
+        if name != "__init__":
+            assert not hasattr(found(owner), name)
+
+    assert_each(left_out, has_a_reason_and_is_not_there)
