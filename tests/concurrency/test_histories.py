@@ -25,7 +25,7 @@ from tests.concurrency.model import (
     Write,
     WriteTree,
 )
-from tests.faults.running import running
+from tests.faults.forking import running
 
 HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))

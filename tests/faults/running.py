@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 ROOT = Path(__file__).parents[2]
 #: seconds to wait for a response or a state
@@ -32,6 +32,21 @@ class Answer(NamedTuple):
     def code(self) -> str | None:
         """The error's code; None for success."""
         return None if self.status < 400 else self.body["errors"][0].get("code")
+
+
+class Process(Protocol):
+    """What a service's main process can be asked for, as of `subprocess.Popen`."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return how the process ended; None if it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, if the process runs."""
 
 
 class Connection(http.client.HTTPConnection):
@@ -151,12 +166,14 @@ class RunningService(Client):
             **options,
         }
         environ |= {f"OS_{name}": value for name, value in options.items()}
-        command = [sys.executable, "-m", "placement.cli.serve"]
-        command += [f"--port={port}" if port else f"--unix-socket={self.path}"]
-        command += [f"--workers={workers}", f"--threads={threads}", *arguments]
+        place = f"--port={port}" if port else f"--unix-socket={self.path}"
+        given = [place, f"--workers={workers}", f"--threads={threads}", *arguments]
+        self.process = self._start(given, environ, folder)
+
+    def _start(self, arguments: list[str], environ: dict[str, str], folder: Path) -> Process:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
+            return subprocess.Popen(
+                [sys.executable, "-m", "placement.cli.serve", *arguments],
                 cwd=folder,
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -219,11 +236,13 @@ def eventually(
 
 
 @contextlib.contextmanager
-def running(url: str, **options: Any) -> Iterator[RunningService]:
-    """Yield a running service on the database."""
+def running(
+    url: str, kind: type[RunningService] = RunningService, **options: Any
+) -> Iterator[RunningService]:
+    """Yield a running service on the database, in an interpreter of its own."""
     # short, because the length of a socket's path is limited
     folder = Path(tempfile.mkdtemp(prefix="berth-"))
-    service = RunningService(url, folder, **options)
+    service = kind(url, folder, **options)
     try:
         service.wait_until_served()
         yield service

@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from tests.faults.running import PATIENCE, running
+from tests.faults.forking import running
+from tests.faults.running import PATIENCE
 
 THREADS = 2
 #: many more than threads; the benchmark `benchmarks/connections.py` has 2,000

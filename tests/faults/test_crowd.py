@@ -5,7 +5,7 @@ See architecture.rst D3.
 
 import pytest
 
-from tests.faults.running import running
+from tests.faults.forking import running
 from tests.faults.tables import broken_rules
 from tests.functional.placement.crowd import at_once
 from tests.functional.placement.small_cloud import ROOT, holding, numbered, stock

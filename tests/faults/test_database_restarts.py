@@ -10,8 +10,9 @@ import pytest
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
+from tests.faults.forking import running
 from tests.faults.load import begin, wrong_candidates
-from tests.faults.running import Client, eventually, running
+from tests.faults.running import Client, eventually
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
 #: seconds of load before the kill

@@ -10,7 +10,8 @@ import pytest
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
-from tests.faults.running import eventually, running
+from tests.faults.forking import running
+from tests.faults.running import eventually
 
 HEALTH = "/berth/v1/health"
 THREADS, MORE = 2, 6

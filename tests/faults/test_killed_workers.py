@@ -11,8 +11,9 @@ import time
 
 import pytest
 
+from tests.faults.forking import running
 from tests.faults.load import WRITERS, begin, wrong_candidates
-from tests.faults.running import Client, eventually, running
+from tests.faults.running import Client, eventually
 from tests.faults.tables import broken_rules, part_of, shared_generation
 
 KILLS = int(os.environ.get("BERTH_TEST_KILLS", "6"))

@@ -6,7 +6,8 @@ import socket
 
 import pytest
 
-from tests.faults.running import eventually, running
+from tests.faults.forking import running
+from tests.faults.running import eventually
 from tests.functional.placement.serving.programs import free_port
 
 THREADS = 4

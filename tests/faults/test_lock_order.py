@@ -11,9 +11,10 @@ from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
 from tests.faults import mixed
+from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.mixed import LEAF, MIDDLE, OTHER_ROOT, ROOT
-from tests.faults.running import Client, running
+from tests.faults.running import Client
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import NEW, expect, holding, numbered, stock
 

@@ -7,8 +7,9 @@ import sqlalchemy as sa
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import connected
+from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits
-from tests.faults.running import eventually, running
+from tests.faults.running import eventually
 from tests.functional.placement.small_cloud import ROOT, holding, numbered, stock
 
 #: number of connections of the only worker, which has more threads

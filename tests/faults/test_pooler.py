@@ -11,7 +11,8 @@ from tests.databases.fixtures import CHOSEN
 from tests.databases.pooler import SHARED, pooled
 from tests.databases.questions import ask
 from tests.faults import mixed
-from tests.faults.running import Client, running
+from tests.faults.forking import running
+from tests.faults.running import Client
 from tests.functional.placement.small_cloud import numbered
 
 CLAIMS = 120

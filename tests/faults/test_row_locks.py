@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from tests.databases.fixtures import CHOSEN
 from tests.databases.questions import ask, connected
+from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits
-from tests.faults.running import running
 from tests.functional.placement.small_cloud import (
     NEW,
     OTHER_HOLDER,

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from tests.faults.running import NO_ANSWER, running
+from tests.faults.forking import running
+from tests.faults.running import NO_ANSWER
 
 THREADS = 2
 #: seconds in which a client must send a request

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.running import running
+from tests.faults.forking import running
 from tests.functional.placement.small_cloud import NEW, ROOT, holding, stock
 
 #: bytes that can still be written when the disk counts as full
