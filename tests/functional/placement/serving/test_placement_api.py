@@ -21,50 +21,57 @@ COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 CREATED = "HTTP/1.1 200 OK"
 
 
-@pytest.fixture
-def api(start):
-    """Return a function that starts placement-api on a free port with further arguments."""
-
-    def api(*arguments, host="127.0.0.1", **environ):
-        port = free_port(host)
-        shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{port}"
-        server = start([*COMMAND, "--host", host, "--port", str(port), *arguments], url, **environ)
-        server.host, server.port = host, port
-        return server
-
-    return api
+def started(start, host, *arguments):
+    """Start placement-api on a free port of the host."""
+    port = free_port(host)
+    shown = f"[{host}]" if ":" in host else host
+    command = [*COMMAND, "--host", host, "--port", str(port), *arguments]
+    server = start(command, f"http://{shown}:{port}")
+    server.host, server.port = host, port
+    return server
 
 
-@pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "::1"])
-def test_it_serves_on_the_given_host(api, host):
-    server = api(host=host)
-    assert server.request("GET", "/resource_providers").status_code == 200
+@pytest.fixture(scope="module")
+def one_worker(start_for_module):
+    """Return a placement-api with one worker, of two threads."""
+    return started(start_for_module, "127.0.0.2", "--workers", "1", "--threads", "2")
 
 
-def test_it_serves_on_no_other_host(api):
-    server = api(host="127.0.0.2")
+@pytest.fixture(scope="module")
+def two_workers(start_for_module):
+    """Return a placement-api with two workers."""
+    server = started(start_for_module, "::1", "--workers", "2")
+    wait_until(lambda: len(server.workers()) == 2, server.said)
+    return server
+
+
+def test_it_serves_on_the_given_address_only(one_worker):
+    assert one_worker.request("GET", "/resource_providers").status_code == 200
     with pytest.raises(requests.ConnectionError):
-        requests.get(f"http://127.0.0.3:{server.port}/", timeout=PATIENCE)
+        requests.get(f"http://127.0.0.3:{one_worker.port}/", timeout=PATIENCE)
 
 
-def test_it_has_the_given_number_of_workers(api):
-    server = api("--workers", "3")
-    wait_until(lambda: len(server.workers()) == 3, server.said)
+def test_it_serves_on_the_given_address_of_ipv6_with_the_given_number_of_workers(two_workers):
+    assert two_workers.request("GET", "/resource_providers").status_code == 200
+    assert len(two_workers.workers()) == 2
 
 
-def test_its_processes_have_the_search_in_common(api):
-    server = api("--workers", "2")
-    processes = {server.process.pid, *server.workers()}
+@pytest.mark.thorough
+def test_it_serves_on_the_given_name(start):
+    assert started(start, "localhost").request("GET", "/resource_providers").status_code == 200
+
+
+def test_its_processes_have_the_search_in_common(two_workers):
+    processes = {two_workers.process.pid, *two_workers.workers()}
     maps = [Path(f"/proc/{pid}/maps").read_text() for pid in processes]
-    assert ["_multiarray_umath" in each for each in maps] == [True] * len(processes)
+    assert ["_multiarray_umath" in each for each in maps] == [True] * 3
 
 
-def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(api):
-    server = api("--workers", "1", "--threads", "2")
-    slow = SlowClient(server.host, server.port, "slow")
-    assert server.request("GET", "/resource_providers").json() == {"resource_providers": []}
+def test_a_worker_answers_requests_while_it_waits_for_a_slow_client(one_worker):
+    slow = SlowClient(one_worker.host, one_worker.port, "slow")
+    assert "slow" not in providers(one_worker)
     assert slow.finish() == CREATED
+    assert "slow" in providers(one_worker)
 
 
 def test_several_requests_on_one_connection_of_a_socket_file_are_answered(start, tmp_path):
@@ -87,8 +94,8 @@ def test_several_requests_on_one_connection_of_a_socket_file_are_answered(start,
     assert (server.stop(), path.exists()) == (0, False)
 
 
-def test_at_a_stop_it_finishes_requests_in_progress(api):
-    server = api()
+def test_at_a_stop_it_finishes_requests_in_progress(start):
+    server = started(start, "127.0.0.1")
     slow = SlowClient(server.host, server.port, "slow")
     wait_for_threads(server)
     server.process.send_signal(signal.SIGTERM)
@@ -96,29 +103,26 @@ def test_at_a_stop_it_finishes_requests_in_progress(api):
     assert (slow.finish(), server.process.wait(PATIENCE)) == (CREATED, 0)
 
 
-def test_at_a_reload_it_finishes_requests_in_progress(api):
-    server = api()
-    slow = SlowClient(server.host, server.port, "slow")
-    wait_for_threads(server)
-    (before,) = server.workers()
-    server.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: server.workers() - {before}, server.said)
+def test_at_a_reload_it_finishes_requests_in_progress(one_worker):
+    slow = SlowClient(one_worker.host, one_worker.port, "reloaded")
+    wait_for_threads(one_worker)
+    (before,) = one_worker.workers()
+    one_worker.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: one_worker.workers() - {before}, one_worker.said)
     assert slow.finish() == CREATED
-    names = [one["name"] for one in providers(server)]
-    assert names == ["slow"]
+    assert "reloaded" in providers(one_worker)
 
 
-def test_during_a_reload_every_request_is_answered(api):
-    server = api("--workers", "2")
-    before = wait_until(lambda: len(server.workers()) == 2 and server.workers(), server.said)
-    server.process.send_signal(signal.SIGHUP)
+def test_during_a_reload_every_request_is_answered(two_workers):
+    before = two_workers.workers()
+    two_workers.process.send_signal(signal.SIGHUP)
     statuses = set()
 
     def replaced():
-        statuses.add(server.request("GET", "/resource_providers").status_code)
-        return not before & server.workers()
+        statuses.add(two_workers.request("GET", "/resource_providers").status_code)
+        return not before & two_workers.workers()
 
-    wait_until(replaced, server.said)
+    wait_until(replaced, two_workers.said)
     assert statuses == {200}
 
 
@@ -128,4 +132,6 @@ def wait_for_threads(server):
 
 
 def providers(server):
-    return server.request("GET", "/resource_providers").json()["resource_providers"]
+    """Return the names of the providers."""
+    found = server.request("GET", "/resource_providers").json()["resource_providers"]
+    return [one["name"] for one in found]
