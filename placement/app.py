@@ -76,8 +76,8 @@ class Running:
         return self.searching.parts.snapshot
 
     def close(self) -> None:
-        """Close the connections to the database; a later request opens new ones."""
-        self.watch.end_waits()
+        """End threads, close the connections to the database; a later request opens new ones."""
+        self.watch.close()
         self.searching.rest()
         self.database.close()
 

@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
+from placement.storage.engine import PATIENCE
+
 #: the next audit begins so much of an interval after the last one began, at least and at most
 _EARLIEST, _LATEST = 0.6, 0.75
 #: the first one begins after this part of that, at least: workers that began at the same time don't
@@ -135,16 +137,26 @@ class Audited(Protocol):
         """Compare with the tables, and say whether to go on with audits. Never raises."""
 
 
-def watch(audited: Audited) -> None:
-    """Audit something in time, in a thread beside the requests, as long as it exists."""
+def watch(audited: Audited) -> Callable[[], None]:
+    """Audit something in time, in a thread beside the requests, as long as it exists.
+
+    Return what ends the thread, and waits for it, as long as threads wait for each other's work.
+    """
     ended = threading.Event()
     weakref.finalize(audited, ended.set)
-    threading.Thread(
+    thread = threading.Thread(
         target=_watch,
         args=(weakref.ref(audited), ended, audited.until_audit()),
         name="snapshot-audit",
         daemon=True,
-    ).start()
+    )
+    thread.start()
+
+    def end() -> None:
+        ended.set()
+        thread.join(PATIENCE)
+
+    return end
 
 
 def _watch(reference: Callable[[], Audited | None], ended: threading.Event, wait: float) -> None:

@@ -100,7 +100,8 @@ class LiveSnapshot:
     :param others: when each search looks for such writes by itself; by default never
     :param clock: seconds that never go back
     :param watch: calls `audit_in_background` from then on, each time after `until_audit` seconds,
-        until that returns False; a search that finds the last audit too old audits by itself
+        until that returns False, or until what it returns is called; a search that finds the last
+        audit too old audits by itself
     :param tally: is told of loads, refreshes and audits
     :param preloaded: what the parent process has loaded; None: the first search loads it
     """
@@ -111,7 +112,7 @@ class LiveSnapshot:
         audit_interval: float = 0,
         others: OtherWriters | None = None,
         clock: Callable[[], float] = time.monotonic,
-        watch: Callable[["LiveSnapshot"], None] = audit_schedule.watch,
+        watch: Callable[["LiveSnapshot"], Callable[[], None] | None] = audit_schedule.watch,
         tally: Tally = UNCOUNTED,
         preloaded: Preloaded | None = None,
     ) -> None:
@@ -153,6 +154,7 @@ class LiveSnapshot:
         self._refreshing: SharedWork[_Held] = SharedWork()
         self._auditing: SharedWork[None] = SharedWork()
         self._is_watched = False
+        self._end_watch: Callable[[], None] | None = None
 
     def current(self) -> Snapshot:
         """Return the cloud as of now. It costs one small statement if nothing happened.
@@ -343,7 +345,7 @@ class LiveSnapshot:
                 self._distrust(held, "audit failed")
         if not self._is_watched:
             self._is_watched = True
-            self._watch(self)
+            self._end_watch = self._watch(self)
 
     def until_audit(self) -> float:
         """Return in how many seconds `audit_in_background` is due."""
@@ -368,6 +370,10 @@ class LiveSnapshot:
         """End the audits until the next search; wait for an audit that is under way."""
         self._times.unwanted()
         self._auditing.wait_until_done()
+        end, self._end_watch = self._end_watch, None
+        if end is not None:
+            end()
+            self._is_watched = False
 
     def _audit_with_pauses(self) -> None:
         self._pauses.begin()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from placement.errors import PlacementError, TooManyWaits
 from placement.storage import change_feed
 from placement.storage.change_feed import Cursor
-from placement.storage.engine import Database
+from placement.storage.engine import PATIENCE, Database
 from placement.storage.error_log import log_unexpected
 
 LOG = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ class FeedWatch:
         self._changed = threading.Condition()
         self._waits: dict[_Wait, None] = {}
         self._is_asking = False
+        self._thread: threading.Thread | None = None
 
     @property
     def count(self) -> int:
@@ -73,13 +74,20 @@ class FeedWatch:
                 raise TooManyWaits()
             if not self._is_asking:
                 # fails if the process may not have more threads; the next wait tries again
-                threading.Thread(target=self._ask, name="change-feed", daemon=True).start()
-                self._is_asking = True
+                thread = threading.Thread(target=self._ask, name="change-feed", daemon=True)
+                thread.start()
+                self._is_asking, self._thread = True, thread
             self._waits[wait] = None
             try:
                 yield wait
             finally:
                 del self._waits[wait]
+
+    def close(self) -> None:
+        """End all waits and the thread; a later wait starts another one."""
+        self.end_waits()
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
 
     def end_waits(self) -> None:
         """End all waits now."""

@@ -214,6 +214,15 @@ def test_a_wait_ends_when_the_service_is_closed(filled, watch):
     assert waiting.result()["providers"] == []
 
 
+def test_a_closed_service_looks_for_changes_no_more(filled, watch):
+    before = set(threading.enumerate())
+    waiting = Waiting(filled, position(filled))
+    eventually(lambda: watch.count == 1)
+    filled.running.close()
+    assert set(threading.enumerate()) - before <= {waiting}
+    assert waiting.result()["providers"] == []
+
+
 def test_a_process_without_a_thread_to_spare_waits_later(filled, watch, monkeypatch):
     """The place of the request that failed is free, and the next wait starts the thread."""
     after = position(filled)
