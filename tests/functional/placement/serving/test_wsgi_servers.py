@@ -6,12 +6,15 @@ import os
 import signal
 import sys
 import sysconfig
+import types
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from werkzeug.test import Client
 
 from placement import wsgi
+from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.page import command_shown
 from tests.functional.placement.serving.programs import ADMIN, PATIENCE, free_port, needed
 
@@ -89,25 +92,37 @@ def test_unusual_paths_arrive_unchanged(served, target, status):
     assert status_of_target(served, target) == status
 
 
-def test_uwsgi_loads_the_command_as_a_file(start):
-    port = free_port()
-    command = [uwsgi(), "--master", "--need-app", "--http-socket", f"127.0.0.1:{port}"]
-    server = start([*command, "--wsgi-file", str(COMMAND)], f"http://127.0.0.1:{port}")
-    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
-    assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
+@pytest.fixture
+def start_uwsgi(start):
+    """Return a function that starts uWSGI with the command as the file of the application."""
+
+    def start_uwsgi(*more):
+        port = free_port()
+        command = [uwsgi(), "--master", "--need-app", "--http-socket", f"127.0.0.1:{port}", *more]
+        return start([*command, "--wsgi-file", str(COMMAND)], f"http://127.0.0.1:{port}")
+
+    return start_uwsgi
 
 
 def has_numpy(pid):
     return "_multiarray_umath" in Path(f"/proc/{pid}/maps").read_text()
 
 
-@pytest.mark.parametrize(("more", "shared"), [([], True), (["--lazy-apps"], False)])
-def test_idle_workers_of_uwsgi_have_the_search_in_common_or_not_at_all(start, more, shared):
-    port = free_port()
-    command = [uwsgi(), "--master", "--need-app", "--http-socket", f"127.0.0.1:{port}", *more]
-    server = start([*command, "--wsgi-file", str(COMMAND)], f"http://127.0.0.1:{port}")
-    processes = {server.process.pid, *server.workers()}
-    assert {has_numpy(pid) for pid in processes} == {shared}
+def have_the_search(server):
+    """Return whether the server's processes have loaded the search: one value if they agree."""
+    return {has_numpy(pid) for pid in {server.process.pid, *server.workers()}}
+
+
+def test_uwsgi_loads_the_command_as_a_file_and_idle_workers_have_the_search_in_common(start_uwsgi):
+    server = start_uwsgi("--die-on-term")
+    assert have_the_search(server) == {True}
+    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
+    assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
+    assert server.stop(signal.SIGTERM) == 0
+
+
+def test_with_lazy_apps_idle_workers_of_uwsgi_have_no_search(start_uwsgi):
+    assert have_the_search(start_uwsgi("--lazy-apps")) == {False}
 
 
 def test_uwsgi_mounts_it_below_a_prefix(start):
@@ -133,15 +148,6 @@ def test_gunicorn_mounts_it_below_a_prefix(start):
     assert created.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
 
 
-def test_uwsgi_stops_at_a_signal(start):
-    port = free_port()
-    command = [uwsgi(), "--need-app", "--master", "--die-on-term"]
-    command += ["--http-socket", f"127.0.0.1:{port}", "--module", "placement.wsgi.api:application"]
-    server = start(command, f"http://127.0.0.1:{port}")
-    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
-    assert server.stop(signal.SIGTERM) == 0
-
-
 def test_the_command_is_a_program_of_this_environment():
     first = COMMAND.read_text().splitlines()[0]
     # pytest may have been started as `python3 -m pytest`
@@ -150,7 +156,7 @@ def test_the_command_is_a_program_of_this_environment():
     assert os.access(COMMAND, os.X_OK)
 
 
-@pytest.mark.parametrize("dashes", [[], ["--"]])
+@pytest.mark.parametrize("dashes", [["--"], pytest.param([], marks=pytest.mark.thorough)])
 def test_the_command_serves_with_the_options_of_wsgi_scripts(start, dashes):
     port = free_port()
     command = [str(COMMAND), "-b", "127.0.0.1", "-p", str(port), *dashes]
@@ -158,30 +164,21 @@ def test_the_command_serves_with_the_options_of_wsgi_scripts(start, dashes):
     assert server.request("GET", "/traits").status_code == 200
 
 
-MOD_WSGI = """
-import sys
-from wsgiref.simple_server import WSGIServer, WSGIRequestHandler
-
-# as mod_wsgi loads a script: by its path, into a module of its own that is not __main__,
-# with standard streams that may not be used
-path, port = sys.argv[1:]
-sys.argv = ["mod_wsgi"]
-sys.stdin = None
-module = type(sys)("_mod_wsgi_0123456789abcdef")
-module.__file__ = path
-sys.modules[module.__name__] = module
-with open(path) as script:
-    exec(compile(script.read(), path, "exec"), module.__dict__)
-with WSGIServer(("127.0.0.1", int(port)), WSGIRequestHandler) as server:
-    server.set_app(module.application)
-    server.serve_forever()
-"""
-
-
 @pytest.mark.parametrize("script", [SCRIPT, COMMAND], ids=lambda script: script.name)
-def test_a_server_may_load_the_script_by_its_path(start, script):
-    port = free_port()
-    command = [sys.executable, "-c", MOD_WSGI, str(script), str(port)]
-    server = start(command, f"http://127.0.0.1:{port}")
-    assert server.request("PUT", "/traits/CUSTOM_A").status_code == 201
-    assert server.request("GET", "/traits/CUSTOM_A").status_code == 204
+def test_a_server_may_load_the_script_by_its_path(tmp_path, monkeypatch, own_process, script):
+    # as mod_wsgi does: into a module that is not __main__, with a stream that may not be used
+    for name, value in configuration(tmp_path).items():
+        if name.startswith("OS_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["mod_wsgi"])
+    monkeypatch.setattr(sys, "stdin", None)
+    module = types.ModuleType("_mod_wsgi_0123456789abcdef")
+    module.__file__ = str(script)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    # the application is made when this is imported
+    monkeypatch.setitem(sys.modules, "placement.wsgi.api", None)
+    del sys.modules["placement.wsgi.api"]
+    exec(compile(script.read_text(), str(script), "exec"), module.__dict__)
+    client = Client(module.application)
+    assert client.put("/traits/CUSTOM_A", headers=ADMIN).status_code == 201
+    assert client.get("/traits/CUSTOM_A", headers=ADMIN).status_code == 204
