@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from tests.unit.virt.consumers import uuid
+from tests.unit.virt.contracts import assert_kept, rules_of
 from virt import fake
 from virt.sriov import PhysicalFunction
 from virt.testing import ContractBroken, DriverContract, ReshapeContract, ReshapeScenario, Scenario
@@ -26,89 +27,93 @@ def maker(virtapi, conf):
     return make
 
 
-class TestOneForm(DriverContract):
-    @pytest.fixture(
-        params=[
-            fake.FakeDriver,
-            fake.SmallFakeDriver,
-            fake.MediumFakeDriver,
-            fake.MediumFakeDriverWithNestedCustomResources,
-            fake.PredictableNodeUUIDDriver,
-            fake.FakeMultiNodeDriver,
-            fake.LegacyInventoryDriver,
-            fake.ResourceOnlyDriver,
-            fake.SameHostColdMigrateDriver,
-            fake.RescueBFVDriver,
-            fake.EphEncryptionDriver,
-            fake.EphEncryptionDriverLUKS,
-            fake.EphEncryptionDriverPLAIN,
-            fake.PowerUpdateFakeDriver,
-            fake.FakeDriverWithPciResources,
-            partial(fake.FakeLargeScaleDriver, nodes=8),
-            fake.FakeRescheduleDriver,
-            fake.FakeRescheduleDriverWithNestedCustomResources,
-            fake.FakeBuildAbortDriver,
-            fake.FakeBuildAbortDriverWithNestedCustomResources,
-            fake.FakeUnshelveSpawnFailDriver,
-            fake.FakeUnshelveSpawnFailDriverWithNestedCustomResources,
-            fake.FakeLiveMigrateDriver,
-            fake.FakeLiveMigrateDriverWithNestedCustomResources,
-            fake.FakeFinishMigrationFailDriver,
-        ],
-        ids=lambda one: one.func.__name__ if isinstance(one, partial) else one.__name__,
+OF_ONE_FORM = [
+    fake.FakeDriver,
+    fake.SmallFakeDriver,
+    fake.MediumFakeDriver,
+    fake.MediumFakeDriverWithNestedCustomResources,
+    fake.PredictableNodeUUIDDriver,
+    fake.FakeMultiNodeDriver,
+    fake.LegacyInventoryDriver,
+    fake.ResourceOnlyDriver,
+    fake.SameHostColdMigrateDriver,
+    fake.RescueBFVDriver,
+    fake.EphEncryptionDriver,
+    fake.EphEncryptionDriverLUKS,
+    fake.EphEncryptionDriverPLAIN,
+    fake.PowerUpdateFakeDriver,
+    fake.FakeDriverWithPciResources,
+    partial(fake.FakeLargeScaleDriver, nodes=8),
+    fake.FakeRescheduleDriver,
+    fake.FakeRescheduleDriverWithNestedCustomResources,
+    fake.FakeBuildAbortDriver,
+    fake.FakeBuildAbortDriverWithNestedCustomResources,
+    fake.FakeUnshelveSpawnFailDriver,
+    fake.FakeUnshelveSpawnFailDriverWithNestedCustomResources,
+    fake.FakeLiveMigrateDriver,
+    fake.FakeLiveMigrateDriverWithNestedCustomResources,
+    fake.FakeFinishMigrationFailDriver,
+]
+
+
+@pytest.mark.parametrize("rule", rules_of(DriverContract))
+def test_drivers_of_one_form_keep_it(rule, maker):
+    scenarios = {
+        getattr(driver, "func", driver).__name__: Scenario(maker(driver)) for driver in OF_ONE_FORM
+    }
+    assert_kept(DriverContract, rule, scenarios)
+
+
+def with_vgpus(maker):
+    mdevs = {
+        uuid(1): {"pci_0000_84_00_0": 1, "pci_0000_85_00_0": 1},
+        uuid(2): {"pci_0000_85_00_0": 1},
+    }
+    return ReshapeScenario(
+        maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, mdevs=mdevs),
+        old_driver=maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, nested=False),
+        held={
+            uuid(1): {"host1": {"VCPU": 1, "MEMORY_MB": 64, "VGPU": 2}},
+            uuid(2): {"host1": {"VGPU": 1}},
+            uuid(3): {"host1": {"VCPU": 4, "DISK_GB": 20}},
+        },
     )
-    def scenario(self, request, maker):
-        return Scenario(maker(request.param))
 
 
-class TestVGPU(ReshapeContract):
-    @pytest.fixture
-    def scenario(self, maker):
-        mdevs = {
-            uuid(1): {"pci_0000_84_00_0": 1, "pci_0000_85_00_0": 1},
-            uuid(2): {"pci_0000_85_00_0": 1},
-        }
-        return ReshapeScenario(
-            maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, mdevs=mdevs),
-            old_driver=maker(fake.FakeReshapeVGPUDriver, pgpus=GPUS, nested=False),
-            held={
-                uuid(1): {"host1": {"VCPU": 1, "MEMORY_MB": 64, "VGPU": 2}},
-                uuid(2): {"host1": {"VGPU": 1}},
-                uuid(3): {"host1": {"VCPU": 4, "DISK_GB": 20}},
-            },
-        )
+def of_numa(maker, modelled):
+    new, old = (
+        maker(fake.FakeNUMAReshapeDriver, modelled=cells, physical_functions=CARDS)
+        for cells in (modelled, not modelled)
+    )
+    return ReshapeScenario(new, old_driver=old)
 
 
-class TestNUMA(ReshapeContract):
-    @pytest.fixture(params=["to cells", "back to the root"])
-    def scenario(self, request, maker):
-        flat, modelled = (
-            maker(fake.FakeNUMAReshapeDriver, modelled=modelled, physical_functions=CARDS)
-            for modelled in (False, True)
-        )
-        if request.param == "to cells":
-            return ReshapeScenario(modelled, old_driver=flat)
-        return ReshapeScenario(flat, old_driver=modelled)
+def of_a_rename(maker, renamed):
+    return ReshapeScenario(
+        maker(fake.FakeRCRenameDriver, renamed=renamed),
+        old_driver=maker(fake.FakeRCRenameDriver, renamed=not renamed),
+        renamed={"CUSTOM_FPGA": "FPGA"} if renamed else {"FPGA": "CUSTOM_FPGA"},
+    )
 
 
-class TestRename(ReshapeContract):
-    @pytest.fixture(params=[True, False], ids=["to the new name", "to the old name"])
-    def scenario(self, request, maker):
-        names = {"CUSTOM_FPGA": "FPGA"} if request.param else {"FPGA": "CUSTOM_FPGA"}
-        return ReshapeScenario(
-            maker(fake.FakeRCRenameDriver, renamed=request.param),
-            old_driver=maker(fake.FakeRCRenameDriver, renamed=not request.param),
-            renamed=names,
-        )
+def of_shared_storage(maker):
+    return ReshapeScenario(
+        maker(fake.FakeSharedStorageDriver),
+        old_driver=maker(fake.FakeSharedStorageDriver, shared=False),
+    )
 
 
-class TestSharedStorage(ReshapeContract):
-    @pytest.fixture
-    def scenario(self, maker):
-        return ReshapeScenario(
-            maker(fake.FakeSharedStorageDriver),
-            old_driver=maker(fake.FakeSharedStorageDriver, shared=False),
-        )
+@pytest.mark.parametrize("rule", rules_of(ReshapeContract))
+def test_drivers_that_reshape_keep_it(rule, maker):
+    scenarios = {
+        "vGPUs, to their GPUs": with_vgpus(maker),
+        "NUMA, to cells": of_numa(maker, True),
+        "NUMA, back to the root": of_numa(maker, False),
+        "a rename, to the new name": of_a_rename(maker, True),
+        "a rename, to the old name": of_a_rename(maker, False),
+        "storage, to what is shared": of_shared_storage(maker),
+    }
+    assert_kept(ReshapeContract, rule, scenarios)
 
 
 BREAKING_IT = {

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from tests.unit.virt.consumers import uuid
+from tests.unit.virt.contracts import assert_kept, rules_of
 from tests.unit.virt.libvirt.hosts import (
     COMPUTER,
     card_xml,
@@ -35,9 +36,8 @@ DEVICES = {"devices__enabled_mdev_types": [TYPE], "pci__device_spec": [NETWORK]}
 HELD = {"VCPU": 2, "MEMORY_MB": 1024}
 
 
-@pytest.fixture
-def machine():
-    """Two cells, three GPUs, a card, encrypted memory; guests as tests add them."""
+def new_machine():
+    """Return two cells, three GPUs, a card, encrypted memory; guests as tests add them."""
     return KnownHost(
         creatable={device: {TYPE: 0} for device in GPUS},
         mediated_devices=mediated(dict(enumerate(GPUS, start=1))),
@@ -47,28 +47,30 @@ def machine():
 
 
 @pytest.fixture
-def maker(make_conf, virtapi, machine):
-    """Say how a driver of the machine is made."""
+def maker(make_conf, virtapi):
+    """Say how a driver of a machine is made."""
 
-    def make(driver_class=LibvirtDriver, **options):
+    def make(machine, driver_class=LibvirtDriver, **options):
         return partial(driver_class, virtapi, make_conf(**options), machine)
 
     return make
 
 
-class TestOneForm(DriverContract):
-    @pytest.fixture(
-        params=[
-            {},
-            DEVICES,
-            {**DEVICES, "berth__numa_in_placement": True},
-            {**DEVICES, "berth__numa_in_placement": True, "berth__numa_classes": "numa"},
-            {"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "4-7"},
-        ],
-        ids=["plain", "devices", "modelled", "described", "dedicated"],
-    )
-    def scenario(self, request, maker):
-        return Scenario(maker(**request.param))
+FORMS = {
+    "plain": {},
+    "devices": DEVICES,
+    "modelled": {**DEVICES, "berth__numa_in_placement": True},
+    "described": {**DEVICES, "berth__numa_in_placement": True, "berth__numa_classes": "numa"},
+    "dedicated": {"compute__cpu_shared_set": "0-3", "compute__cpu_dedicated_set": "4-7"},
+}
+#: whether the cells of a NUMA machine are modelled after the reshape
+DIRECTIONS = {"to cells": True, "back to the root": False}
+
+
+@pytest.mark.parametrize("rule", rules_of(DriverContract))
+def test_each_form_keeps_it(rule, maker):
+    scenarios = {form: Scenario(maker(new_machine(), **options)) for form, options in FORMS.items()}
+    assert_kept(DriverContract, rule, scenarios)
 
 
 OUR_OWN = node_xml(
@@ -98,72 +100,85 @@ def on_hypervisor(libvirt, make_conf, virtapi, tmp_path):
     return make
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["test:///default", "test:////of-our-own.xml"])
-class TestHypervisor(DriverContract):
-    @pytest.fixture(params=[False, True], ids=["flat", "modelled"])
-    def scenario(self, request, own, on_hypervisor):
-        return Scenario(on_hypervisor(own, berth__numa_in_placement=request.param))
+HYPERVISORS = {"test:///default": False, "test:////of-our-own.xml": True}
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["test:///default", "test:////of-our-own.xml"])
-class TestHypervisorWithCells(ReshapeContract):
-    @pytest.fixture(params=[True, False], ids=["to cells", "back to the root"])
-    def scenario(self, request, own, on_hypervisor):
-        new, old = (
-            on_hypervisor(own, berth__numa_in_placement=numa)
-            for numa in (request.param, not request.param)
+@pytest.mark.parametrize("rule", rules_of(DriverContract))
+def test_drivers_of_hypervisors_keep_it(rule, on_hypervisor):
+    scenarios = {
+        f"{form}, {uri}": Scenario(on_hypervisor(own, berth__numa_in_placement=numa))
+        for uri, own in HYPERVISORS.items()
+        for form, numa in {"flat": False, "modelled": True}.items()
+    }
+    assert_kept(DriverContract, rule, scenarios)
+
+
+def both_ways(make):
+    """Return the scenarios of a machine whose cells get modelled, and are no longer modelled."""
+    return {
+        direction: ReshapeScenario(
+            make(berth__numa_in_placement=numa), old_driver=make(berth__numa_in_placement=not numa)
         )
-        return ReshapeScenario(new, old_driver=old)
+        for direction, numa in DIRECTIONS.items()
+    }
 
 
-class TestNUMA(ReshapeContract):
-    @pytest.fixture(params=[True, False], ids=["to cells", "back to the root"])
-    def scenario(self, request, maker):
-        new, old = (
-            maker(**DEVICES, berth__numa_in_placement=numa)
-            for numa in (request.param, not request.param)
-        )
-        return ReshapeScenario(new, old_driver=old)
+@pytest.mark.parametrize("rule", rules_of(ReshapeContract))
+def test_reshapes_of_hypervisors_keep_it(rule, on_hypervisor):
+    scenarios = {
+        f"{direction}, {uri}": scenario
+        for uri, own in HYPERVISORS.items()
+        for direction, scenario in both_ways(partial(on_hypervisor, own)).items()
+    }
+    assert_kept(ReshapeContract, rule, scenarios)
 
 
-class TestVGPU(ReshapeContract):
-    @pytest.fixture
-    def scenario(self, maker, machine):
-        machine.there = [
-            floating(uuid(1), mediated_devices=[mdev_uuid(1), mdev_uuid(3)]),
-            floating(uuid(2), mediated_devices=[mdev_uuid(2)]),
-        ]
-        return ReshapeScenario(
-            maker(**DEVICES),
-            old_driver=maker(partial(OlderDriver, former={"VGPU": 3})),
-            held={
-                uuid(1): {"host1": {**HELD, "VGPU": 2}},
-                uuid(2): {"host1": {"VGPU": 1}},
-                uuid(3): {"host1": HELD},
-            },
-        )
+def to_vgpus_of_their_own(maker):
+    machine = new_machine()
+    machine.there = [
+        floating(uuid(1), mediated_devices=[mdev_uuid(1), mdev_uuid(3)]),
+        floating(uuid(2), mediated_devices=[mdev_uuid(2)]),
+    ]
+    return ReshapeScenario(
+        maker(machine, **DEVICES),
+        old_driver=maker(machine, partial(OlderDriver, former={"VGPU": 3})),
+        held={
+            uuid(1): {"host1": {**HELD, "VGPU": 2}},
+            uuid(2): {"host1": {"VGPU": 1}},
+            uuid(3): {"host1": HELD},
+        },
+    )
 
 
-class TestPCPU(ReshapeContract):
-    @pytest.fixture
-    def scenario(self, maker, machine):
-        machine.there = [pinned(uuid(1), [4, 5]), pinned(uuid(2), [6, 7])]
-        return ReshapeScenario(
-            maker(compute__cpu_shared_set="0-3", compute__cpu_dedicated_set="4-7"),
-            old_driver=maker(),
-            held={uuid(number): {"host1": HELD} for number in (1, 2)},
-            renamed={"VCPU": "PCPU"},
-        )
+def to_dedicated_processors(maker):
+    machine = new_machine()
+    machine.there = [pinned(uuid(1), [4, 5]), pinned(uuid(2), [6, 7])]
+    return ReshapeScenario(
+        maker(machine, **FORMS["dedicated"]),
+        old_driver=maker(machine),
+        held={uuid(number): {"host1": HELD} for number in (1, 2)},
+        renamed={"VCPU": "PCPU"},
+    )
 
 
-class TestMemoryEncryption(ReshapeContract):
-    @pytest.fixture
-    def scenario(self, maker):
-        return ReshapeScenario(
-            maker(),
-            old_driver=maker(partial(OlderDriver, former={"MEM_ENCRYPTION_CONTEXT": 9})),
-            held={
-                uuid(1): {"host1": {**HELD, "MEM_ENCRYPTION_CONTEXT": 1}},
-                uuid(2): {"host1": {"MEM_ENCRYPTION_CONTEXT": 1}},
-            },
-        )
+def to_encrypted_memory_of_its_own(maker):
+    machine = new_machine()
+    return ReshapeScenario(
+        maker(machine),
+        old_driver=maker(machine, partial(OlderDriver, former={"MEM_ENCRYPTION_CONTEXT": 9})),
+        held={
+            uuid(1): {"host1": {**HELD, "MEM_ENCRYPTION_CONTEXT": 1}},
+            uuid(2): {"host1": {"MEM_ENCRYPTION_CONTEXT": 1}},
+        },
+    )
+
+
+@pytest.mark.parametrize("rule", rules_of(ReshapeContract))
+def test_each_reshape_keeps_it(rule, maker):
+    scenarios = {
+        **both_ways(partial(maker, new_machine(), **DEVICES)),
+        "to vGPUs of their own": to_vgpus_of_their_own(maker),
+        "to dedicated processors": to_dedicated_processors(maker),
+        "to encrypted memory of its own": to_encrypted_memory_of_its_own(maker),
+    }
+    assert_kept(ReshapeContract, rule, scenarios)
