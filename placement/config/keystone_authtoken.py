@@ -7,6 +7,18 @@ GROUP = "keystone_authtoken"
 BOUNDS = {"http_connect_timeout": 5, "http_request_max_retries": 1}
 
 
+def login_option(conf: cfg.ConfigOpts, name: str) -> str | None:
+    """Return an option of the plugin that logs in to keystone, of the section `auth_section` names.
+
+    None: it isn't set, or the plugin has none of this name. The options of the plugin are known
+    once keystonemiddleware has made it.
+    """
+    options = conf[GROUP]
+    section = getattr(options, "auth_section", None)
+    value = getattr(conf[section] if section else options, name, None)
+    return str(value) if value else None
+
+
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options for a sample, with those that `auth_type = password` needs.
 

@@ -1,5 +1,6 @@
 """What the log says when the service can't ask keystone about a token."""
 
+import functools
 import logging
 import re
 import threading
@@ -7,7 +8,7 @@ import threading
 from keystoneauth1 import exceptions as keystone_errors
 from oslo_config import cfg
 
-from placement.config.keystone_authtoken import GROUP
+from placement.config.keystone_authtoken import GROUP, login_option
 
 LOG = logging.getLogger(__name__)
 
@@ -24,11 +25,11 @@ _PAGE = "See doc/keystone.rst. Until then requests are answered 503."
 class IdentityFailures:
     """Logs why keystone can't be asked: once, until the reason changes or keystone answers.
 
-    :param options: group [keystone_authtoken]
+    :param conf: its group [keystone_authtoken] says how to log in
     """
 
-    def __init__(self, options: cfg.ConfigOpts.GroupAttr) -> None:
-        self._options = options
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._option = functools.partial(login_option, conf)
         self._lock = threading.Lock()
         self._last: str | None = None
 
@@ -52,8 +53,7 @@ class IdentityFailures:
         cause = failure.__cause__ or failure.__context__
         told = {type(failure): failure, type(cause): cause}
         # without either, old releases of the middleware log in with defaults of their own
-        has_plugin = self._option("auth_type") or self._option("auth_section")
-        if keystone_errors.MissingAuthPlugin in told or not has_plugin:
+        if keystone_errors.MissingAuthPlugin in told or not self._option("auth_type"):
             return "auth_type isn't set, so the service can't log in to keystone."
         where = f"keystone at {self._option('auth_url')}"
         project = self._option("project_name") or self._option("project_id")
@@ -80,8 +80,3 @@ class IdentityFailures:
             if value := self._option(name):
                 return words.format(value)
         return "the service's user"
-
-    def _option(self, name: str) -> str | None:
-        """Return an option; None if it isn't set, or isn't one of the login plugin."""
-        value = getattr(self._options, name, None)
-        return str(value) if value else None

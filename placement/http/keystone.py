@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from keystoneauth1 import exceptions as keystone_errors
+from keystoneauth1 import loading
 from oslo_config import cfg
 
 from placement.config.keystone_authtoken import BOUNDS, GROUP
@@ -125,7 +126,7 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
             return BoundedServer(
                 super()._create_identity_server(),
                 validations,
-                IdentityFailures(conf[GROUP]),
+                IdentityFailures(conf),
                 auth_token.InvalidToken,
                 handled,
             )
@@ -134,6 +135,9 @@ def _checked(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         conf.register_opts(options, group=group)
     for name, value in BOUNDS.items():
         conf.set_default(name, value, group=GROUP)
+    if conf[GROUP].auth_section:
+        # keystonemiddleware reads them without having declared them
+        loading.register_auth_conf_options(conf, conf[GROUP].auth_section)
     _check_cache(conf[GROUP])
     try:
         protocol: WSGIApplication = BoundedProtocol(application, {"oslo_config_config": conf})

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
+from placement.config.keystone_authtoken import GROUP, login_option
 from placement.http.entity_tags import ANY, named, quoted
 from placement.http.environ import ROUTE, Environ, WSGIApplication
 from placement.http.extensions import PREFIX
@@ -40,8 +41,7 @@ def keystone_address(conf: cfg.ConfigOpts) -> str | None:
     """Return where a browser gets tokens; None if nobody says so, or no token is checked."""
     if conf.api.auth_strategy == "noauth2":
         return None
-    options = conf.keystone_authtoken
-    address = str(options.www_authenticate_uri or options.get("auth_url") or "")
+    address = conf[GROUP].www_authenticate_uri or login_option(conf, "auth_url") or ""
     return address if urlsplit(address).scheme in ("http", "https") else None
 
 

@@ -77,7 +77,12 @@ MAY_IMPORT: dict[str, dict[str, set[str]]] = {
             "schemas",
         },
         # files for a browser, which asks the API itself
-        "page": {"http.entity_tags", "http.environ", "http.extensions"},
+        "page": {
+            "config.keystone_authtoken",
+            "http.entity_tags",
+            "http.environ",
+            "http.extensions",
+        },
         # of one process, as its memory and its database have it
         "monitoring": {"candidates", "domain", "errors", "http.environ", "metrics", "storage"},
         # what searches need, and a stand-in for it until there is a search
