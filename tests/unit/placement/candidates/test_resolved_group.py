@@ -29,6 +29,15 @@ def test_every_name_has_an_id(snapshot):
     assert found.members.tolist() == [True, False]
 
 
+def test_members_are_in_an_aggregate_of_each_set(clouds):
+    labels = {"a": ["rack"], "b": ["room"], "c": ["rack", "room"], "d": []}
+    snapshot = clouds.snapshot({name: (None, {"VCPU": 4}, [], has) for name, has in labels.items()})
+
+    found = resolve(snapshot, Group("", {"VCPU": 1}, member_of=(RACK, frozenset(["room"]))))
+
+    assert found.members.tolist() == [False, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("conditions", "named"),
     [
