@@ -4,7 +4,7 @@ import pytest
 
 from compute import exceptions
 from compute.report.steps import AddProvider
-from tests.unit.compute.report.answers import answer, listed, refused, row
+from tests.unit.compute.report.answers import answer, conflict, listed, refused, row, sent_body
 
 
 def test_an_inventory_that_cant_be_read_back_after_the_reshape_fails_the_sync(make):
@@ -46,6 +46,27 @@ def test_an_inventory_in_use_passes_as_it_is_and_the_tree_is_read_again(make):
     with pytest.raises(exceptions.InventoryInUse, match="VCPU is in use"):
         client.update_from_provider_tree(None, tree)
     assert not client.cache.tree.exists("u")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: tree.update_inventory("u", {"VCPU": {"total": 1}}),
+        lambda tree: tree.update_aggregates("u", ["rack"]),
+        lambda tree: tree.update_traits("u", []),
+    ],
+    ids=["inventory", "aggregates", "traits"],
+)
+def test_after_a_conflict_the_next_call_writes_at_the_generation_of_then(make, change):
+    client = make(conflict())
+    client.cache.tree.populate_from_iterable([row("u", None, 4)])
+    client.cache.tree.update_traits("u", ["T"])
+    tree = client.cache.tree.subtree("u")
+    change(tree)
+    with pytest.raises(exceptions.ResourceProviderUpdateConflict):
+        client.update_from_provider_tree(None, tree)
+    assert sent_body(client)["resource_provider_generation"] == 4
+    assert tree.expected_generation("u") is None
 
 
 @pytest.mark.parametrize("allocations", [None, {}])
