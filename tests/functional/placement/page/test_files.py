@@ -1,6 +1,7 @@
 """The files of the page as a browser gets them (extensions.md 9)."""
 
 import html.parser
+import posixpath
 import re
 
 import pytest
@@ -10,6 +11,10 @@ from placement import config
 from placement.app import create_app
 from placement.page.files import page_files
 from placement.page.serving import UI
+from tests.offenders import assert_each, assert_none
+
+# files are answered without a look at the database
+pytestmark = pytest.mark.spread_over_databases
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {}; "
@@ -33,28 +38,37 @@ def test_the_page_needs_no_token(shown):
     assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(page_files()))
-def test_each_file_is_there_and_guarded(shown, name):
-    answer = shown(name)
-    assert answer.status_code == 200
-    assert answer.data == page_files()[name].content
-    assert answer.headers["Content-Security-Policy"] == POLICY.format("'self'")
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["X-Frame-Options"] == "DENY"
-    assert answer.headers["Referrer-Policy"] == "no-referrer"
+def test_each_file_is_there_and_guarded(shown):
+    def is_there_and_guarded(name):
+        answer = shown(name)
+        assert answer.status_code == 200
+        assert answer.data == page_files()[name].content
+        assert answer.headers["Content-Security-Policy"] == POLICY.format("'self'")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+    assert_each({name: (name,) for name in sorted(page_files())}, is_there_and_guarded)
 
 
-@pytest.mark.parametrize("name", [name for name in page_files() if name.endswith(".js")])
-def test_modules_import_what_is_there(name):
-    folder = name.rpartition("/")[0]
-    for wanted in IMPORT.findall(page_files()[name].content.decode()):
-        parts = folder.split("/") if folder else []
-        for part in wanted.split("/"):
-            if part == "..":
-                parts.pop()
-            elif part != ".":
-                parts.append(part)
-        assert "/".join(parts) in page_files()
+def imported_by(name):
+    """Return the names of the files that a module imports."""
+    folder = posixpath.dirname(name)
+    wanted = IMPORT.findall(page_files()[name].content.decode())
+    return [posixpath.normpath(posixpath.join(folder, each)) for each in wanted]
+
+
+def test_modules_import_what_is_there():
+    imports = [
+        (name, wanted)
+        for name in page_files()
+        if name.endswith(".js")
+        for wanted in imported_by(name)
+    ]
+    assert len(imports) > 50
+    assert_none(
+        f"{name} imports {wanted}" for name, wanted in imports if wanted not in page_files()
+    )
 
 
 def test_pages_that_open_it_have_no_hold_of_it(shown):
@@ -100,28 +114,26 @@ def test_head_has_no_body(shown):
     assert int(answer.headers["Content-Length"]) == len(page_files()["page.css"].content)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_nothing_can_be_written(shown, method):
-    answer = shown("main.js", method)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+def test_nothing_can_be_written(shown):
+    def is_refused(method):
+        answer = shown("main.js", method)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+    methods = ("POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+    assert_each({method: (method,) for method in methods}, is_refused)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../files.py",
-        "..%2ffiles.py",
-        "drawings/",
-        "drawings",
-        "%2e%2e/files.py",
-        "main.js/",
-        "x",
-    ],
-)
-def test_only_the_listed_files_are_there(unchanging, name):
-    # as any path that the service doesn't know
-    assert unchanging.client.get(f"{UI}/{name}").status_code == 401
-    assert unchanging.get(f"{UI}/{name}").status_code == 404
+def test_only_the_listed_files_are_there(unchanging):
+    def is_answered_as_any_path_that_the_service_does_not_know(name):
+        assert unchanging.client.get(f"{UI}/{name}").status_code == 401
+        assert unchanging.get(f"{UI}/{name}").status_code == 404
+
+    names = (
+        *("../files.py", "..%2ffiles.py", "%2e%2e/files.py"),
+        *("drawings/", "drawings", "main.js/", "x"),
+    )
+    cases = {name: (name,) for name in names}
+    assert_each(cases, is_answered_as_any_path_that_the_service_does_not_know)
 
 
 def test_the_address_without_a_slash_leads_to_the_page(unchanging):
