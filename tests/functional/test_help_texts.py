@@ -13,6 +13,7 @@ import pytest
 from compute.cli import berth_compute, nova_manage
 from placement.cli import manage, serve, status
 from placement.cli.version import VERSION
+from tests.offenders import assert_each, assert_none
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MAINS = {
@@ -54,13 +55,15 @@ def test_each_program_prints_the_number_of_its_version_without_configuration(nam
 
 
 @pytest.mark.parametrize("columns", ["80", None])
-@pytest.mark.parametrize("command", HELPS, ids=" ".join)
-def test_help_fits_into_80_columns(command, columns, monkeypatch):
+def test_help_fits_into_80_columns(columns, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     if columns:
         monkeypatch.setenv("COLUMNS", columns)
-    text = printed(*command)
-    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+    def fits(*command):
+        assert_none(line for line in printed(*command).splitlines() if len(line) > 80)
+
+    assert_each({" ".join(command): command for command in HELPS}, fits)
 
 
 def test_a_narrow_terminal_keeps_the_columns_of_exit_codes(monkeypatch):

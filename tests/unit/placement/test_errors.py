@@ -4,6 +4,7 @@ import pytest
 
 from placement import errors
 from placement.errors import PlacementError, worded
+from tests.offenders import assert_each
 
 
 def every_error(kind=PlacementError):
@@ -12,11 +13,13 @@ def every_error(kind=PlacementError):
         yield from every_error(below)
 
 
-@pytest.mark.parametrize("kind", list(every_error()), ids=lambda kind: kind.__name__)
-def test_every_error_has_a_status_a_title_and_a_code(kind):
-    assert (kind.status in range(400, 508), bool(kind.title)) == (True, True)
-    # error codes of Berth begin with `berth.`
-    assert kind.code.startswith(("placement.", "berth."))
+def test_every_error_has_a_status_a_title_and_a_code():
+    def has_them(kind):
+        assert (kind.status in range(400, 508), bool(kind.title)) == (True, True)
+        # error codes of Berth begin with `berth.`
+        assert kind.code.startswith(("placement.", "berth."))
+
+    assert_each({f"{kind.__module__}.{kind.__name__}": (kind,) for kind in every_error()}, has_them)
 
 
 def test_an_error_s_text_is_filled_in():
