@@ -69,8 +69,12 @@ class SQLiteFiles(Databases):
 
     def _make(self, name: str, empty: bool, case_sensitive: bool) -> str:
         file = self._folder / f"{name}.db"
-        if not empty:
-            file.write_bytes(self._template())
+        return f"sqlite:///{file}" if empty else self.filled(file)
+
+    @classmethod
+    def filled(cls, file: Path) -> str:
+        """Write a database into a file, with the schema and the standard names; return its URL."""
+        file.write_bytes(cls._template())
         return f"sqlite:///{file}"
 
     @classmethod

@@ -1,6 +1,7 @@
 """A placement service for tests: ours in this process, or the one at BERTH_TEST_PLACEMENT_URL.
 
-Tests that use it can't assume an empty database, so they generate names and uuids.
+The tests of a module share it. They can't assume an empty database, so they generate names and
+uuids.
 """
 
 import io
@@ -13,6 +14,8 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from requests.adapters import BaseAdapter
+
+from tests.databases.fresh import SQLiteFiles
 
 PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
 
@@ -110,27 +113,47 @@ def extensions():
     return True
 
 
+@pytest.fixture(scope="module")
+def whole_placement(tmp_path_factory):
+    """Return a client of the module's service."""
+    with own_service(tmp_path_factory.mktemp("placement"), extensions=True) as client:
+        # the first request starts it
+        client.get("/")
+        yield client
+
+
+@pytest.fixture(scope="module")
+def standard_placement(tmp_path_factory):
+    """Return a client of the module's service that lacks what only Berth has."""
+    with own_service(tmp_path_factory.mktemp("placement"), extensions=False) as client:
+        client.get("/")
+        yield client
+
+
 @pytest.fixture
-def placement_http(tmp_path, extensions):
+def placement_http(request, extensions):
     """Return a `requests` session that reaches placement, and its URL."""
     url = os.environ.get(PLACEMENT_URL)
     if url:
         with requests.Session() as http:
             yield http, url
     else:
-        with _own_service(tmp_path, extensions) as client:
-            yield client.session.session, client.get_endpoint()
+        name = "whole_placement" if extensions else "standard_placement"
+        client = request.getfixturevalue(name)
+        yield client.session.session, client.get_endpoint()
 
 
-def _own_service(tmp_path, extensions):
+def own_service(folder, extensions):
+    """Return a service that stores in the folder, to be opened."""
     from placement.direct import PlacementDirect
 
+    url = SQLiteFiles.filled(folder / "placement.db")
     return PlacementDirect.configured(
         files=[],
         environ=False,
         overrides={
-            ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
-            ("placement_database", "sync_on_startup"): True,
+            ("placement_database", "connection"): url,
+            ("placement_database", "sqlite_synchronous"): False,
             ("berth", "extensions"): extensions,
         },
     )

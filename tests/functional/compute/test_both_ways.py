@@ -10,7 +10,7 @@ from keystoneauth1.token_endpoint import Token
 from compute import config
 from compute.report import SchedulerReportClient
 from tests.functional.compute.outsider import Outsider
-from tests.functional.conftest import RecordingAdapter, _own_service
+from tests.functional.conftest import RecordingAdapter, own_service
 
 CLASSES = ("VCPU", "MEMORY_MB", "VGPU", "CUSTOM_A", "CUSTOM_B")
 AGGREGATES = [str(UUID(int=number)) for number in (1, 2, 3)]
@@ -68,8 +68,8 @@ def hosts(tmp_path):
     (tmp_path / "whole").mkdir()
     (tmp_path / "one by one").mkdir()
     with (
-        _own_service(tmp_path / "whole", True) as first,
-        _own_service(tmp_path / "one by one", True) as second,
+        own_service(tmp_path / "whole", True) as first,
+        own_service(tmp_path / "one by one", True) as second,
     ):
         yield [Host(first, True), Host(second, False)]
 

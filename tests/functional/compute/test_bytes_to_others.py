@@ -19,7 +19,7 @@ from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
-from tests.functional.conftest import _own_service
+from tests.functional.conftest import own_service
 from virt.fake import MediumFakeDriver
 from virt.inventory import record
 
@@ -167,7 +167,7 @@ def wires(tmp_path_factory):
     found = []
     for whole in (True, False):
         folder = tmp_path_factory.mktemp(f"whole-{whole}")
-        with _own_service(folder, extensions=False) as adapter:
+        with own_service(folder, extensions=False) as adapter:
             wire = Wire(adapter.session.session)
             found.append(wire)
             live(wire, folder, adapter, whole)

@@ -17,10 +17,18 @@ from compute.records.compute_node import ComputeNode
 from compute.records.instance import Instance
 from compute.records.migration import REVERTED, Migration
 from compute.report import SchedulerReportClient, whole_trees
+from tests.functional.conftest import own_service
 
 HOST = "host1"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 INVENTORY = {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 8192}}
+
+
+@pytest.fixture
+def placement_http(tmp_path):
+    """Reach a placement of this test's own: the commands read all that there is."""
+    with own_service(tmp_path, extensions=True) as client:
+        yield client.session.session, client.get_endpoint()
 
 
 @pytest.fixture
