@@ -1,6 +1,7 @@
 """Several processes that use one database concurrently."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from tests.functional.placement.service import Service
 
 COUNT = 3
-#: seconds to wait until the other processes are ready
-READY = 60
+#: seconds to wait until the other processes are ready, however slow the machine is
+READY = 300
 
 _of_process = {}
 
@@ -26,6 +27,8 @@ class Processes:
         self._pool = concurrent.futures.ProcessPoolExecutor(
             COUNT, context, initializer=_start, initargs=(self._everybody,)
         )
+        # its threads and processes start at the first jobs; here they belong to the fixture
+        concurrent.futures.wait([self._pool.submit(together) for _ in range(COUNT)])
 
     def run(self, job, *urls):
         """Return the jobs' results, by number; several URLs are distributed among the services."""
@@ -49,22 +52,34 @@ def processes():
     started.close()
 
 
+def together():
+    """Wait until the jobs of all processes are here; called by jobs, by all of them as often."""
+    _of_process["all"].wait(READY)
+
+
 def _start(barrier):
     _of_process["all"] = barrier
 
 
-def _run(job, url, number):
-    # a barrier: every process waits here for all others, so each process takes one job
-    _of_process["all"].wait(READY)
+@contextlib.contextmanager
+def _releasing_others():
+    """After a failure, release the other processes: nobody comes to where they wait."""
     try:
-        service = Service(url)
+        yield
     except Exception:
-        # release the other processes from the barrier
         _of_process["all"].abort()
         raise
-    _of_process["all"].wait(READY)
+
+
+def _run(job, url, number):
+    # every process waits here for all others, so each process takes one job
+    together()
+    with _releasing_others():
+        service = Service(url)
+    together()
     try:
-        return job(service, number)
+        with _releasing_others():
+            return job(service, number)
     finally:
         # the process goes on, and the database is removed
         service.running.close()

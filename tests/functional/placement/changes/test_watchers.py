@@ -28,7 +28,9 @@ def prepared(service):
     return service
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2))]
+)
 def test_a_watcher_ends_at_what_the_service_says(prepared, seed):
     writer, watcher = Writer(prepared, seed), Watcher(prepared, seed)
     for number in range(STEPS):

@@ -1,6 +1,7 @@
 """Errors that aren't the caller's fault (rest-api.md 1.12, architecture.rst D3)."""
 
 import contextlib
+import copy
 import re
 import sqlite3
 from unittest import mock
@@ -70,6 +71,12 @@ def troubled(filled):
     return filled.unjudged()
 
 
+@pytest.fixture
+def troubled_only(unchanging):
+    """Return the filled service of all tests in which nothing but errors happens."""
+    return copy.copy(unchanging).unjudged()
+
+
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     monkeypatch.setattr(engine, "LONGEST_PAUSE", 0)
@@ -95,9 +102,9 @@ def test_a_lock_that_stays_is_a_conflict_and_changes_nothing(filled):
 UNEXPECTED = KeyError("a <b>secret</b> of the code")
 
 
-def test_an_unexpected_error_is_a_500_in_the_usual_form(troubled):
+def test_an_unexpected_error_is_a_500_in_the_usual_form(troubled_only):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
+        answer = troubled_only.get(f"/resource_providers/{ROOT}/inventories")
     error = answer.json["errors"][0]
     assert (answer.status_code, error["status"], error["code"]) == (
         500,
@@ -107,15 +114,15 @@ def test_an_unexpected_error_is_a_500_in_the_usual_form(troubled):
     assert error["request_id"] == answer.headers["x-openstack-request-id"]
 
 
-def test_an_unexpected_error_names_no_version(troubled):
+def test_an_unexpected_error_names_no_version(troubled_only):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
+        answer = troubled_only.get(f"/resource_providers/{ROOT}/inventories")
     assert {"openstack-api-version", "vary"} & set(map(str.lower, answer.headers.keys())) == set()
 
 
-def test_an_unexpected_error_is_logged_with_its_traceback(troubled, caplog):
+def test_an_unexpected_error_is_logged_with_its_traceback(troubled_only, caplog):
     with trouble(1, UNEXPECTED, "FROM resource_providers"):
-        answer = troubled.get(f"/resource_providers/{ROOT}/inventories")
+        answer = troubled_only.get(f"/resource_providers/{ROOT}/inventories")
     assert "Traceback" in caplog.text
     assert "Traceback" not in answer.text
 
@@ -145,10 +152,10 @@ REQUESTS = {
 @pytest.mark.parametrize("error", DATABASE_ERRORS.values(), ids=DATABASE_ERRORS)
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
 def test_no_error_of_the_database_shows_a_statement_or_its_values(
-    troubled, caplog, error, request_of
+    troubled_only, caplog, error, request_of
 ):
     with trouble(100, error, "FROM resource_providers"):
-        answer = request_of(troubled)
+        answer = request_of(troubled_only)
     told = answer.text + caplog.text
     assert answer.status_code == 500
     assert not {"SELECT", "FROM", "hidden", "s3cr3t"} & set(re.findall(r"\w+", told)), told
@@ -174,12 +181,14 @@ CANCELED = {
 
 @pytest.mark.parametrize("origin", CANCELED.values(), ids=CANCELED)
 @pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
-def test_a_statement_that_the_database_always_cancels_is_unavailable(troubled, origin, request_of):
-    before = troubled.tables()
+def test_a_statement_that_the_database_always_cancels_is_unavailable(
+    troubled_only, origin, request_of
+):
+    before = troubled_only.tables()
     error = OperationalError("SELECT s3cr3t FROM hidden", {}, origin)
     with trouble(100, error, "FROM resource_providers"):
-        answer = request_of(troubled)
-    assert (answer.status_code, troubled.tables()) == (503, before)
+        answer = request_of(troubled_only)
+    assert (answer.status_code, troubled_only.tables()) == (503, before)
     assert "The database is not available. Nothing was changed." in answer.text
 
 

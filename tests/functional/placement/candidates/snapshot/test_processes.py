@@ -6,6 +6,8 @@ import uuid
 
 import pytest
 
+from tests.functional.placement.candidates.snapshot.dying_writer import claim_and_die
+from tests.functional.placement.processes import COUNT, together
 from tests.functional.placement.service import Service
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -27,112 +29,57 @@ def capacity_of(body, key):
     return body["provider_summaries"][key]["resources"]["VCPU"]["capacity"]
 
 
-def write_and_ask(url, number, results):
-    """Be a worker process: write through its service, and tell the parent after each commit."""
-    service = Service(url)
+def write_total(service, key, generation, total):
+    body = {
+        "inventories": {"VCPU": {"total": total}},
+        "resource_provider_generation": generation,
+    }
+    service.write("PUT", f"/resource_providers/{key}/inventories", body)
+
+
+def write_and_ask(service, number):
+    """Write again and again; return the key, the last total, and what was read wrongly."""
     source = random.Random(number)
     key = str(uuid.UUID(int=number + 1))
     service.write("POST", "/resource_providers", {"name": f"p{number}", "uuid": key})
-    generation = 0
-    for _ in range(WRITES):
+    wrong = []
+    for generation in range(WRITES):
         total = source.randrange(1, 1000)
-        body = {
-            "inventories": {"VCPU": {"total": total}},
-            "resource_provider_generation": generation,
-        }
-        answer = service.write("PUT", f"/resource_providers/{key}/inventories", body)
-        generation = answer["resource_provider_generation"]
-        results.put((key, total))
+        write_total(service, key, generation, total)
         own = capacity_of(candidates(service), key)
         if own != total:
-            results.put((key, f"read {own} after writing {total}"))
-    results.put(None)
+            wrong.append(f"read {own} after writing {total}")
+    return key, total, wrong
 
 
-def test_every_commit_of_any_process_is_in_the_next_answer(url):
+def test_every_commit_of_any_process_is_in_the_next_answer(url, processes):
     reader = Service(url)
     candidates(reader)
-    queue, replies = CONTEXT.SimpleQueue(), 0
-    workers = [CONTEXT.Process(target=write_and_ask, args=(url, n, queue)) for n in range(2)]
-    for worker in workers:
-        worker.start()
-
-    newest, wrong = {}, []
-    running = len(workers)
-    while running:
-        told = queue.get()
-        if told is None:
-            running -= 1
-            continue
-        key, total = told
-        replies += 1
-        newest[key] = total
-        if isinstance(total, str):
-            wrong.append(total)
-    for worker in workers:
-        worker.join()
+    told = processes.run(write_and_ask, url)
 
     body = candidates(reader)
-    assert not wrong
-    assert replies == WRITES * len(workers)
-    assert {key: capacity_of(body, key) for key in newest} == newest
+    assert [wrong for _, _, wrong in told] == [[]] * COUNT
+    assert [capacity_of(body, key) for key, _, _ in told] == [total for _, total, _ in told]
 
 
-def serve_answers(url, questions, answers):
-    """Be a worker process: report what its service shows whenever the parent asks."""
-    service = Service(url)
-    while (key := questions.get()) is not None:
-        body = candidates(service)
-        known = key in body["provider_summaries"]
-        answers.put(capacity_of(body, key) if known else None)
-
-
-def test_a_reader_in_another_process_sees_each_write_at_once(url):
-    service = Service(url)
-    questions, answers = CONTEXT.SimpleQueue(), CONTEXT.SimpleQueue()
-    reader = CONTEXT.Process(target=serve_answers, args=(url, questions, answers))
-    reader.start()
-    key = str(uuid.uuid4())
-    service.write("POST", "/resource_providers", {"name": "host", "uuid": key})
-
-    seen = []
+def write_or_read(service, number):
+    """Write, in the first process; in the others, return what they read after each write."""
+    key, seen = str(uuid.UUID(int=1)), []
+    if number == 0:
+        service.write("POST", "/resource_providers", {"name": "host", "uuid": key})
     for generation in range(WRITES):
-        body = {
-            "inventories": {"VCPU": {"total": generation + 1}},
-            "resource_provider_generation": generation,
-        }
-        service.write("PUT", f"/resource_providers/{key}/inventories", body)
-        questions.put(key)
-        seen.append(answers.get())
-    questions.put(None)
-    reader.join()
-
-    assert seen == list(range(1, WRITES + 1))
+        if number == 0:
+            write_total(service, key, generation, generation + 1)
+        together()
+        if number > 0:
+            seen.append(capacity_of(candidates(service), key))
+        together()
+    return seen
 
 
-def claim_and_die(url, key):
-    """Be a worker process that is killed between its insert and its commit."""
-    import os
-
-    from placement.storage import change_feed
-    from placement.storage.change_feed import Kind
-    from placement.storage.engine import Database, DatabaseSettings
-    from placement.storage.tables import allocations
-
-    def write(connection):
-        connection.execute(
-            allocations.insert(),
-            {
-                "resource_provider_id": 1,
-                "resource_class_id": 0,
-                "consumer_id": key,
-                "used": 1,
-            },
-        )
-        change_feed.record(connection, [1], Kind.USAGE)
-        os._exit(9)
-
-    Database(DatabaseSettings(url)).write(write)
+def test_a_reader_in_another_process_sees_each_write_at_once(url, processes):
+    _, *seen = processes.run(write_or_read, url)
+    assert seen == [list(range(1, WRITES + 1))] * (COUNT - 1)
 
 
 def test_a_writer_that_dies_before_its_commit_leaves_nothing(url):

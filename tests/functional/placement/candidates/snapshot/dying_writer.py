@@ -1,0 +1,26 @@
+"""A process that dies in the middle of a write; it imports little, so that it starts quickly."""
+
+
+def claim_and_die(url, key):
+    """Be a process that is killed between its insert and its commit."""
+    import os
+
+    from placement.storage import change_feed
+    from placement.storage.change_feed import Kind
+    from placement.storage.engine import Database, DatabaseSettings
+    from placement.storage.tables import allocations
+
+    def write(connection):
+        connection.execute(
+            allocations.insert(),
+            {
+                "resource_provider_id": 1,
+                "resource_class_id": 0,
+                "consumer_id": key,
+                "used": 1,
+            },
+        )
+        change_feed.record(connection, [1], Kind.USAGE)
+        os._exit(9)
+
+    Database(DatabaseSettings(url)).write(write)
