@@ -5,15 +5,27 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 
+from tests.databases.fresh import SQLiteFiles
 from tests.functional.compute.agent.process import Agent, Service
 from tests.functional.compute.outsider import Outsider
+from tests.functional.placement.conftest import own_logging
+
+__all__ = ["own_logging"]
+
+
+@pytest.fixture(scope="module")
+def placement(tmp_path_factory):
+    """Serve placement for the module's tests, whose hosts have names of their own."""
+    folder = tmp_path_factory.mktemp("placement")
+    service = Service(SQLiteFiles.filled(folder / "placement.db"))
+    yield service
+    service.stop()
 
 
 @pytest.fixture
-def service(tmp_path):
-    service = Service(tmp_path / "placement.db")
-    yield service
-    service.stop()
+def service(placement):
+    yield placement
+    placement.before = None
 
 
 @pytest.fixture
@@ -23,14 +35,9 @@ def outsider(service):
 
 
 @pytest.fixture
-def agent(request, tmp_path, service):
+def agent(request, tmp_path, service, forking):
     agent = Agent(tmp_path, service.url)
     if request.node.get_closest_marker("one_by_one"):
         agent.options["OS_BERTH__WHOLE_TREES"] = "false"
     yield agent
-    for watchdog in agent.watchdogs:
-        watchdog.cancel()
-    for process in agent.running:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    agent.end()

@@ -10,8 +10,10 @@ from uuid import uuid4
 
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from compute.cli.berth_compute import main
 from placement import config
-from placement.app import create_app
+from placement.app import start
+from tests.functional.compute.forked import PATIENCE, Forked
 
 REPOSITORY = pathlib.Path(__file__).parents[4]
 
@@ -30,12 +32,12 @@ class Service:
 
     def __init__(self, database, conf=None):
         overrides = {
-            ("placement_database", "connection"): f"sqlite:///{database}",
-            ("placement_database", "sync_on_startup"): True,
+            ("placement_database", "connection"): database,
             ("api", "auth_strategy"): "noauth2",
             ("berth", "noauth2_admin_roles"): ["admin", "service"],
         }
-        self.app = create_app(conf or config.load(files=[], environ={}, overrides=overrides))
+        self.running = start(conf or config.load(files=[], environ={}, overrides=overrides))
+        self.app = self.running.application
         self.before = None
         self.server = make_server("127.0.0.1", 0, self, threaded=True, request_handler=Quiet)
         self.url = f"http://127.0.0.1:{self.server.port}"
@@ -52,6 +54,7 @@ class Service:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+        self.running.close()
 
 
 class Agent:
@@ -68,35 +71,62 @@ class Agent:
             "OS_PLACEMENT__ENDPOINT": url,
             "OS_PLACEMENT__TOKEN": "admin",
         }
-        self.running = []
-        self.watchdogs = []
+        self.started = []
 
     @property
     def uuid(self):
         return (self.state / "compute_id").read_text()
 
     def launch(self, *arguments, **options):
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-        given = {f"OS_{name.upper()}": value for name, value in options.items()}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "compute.cli.berth_compute", *arguments],
-            env={**inherited, **self.options, **given},
-            cwd=REPOSITORY,
-            stdout=subprocess.PIPE if "--once" in arguments else subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.running.append(process)
-        # A test that waits for what never comes ends all the same.
-        watchdog = threading.Timer(120, process.kill)
-        watchdog.start()
-        self.watchdogs.append(watchdog)
+        """Start it in a process that has imported all it needs."""
+        process = Forked(main, arguments, self._environ(options), "--once" in arguments)
+        self.started.append(process)
         return process
 
     def once(self, **options):
-        """One update; answers exit code and what was said on stderr."""
+        """One update; answers the process, which has ended, and what was said on stderr."""
         process = self.launch("--once", **options)
-        return process, process.communicate(timeout=60)[1]
+        return process, process.communicate()[1]
+
+    def program(self, *arguments, **options):
+        """Start the program, for what imports and the interpreter's start and end may change."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "compute.cli.berth_compute", *arguments],
+            env=self._environ(options),
+            cwd=REPOSITORY,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.started.append(Watched(process))
+        return process
+
+    def _environ(self, options):
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+        given = {f"OS_{name.upper()}": value for name, value in options.items()}
+        return {**inherited, **self.options, **given}
+
+    def end(self):
+        """Kill what runs."""
+        for process in self.started:
+            process.end()
+
+
+class Watched:
+    """A program that is killed if it doesn't end: a test that waits for it ends all the same."""
+
+    def __init__(self, process):
+        self._process = process
+        self._watchdog = threading.Timer(PATIENCE, process.kill)
+        self._watchdog.start()
+
+    def end(self):
+        """Kill it, if it lives."""
+        self._watchdog.cancel()
+        self._watchdog.join()
+        self._process.kill()
+        self._process.wait()
+        self._process.stderr.close()
 
 
 def lines_until(process, wanted):

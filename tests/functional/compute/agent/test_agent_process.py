@@ -1,4 +1,7 @@
-"""`berth-compute` as a process of its own, against placement over HTTP (compute.md §9.3)."""
+"""`berth-compute` as a process of its own, against placement over HTTP (compute.md §9.3).
+
+Two tests start the program, for its exit codes; the others fork a process that has its imports.
+"""
 
 import signal
 import socket
@@ -12,7 +15,8 @@ DRIVERS = "tests.functional.compute.compute_host"
 
 
 def test_one_update_reports_the_host_and_exits_0(agent, outsider):
-    process, _ = agent.once()
+    process = agent.program("--once")
+    process.communicate()
     assert process.returncode == 0
     assert outsider.shown(agent.uuid)["name"] == agent.host
     assert outsider.totals(agent.uuid) == {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
@@ -53,7 +57,7 @@ def test_a_file_of_the_operator_s_that_makes_no_sense_exits_2_and_is_named(agent
 
 def test_two_first_starts_at_once_both_exit_0(agent, outsider):
     for starting in [agent.launch("--once"), agent.launch("--once")]:
-        told = starting.communicate(timeout=90)[1]
+        told = starting.communicate()[1]
         assert starting.returncode == 0
         # Said at any first start.
         assert all("No compute node record" in line for line in told.splitlines())
@@ -64,7 +68,8 @@ def test_an_unreachable_placement_exits_3(agent):
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        process, said = agent.once(placement__endpoint=url)
+        process = agent.program("--once", placement__endpoint=url)
+        said = process.communicate()[1]
     assert process.returncode == 3
     assert "Connection refused" in said.splitlines()[-1]
     assert "Traceback" not in said
@@ -111,7 +116,7 @@ def test_a_killed_agent_s_next_start_completes_what_it_left(agent, service, outs
     def kill_at_the_reshape(method, path):
         if path != "/reshaper" and (method, path) != ("PUT", whole_tree):
             return False
-        agent.running[-1].kill()
+        agent.started[-1].kill()
         service.before = None
         return True
 
@@ -143,7 +148,7 @@ class TestService:
         process = agent.launch()
         lines_until(process, "Updating resources every")
         process.send_signal(number)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate()[1]
         assert process.returncode == 0
         assert "Stopping" in said
 
@@ -157,7 +162,7 @@ class TestService:
         service.before = None
         said += lines_until(process, "is up to date again")
         process.send_signal(signal.SIGTERM)
-        said += process.communicate(timeout=60)[1]
+        said += process.communicate()[1]
         assert process.returncode == 0
         assert outsider.totals(agent.uuid)["VCPU"] == 10
         assert "Traceback" not in "".join(said)
@@ -168,7 +173,7 @@ class TestService:
             default__compute_driver=f"{DRIVERS}.LateNestingDriver",
             default__update_resources_interval="1",
         )
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate()[1]
         assert process.returncode == 1
         assert "inventories need to be moved" in said.splitlines()[-1]
         assert "Traceback" not in said
@@ -183,7 +188,7 @@ class TestService:
         lines_until(process, "needs a reshape")
         lines_until(process, "needs a reshape")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate()
         assert process.returncode == 0
 
     def test_a_hang_up_makes_it_read_placement_again(self, agent, outsider):
@@ -198,5 +203,5 @@ class TestService:
             time.sleep(0.1)
         assert "CUSTOM_ONLY_THIS" in outsider.traits(agent.uuid)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate()
         assert process.returncode == 0

@@ -4,7 +4,6 @@
 """
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -20,13 +19,10 @@ from keystoneauth1.token_endpoint import Token
 from compute.cli.berth_compute import main
 from placement import config
 from tests.functional.compute.agent.process import Service
+from tests.functional.compute.forked import PATIENCE, PROCESSES
 from tests.functional.compute.outsider import Outsider
 
 KILLS = int(os.environ.get("BERTH_TEST_AGENT_KILLS", "2"))
-PATIENCE = 120
-#: begin with everything imported, which takes longer than what they are to do
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["compute.cli.agent", "compute.cli.berth_compute", "virt.fake"])
 
 #: what the operator gave to the pool by API; the first file lists the trait, too
 OPERATORS = "CUSTOM_OPERATORS"
@@ -141,10 +137,9 @@ class Host:
 
 
 @pytest.fixture
-def service(new_database):
+def service(new_database, forking):
     overrides = {
         ("placement_database", "connection"): new_database(),
-        ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): "noauth2",
         ("berth", "noauth2_admin_roles"): ["admin", "service"],
     }
@@ -153,6 +148,7 @@ def service(new_database):
     service.stop()
 
 
+@pytest.mark.spread_over_databases
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "one by one"])
 def test_a_killed_agent_leaves_nothing_unnoted_and_the_next_one_completes(service, tmp_path, whole):
     host, source = Host(tmp_path, service), random.Random()

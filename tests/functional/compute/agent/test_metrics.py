@@ -10,6 +10,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.functional.compute.agent.process import lines_until
+from tests.functional.compute.forked import PATIENCE
 from tests.functional.placement.serving.programs import free_port, needed
 
 UPDATING = "Updating resources every"
@@ -21,7 +22,7 @@ def port():
 
 
 def page(port):
-    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE)
     answer.raise_for_status()
     return answer.text
 
@@ -38,7 +39,7 @@ def scraped(port):
 def test_a_folder_for_other_servers_is_left_alone(agent, service, port, monkeypatch, tmp_path):
     folder = tmp_path / "not there"
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(folder))
-    started = agent.launch(berth__metrics_port=str(port))
+    started = agent.program(berth__metrics_port=str(port))
     lines_until(started, UPDATING)
     assert scraped(port)["berth_compute_update_duration_seconds_count",] == 1
     assert not folder.exists()
@@ -47,7 +48,7 @@ def test_a_folder_for_other_servers_is_left_alone(agent, service, port, monkeypa
 def test_what_the_first_update_did_is_told_and_the_port_is_for_neighbours(agent, service, port):
     seen = []
     service.before = lambda method, path: seen.append(method)
-    started = agent.launch(berth__metrics_port=str(port))
+    started = agent.program(berth__metrics_port=str(port))
     lines_until(started, UPDATING)
     counted = scraped(port)
     sent = {k[1:]: v for k, v in counted.items() if k[0].endswith("placement_requests_total")}
@@ -67,11 +68,13 @@ def test_what_the_first_update_did_is_told_and_the_port_is_for_neighbours(agent,
     )
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
     url = f"http://127.0.0.1:{port}/metrics"
-    assert requests.get(url, headers={"X-Forwarded-For": "::1"}, timeout=10).status_code == 403
+    assert (
+        requests.get(url, headers={"X-Forwarded-For": "::1"}, timeout=PATIENCE).status_code == 403
+    )
     # A client that says nothing holds up neither the end nor the next start on the same port.
     with socket.create_connection(("127.0.0.1", port)):
         started.send_signal(signal.SIGTERM)
-        assert started.wait(30) == 0
+        assert started.wait(PATIENCE) == 0
     again = agent.launch(
         berth__metrics_port=str(port), default__compute_driver="fake.FakeNUMAReshapeDriver"
     )
@@ -84,13 +87,13 @@ def test_it_answers_while_an_update_waits_and_counts_what_fails(agent, service, 
 
     def hold(method, path):
         asked.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE)
         return True
 
     service.before = hold
     started = agent.launch(berth__metrics_port=str(port))
     try:
-        assert asked.wait(60)
+        assert asked.wait(PATIENCE)
         assert scraped(port)["berth_compute_update_duration_seconds_count",] == 0
     finally:
         go_on.set()
@@ -104,6 +107,6 @@ def test_it_answers_while_an_update_waits_and_counts_what_fails(agent, service, 
 def test_a_port_in_use_is_named(agent, port):
     with socket.create_server(("127.0.0.1", port)):
         ended = agent.launch(berth__metrics_port=str(port))
-        said = ended.communicate(timeout=60)[1]
+        said = ended.communicate()[1]
     assert ended.returncode == 2
     assert f"[berth]metrics_port: port {port} of 127.0.0.1 can't be opened" in said

@@ -4,24 +4,26 @@ Both are processes of their own; the service asks an identity server about each 
 """
 
 import os
-import subprocess
-import sys
 import uuid
 
 import pytest
 
+from compute.cli import berth_compute, nova_manage
 from compute.report.failures import UNREACHABLE
-from tests.functional.compute.agent.process import REPOSITORY, Service
+from tests.functional.compute.agent.process import Service
+from tests.functional.compute.forked import Forked
 from tests.functional.placement.http.test_keystone import file_of
 from tests.functional.placement.keystone_stub import HOUR, Keystone, token
 from tests.gabbi import services
 
-AGENT = ("compute.cli.berth_compute", "--once")
-TREE = ("compute.cli.nova_manage", "placement", "tree")
-HEAL = ("compute.cli.nova_manage", "placement", "heal_allocations", "--http")
-MIGRATE = ("compute.cli.nova_manage", "placement", "migrate_compute_inventory", "--http")
+AGENT = (berth_compute.main, "--once")
+TREE = (nova_manage.main, "placement", "tree")
+HEAL = (nova_manage.main, "placement", "heal_allocations", "--http")
+MIGRATE = (nova_manage.main, "placement", "migrate_compute_inventory", "--http")
 COMMANDS = pytest.mark.parametrize(
-    ("command", "code"), [(AGENT, 3), (TREE, 1), (HEAL, 3), (MIGRATE, 1)]
+    ("command", "code"),
+    [(AGENT, 3), (TREE, 1), (HEAL, 3), (MIGRATE, 1)],
+    ids=["agent", "tree", "heal", "migrate"],
 )
 ROLE = (
     "The user of group [placement] needs the role service (admin is enough where nothing is "
@@ -45,7 +47,7 @@ def service(tmp_path_factory):
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, forking):
     """Return a function that runs a command, and returns its exit code and line of stderr.
 
     The host has a node already, which `migrate_compute_inventory` needs; `new` is one without.
@@ -61,15 +63,10 @@ def run(tmp_path):
         given["OS_DEFAULT__STATE_PATH"] = str(tmp_path)
         given["OS_DEFAULT__COMPUTE_DRIVER"] = "fake.MediumFakeDriver"
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-        ended = subprocess.run(
-            [sys.executable, "-m", *command],
-            env=inherited | given,
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        (line,) = [line for line in ended.stderr.splitlines() if "normal at the first" not in line]
+        main, *arguments = command
+        ended = Forked(main, arguments, inherited | given)
+        _, said = ended.communicate()
+        (line,) = [line for line in said.splitlines() if "normal at the first" not in line]
         return ended.returncode, line
 
     return run

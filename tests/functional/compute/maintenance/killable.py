@@ -1,18 +1,13 @@
 """A command of nova-manage as a process of its own, which a test may kill."""
 
-import multiprocessing
 import os
 import sys
 
 from compute.cli.nova_manage import main
+from tests.functional.compute.forked import PATIENCE, PROCESSES
 
 #: how many are killed in each test on each database
 KILLS = int(os.environ.get("BERTH_TEST_MANAGE_KILLS", "2"))
-#: seconds that a command may take to end after its last word
-PATIENCE = 300
-#: begin with everything imported, which takes longer than what they are to do
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.functional.compute.maintenance.imported"])
 
 
 class Command:

@@ -28,6 +28,8 @@ HELD = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 20}
 #: the other form of a node, which the driver is to bring it to
 FORMS = ("CellNodes", "FlatNodes")
 
+pytestmark = pytest.mark.usefixtures("forking")
+
 
 @pytest.fixture
 def nodes(site):
@@ -149,6 +151,7 @@ def look_around(database, guests, seconds):
                 return
 
 
+@pytest.mark.spread_over_databases
 def test_a_killed_command_leaves_whole_nodes_and_the_next_one_completes(site, nodes, watch):
     source, database = random.Random(), watch(site)
     died = 0
@@ -181,6 +184,7 @@ def kill_workers(service, command, database, guests, source):
         look_around(database, guests, 0)
 
 
+@pytest.mark.spread_over_databases
 def test_a_service_killed_meanwhile_leaves_whole_nodes_and_the_next_run_completes(
     site, nodes, tmp_path, watch
 ):

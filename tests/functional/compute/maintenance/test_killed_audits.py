@@ -23,6 +23,8 @@ HELD = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 10}
 #: a part of a consumer that isn't audited
 LICENSE = {"CUSTOM_LICENSE": 1}
 
+pytestmark = pytest.mark.usefixtures("forking")
+
 
 class Cloud:
     """Leftovers of one host, half of them with a part elsewhere, and an instance that stays."""
@@ -88,6 +90,7 @@ def noted(journal):
     return set()
 
 
+@pytest.mark.spread_over_databases
 def test_a_killed_deletion_is_in_its_journal_and_the_next_run_completes(site, cloud):
     source, died, ways = random.Random(), 0, []
     journal = site.folder / "journal.jsonl"

@@ -23,6 +23,8 @@ CARDS = 8
 MOST_STARTS = 20 * KILLS
 CARD = {"CUSTOM_CARD": {"total": 1, "max_unit": 1, "reserved": 1}}
 
+pytestmark = pytest.mark.usefixtures("forking")
+
 
 @pytest.fixture
 def outsider(site):
@@ -46,6 +48,7 @@ def killed(command, source, lines, seconds):
     return command.end() == -signal.SIGKILL
 
 
+@pytest.mark.spread_over_databases
 def test_devices_are_given_back_whole_with_an_entry_in_the_journal(site, outsider, tmp_path):
     source, died, halves = random.Random(), 0, 0
     root = outsider.provider("host1")
@@ -78,6 +81,7 @@ def test_devices_are_given_back_whole_with_an_entry_in_the_journal(site, outside
     assert died == KILLS
 
 
+@pytest.mark.spread_over_databases
 def test_an_adopted_host_has_all_of_its_consumers_under_one_of_its_uuids(site, outsider, database):
     source, died, moments = random.Random(), 0, {}
     host = build(outsider)
@@ -128,6 +132,7 @@ def root_of(expected, found):
     return root
 
 
+@pytest.mark.spread_over_databases
 def test_a_killed_plan_has_written_nothing(site, outsider):
     source, died = random.Random(), 0
     host = outsider.provider("host1", None, STOCK)

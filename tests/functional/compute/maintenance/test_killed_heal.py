@@ -25,6 +25,8 @@ GUESTS = 12
 CARDS = ("pci_0000_84_00_0", "pci_0000_85_00_0", "pci_0000_86_00_0")
 SIZE = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 
+pytestmark = pytest.mark.usefixtures("forking")
+
 
 @pytest.fixture
 def wanted(site):
@@ -79,6 +81,7 @@ def kill(command, database, wanted, source):
     return command.end() == -signal.SIGKILL
 
 
+@pytest.mark.spread_over_databases
 def test_a_killed_command_leaves_whole_instances_and_the_next_one_completes(site, wanted):
     source, died = random.Random(), 0
     database = sa.create_engine(site.url.replace("mysql:", "mysql+pymysql:"))
