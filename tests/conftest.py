@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import responses_hook, running_services
+from tests import responses_hook
 
 # no test depends on the speed of the machine
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
 pytest_plugins = [
+    "tests.leftovers",
     "tests.browsing",
     "tests.databases.fixtures",
     "tests.functional.placement.processes",
@@ -32,16 +33,12 @@ def _answers_are_judged() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _services_are_known() -> Iterator[None]:
-    """Know every service in the process, so that its audits can be ended."""
-    with running_services.all_known():
-        yield
+def _services_are_closed() -> Iterator[None]:
+    """Close every service of the process with the test or fixture that started it."""
+    # imported here: what is imported before the plugins can't have its assertions explained
+    from tests import running_services
 
-
-@pytest.fixture(autouse=True)
-def _audits_end() -> Iterator[None]:
-    """End the audits of the services that the test started: they would log beside other tests."""
-    with running_services.audits_end_with_it():
+    with running_services.closed_by_owners():
         yield
 
 

@@ -1,58 +1,64 @@
-"""The services that run in a test's process, of which most are never closed.
+"""The services that run in a test's process, each of which ends with the test or fixture it is of.
 
-Their audits go on beside the tests that come next. What they log when their database is gone would
-be taken for words of the command that is under test then.
+A test may make them by hand, with what another program would call, and forget them.
 """
 
 import contextlib
+import functools
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from placement import search_parts
-from placement.candidates.live_snapshot import LiveSnapshot
+from placement import app
 from placement.storage.engine import Database
+from tests import leftovers
 
-#: the name of each database, of SQLite without folder and suffix, and what is audited against it
-_AUDITED: list[tuple[str, weakref.ref[LiveSnapshot]]] = []
+#: by their databases, what closes them
+_CLOSING: weakref.WeakKeyDictionary[Database, Callable[[], None]] = weakref.WeakKeyDictionary()
 
 
 @contextlib.contextmanager
-def all_known() -> Iterator[None]:
-    """Note every service that searches in this block."""
-    plain = search_parts.made
+def closed_by_owners() -> Iterator[None]:
+    """Close every service that starts in this block when its owner ends."""
+    plain_start, plain_database = app.start, Database.__init__
 
-    def made(conf: Any, database: Database, *more: Any) -> search_parts.SearchParts:
-        parts = plain(conf, database, *more)
-        _AUDITED[:] = [known for known in _AUDITED if known[1]() is not None]
-        name = Path(str(database.engine.url.database)).stem
-        _AUDITED.append((name, weakref.ref(parts.snapshot)))
-        return parts
+    @functools.wraps(plain_start)
+    def start(*given: Any, **named: Any) -> app.Running:
+        running = plain_start(*given, **named)
+        # one that nothing refers to any more has closed its database
+        parts = [weakref.ref(part) for part in (running.database, running.searching, running.watch)]
 
-    search_parts.made = made  # type: ignore[assignment]
+        def close() -> None:
+            database, searching, watch = (part() for part in parts)
+            if database is not None and searching is not None and watch is not None:
+                app.Running(_nothing, database, searching, watch, {}).close()
+
+        _CLOSING[running.database] = close
+        leftovers.owner().at_end(close)
+        return running
+
+    @functools.wraps(plain_database)
+    def opened(database: Database, *given: Any, **named: Any) -> None:
+        plain_database(database, *given, **named)
+        leftovers.owner().databases.add(database)
+
+    app.start = start
+    Database.__init__ = opened  # type: ignore[method-assign]
     try:
         yield
     finally:
-        search_parts.made = plain
+        Database.__init__ = plain_database  # type: ignore[method-assign]
+        app.start = plain_start
 
 
-@contextlib.contextmanager
-def audits_end_with_it() -> Iterator[None]:
-    """End the audits of the services that search for the first time in this block."""
-    before = [audited for _, audited in _AUDITED]
-    yield
-    _end(audited for _, audited in _AUDITED if audited not in before)
+def close_those_of(name: str) -> None:
+    """Close the services of a database that is about to be removed."""
+    for database, close in list(_CLOSING.items()):
+        # that of SQLite has a folder and a suffix
+        if Path(str(database.engine.url.database)).stem == name:
+            close()
 
 
-def end_audits(name: str) -> None:
-    """End the audits of a database that is about to be removed."""
-    _end(audited for database, audited in _AUDITED if database == name)
-
-
-def _end(those: Iterable[weakref.ref[LiveSnapshot]]) -> None:
-    """End audits, and wait for one that is under way."""
-    for audited in those:
-        snapshot = audited()
-        if snapshot is not None:
-            snapshot.rest()
+def _nothing(environ: Any, start_response: Any) -> Any:
+    raise AssertionError("a closed service was asked")

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from tests import leftovers
 from tests.databases.fresh import (
     Databases,
     MariaDBCopies,
@@ -88,7 +89,8 @@ def database_servers() -> Callable[[str], Server]:
         if kind not in found:
             refuse_if_missing(kind)
             try:
-                found[kind] = join(kind, _folder(kind))
+                with leftovers.lasting():
+                    found[kind] = join(kind, _folder(kind))
             except ServerFailed as failed:
                 pytest.fail(str(failed), pytrace=False)
         return found[kind]
@@ -130,7 +132,9 @@ def _copies(database_servers: Callable[[str], Server]) -> Callable[[str], Databa
 
     def copies(kind: str) -> Databases:
         if kind not in found:
-            found[kind] = COPIES[kind](database_servers(kind))
+            server = database_servers(kind)
+            with leftovers.lasting():
+                found[kind] = COPIES[kind](server)
         return found[kind]
 
     return copies

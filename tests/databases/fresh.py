@@ -46,7 +46,7 @@ class Databases(abc.ABC):
             yield new
         finally:
             for name in made:
-                running_services.end_audits(name)
+                running_services.close_those_of(name)
                 self._remove(name)
 
     @abc.abstractmethod

@@ -183,7 +183,7 @@ class PostgreSQL(Server):
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
-            # services of earlier tests keep theirs until they are collected as garbage
+            # for tests with many clients, on several workers
             "max_connections": "500",
             "fsync": "off",
             "synchronous_commit": "off",
@@ -251,7 +251,7 @@ class MariaDB(Server):
             "socket": self.socket,
             "pid-file": self.folder / "mariadb.pid",
             "skip-networking": 1,
-            # services of earlier tests keep theirs until they are collected as garbage
+            # for tests with many clients, on several workers
             "max-connections": 1000,
             "innodb-flush-log-at-trx-commit": 0,
             "innodb-flush-method": "nosync",

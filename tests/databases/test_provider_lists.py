@@ -26,7 +26,7 @@ def listed(service, query=""):
 def test_a_list_is_read_by_one_statement_without_the_library(service):
     add(service, "host")
     before = service.database.statements
-    with statements() as by_library:
+    with statements(service.database) as by_library:
         service.get("/resource_providers")
     assert (service.database.statements - before, by_library) == (1, [])
 

@@ -30,7 +30,7 @@ def test_one_statement_is_sent_and_nothing_else(filled):
     for path in (*PROVIDERS, *OTHERS, *NOTHING):
         for version in ("1.37", "1.39"):
             before = filled.database.statements
-            with statements() as by_library:
+            with statements(filled.database) as by_library:
                 response = filled.get(path, version=version)
             assert response.status_code == (404 if path.startswith(GONE) else 200)
             sent = filled.database.statements - before

@@ -16,6 +16,7 @@ from keystoneauth1.token_endpoint import Token
 from requests.adapters import BaseAdapter
 
 from tests.databases.fresh import SQLiteFiles
+from tests.service_settings import UNTIMED
 
 PLACEMENT_URL = "BERTH_TEST_PLACEMENT_URL"
 
@@ -152,6 +153,7 @@ def own_service(folder, extensions):
         files=[],
         environ=False,
         overrides={
+            **UNTIMED,
             ("placement_database", "connection"): url,
             ("placement_database", "sqlite_synchronous"): False,
             ("berth", "extensions"): extensions,

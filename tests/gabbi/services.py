@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.service_settings import UNTIMED
+
 Options = dict[str, dict[str, Any]]
 
 
@@ -69,19 +71,17 @@ def as_served(app: Any, mount: str) -> Any:
 def in_process(options: Options, mount: str) -> Iterator[Service]:
     """Yield our application, with its own database."""
     # imported here because a run against the reference works without Berth's packages
-    from placement import config
-    from placement.app import create_app
+    from placement import app, config
 
-    overrides: dict[tuple[str | None, str], Any] = {
+    overrides: dict[tuple[str | None, str], Any] = UNTIMED | {
         (group, option): value
         for group, settings in options.items()
         for option, value in settings.items()
     }
-    # a slow machine finds out as much as others
-    overrides.setdefault(("berth", "explain_budget_ms"), 10_000)
-    app = create_app(config.load(files=[], environ={}, overrides=overrides))
-    served = as_served(app, mount)
-    yield Service(host="placement.test", port=80, intercept=lambda: served)
+    running = app.start(config.load(files=[], environ={}, overrides=overrides))
+    with contextlib.closing(running):
+        served = as_served(running.application, mount)
+        yield Service(host="placement.test", port=80, intercept=lambda: served)
 
 
 @contextlib.contextmanager

@@ -1,3 +1,4 @@
+import contextlib
 import logging
 import socket
 
@@ -9,12 +10,13 @@ from tests.functional.placement.service import Service
 
 @pytest.fixture
 def new_service(new_database):
-    """Return a function that makes services, each with an empty database."""
+    """Return a function that makes services, each with an empty database; close them at the end."""
+    with contextlib.ExitStack() as stack:
 
-    def new(**options):
-        return Service(new_database(), **options)
+        def new(**options):
+            return stack.enter_context(contextlib.closing(Service(new_database(), **options)))
 
-    return new
+        yield new
 
 
 @pytest.fixture
@@ -33,9 +35,9 @@ def filled(service):
 @pytest.fixture(scope="module")
 def unchanging(module_database_url):
     """Return one such service for all tests of a module: rejected requests change nothing."""
-    made = Service(module_database_url)
-    small_cloud.fill(made)
-    return made
+    with contextlib.closing(Service(module_database_url)) as made:
+        small_cloud.fill(made)
+        yield made
 
 
 @pytest.fixture

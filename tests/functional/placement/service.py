@@ -1,7 +1,6 @@
 """A placement service with its own database, called without a socket."""
 
 import contextlib
-import threading
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -11,13 +10,14 @@ from werkzeug.test import Client, EnvironBuilder
 from placement import app, config
 from placement.storage.dialects import prepare, read_url
 from placement.storage.engine import DatabaseSettings
+from tests.service_settings import UNTIMED
 
 
 class Service:
     """The application with its `database`, whose URL is `url`.
 
     `get`, `put`, `post` and `delete` send a request as an administrator who may also reshape, and
-    return the response.
+    return the response. It is closed with the test or fixture that makes it (`running_services`).
 
     :param counting: where it counts what it does; by default, it doesn't
     """
@@ -29,15 +29,17 @@ class Service:
             ("placement_database", "sync_on_startup"): True,
             ("placement_database", "sqlite_synchronous"): False,
             ("api", "auth_strategy"): "noauth2",
-            # a slow machine finds out as much as others
-            ("berth", "explain_budget_ms"): 10_000,
-        }
+        } | UNTIMED
         overrides |= {tuple(name.split("__")): value for name, value in options.items()}
         conf = config.load(files=[], environ=False, overrides=overrides)
         running = app.start(conf, counting=counting)
         self.running = running
         self.app, self.database = running.application, running.database
         self.client = Client(self.app)
+
+    def close(self):
+        """End it, as at the end of a process; a later request begins again."""
+        self.running.close()
 
     def unjudged(self):
         """Return the service; a 500, 503 or 507 no longer fails the test."""
@@ -116,28 +118,24 @@ COMMIT = "COMMIT"
 
 
 @contextlib.contextmanager
-def statements():
+def statements(database):
     """Collect the SQL statements of this block, with COMMIT for the end of each transaction.
 
-    Audits in the background are left out: those of services of earlier tests go on.
+    :param database: what sends them: those of other services of the process are left out
     """
     found = []
 
-    def in_background():
-        return threading.current_thread().name == "snapshot-audit"
-
     def note(connection, cursor, statement, parameters, context, executemany):
-        if not in_background() and not statement.startswith(("BEGIN", "SET TRANSACTION")):
+        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
             found.append(statement)
 
     def commit(connection):
-        if not in_background():
-            found.append(COMMIT)
+        found.append(COMMIT)
 
-    event.listen(sa.Engine, "before_cursor_execute", note)
-    event.listen(sa.Engine, "commit", commit)
+    event.listen(database.engine, "before_cursor_execute", note)
+    event.listen(database.engine, "commit", commit)
     try:
         yield found
     finally:
-        event.remove(sa.Engine, "before_cursor_execute", note)
-        event.remove(sa.Engine, "commit", commit)
+        event.remove(database.engine, "before_cursor_execute", note)
+        event.remove(database.engine, "commit", commit)

@@ -19,6 +19,7 @@ from keystoneauth1.session import Session
 
 from placement import config, microversions
 from placement.direct import PlacementDirect
+from tests.service_settings import UNTIMED
 
 NEWEST = f"placement {microversions.name(microversions.NEWEST)}"
 
@@ -29,7 +30,7 @@ def configuration(url, **options):
         ("placement_database", "connection"): url,
         ("placement_database", "sync_on_startup"): True,
     }
-    overrides |= {tuple(name.split("__")): value for name, value in options.items()}
+    overrides |= UNTIMED | {tuple(name.split("__")): value for name, value in options.items()}
     return config.load(files=[], environ=False, overrides=overrides)
 
 

@@ -10,6 +10,7 @@ from compute.report import SchedulerReportClient
 from compute.report.context import admin_context
 from placement import config
 from placement.direct import PlacementDirect
+from tests.service_settings import UNTIMED
 
 NODE = str(uuid.uuid4())
 CHILD = str(uuid.uuid4())
@@ -20,6 +21,7 @@ INSTANCE = str(uuid.uuid4())
 def direct(new_database):
     """Return the service in this process."""
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): new_database(),
         ("placement_database", "sync_on_startup"): True,
     }
@@ -91,6 +93,7 @@ def test_a_reshape_moves_inventory_and_allocations(client, context, node, direct
 
 def test_no_socket_is_opened(no_sockets, tmp_path, context):
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
         ("placement_database", "sync_on_startup"): True,
     }

@@ -13,6 +13,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from placement import config
 from placement.app import start
+from tests.service_settings import UNTIMED
 
 REPOSITORY = pathlib.Path(__file__).parents[4]
 
@@ -26,6 +27,7 @@ class Quiet(WSGIRequestHandler):
 def serving(database_url, roles):
     """Give the URL of the service, which grants these roles to the token `admin`."""
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): database_url,
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): "noauth2",

@@ -7,6 +7,7 @@ from compute.records.cell_database import sqlite
 from compute.records.instance import Flavor, Instance
 from placement.direct import PlacementDirect
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 FULL, ROOMY, EARLIER, CELL, BURNED, HELD, SMALL, LARGE, GUEST = (
     str(UUID(int=(0x5D0C1A2B << 96) + (4 << 76) + (8 << 60) + 0x100 + number))
@@ -33,6 +34,7 @@ def populate_second(folder):
             known = {"host": "compute2", "node": "compute2", "vm_state": "active"}
             cell.instances.create(Instance(uuid, flavor=Flavor(vcpus=4), **known))
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{folder}/cloud2.db",
         ("placement_database", "sync_on_startup"): True,
     }

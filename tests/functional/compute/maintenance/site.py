@@ -13,6 +13,7 @@ from compute.records.instance import Instance
 from placement.direct import PlacementDirect
 from tests.functional.compute.compute_host import ComputeHost
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 HOST = "host1"
 DRIVERS = "tests.functional.compute.maintenance.drivers"
@@ -83,6 +84,7 @@ class Site:
             files=[],
             environ=False,
             overrides={
+                **UNTIMED,
                 ("placement_database", "connection"): self.url,
                 ("placement_database", "sync_on_startup"): not synced,
                 ("placement_database", "sqlite_synchronous"): False,

@@ -11,18 +11,11 @@ from compute.records.compute_node import ComputeNode
 from compute.report import SchedulerReportClient
 from tests.functional.compute.maintenance.drivers import NODES, CellNodes
 from tests.functional.compute.maintenance.site import FLAVOR, HOST, INVENTORY
-from tests.functional.placement import service
+from tests.functional.placement.service import statements
 from virt.fake.driver import node_uuid
 from virt.virtapi import NoopVirtAPI
 
 NODENAMES = [f"node-{number}" for number in range(5)]
-
-
-@pytest.fixture
-def statements():
-    """Collect the SQL statements of this process in order."""
-    with service.statements() as seen:
-        yield seen
 
 
 @pytest.fixture
@@ -37,10 +30,11 @@ def nodes(site):
     return [ComputeNode(node_uuid(name), HOST, name) for name in NODENAMES]
 
 
-def counted(statements, work):
+def counted(database, work):
     """Return the result of the work and the number of its statements."""
-    statements.clear()
-    return work(), len(statements)
+    with statements(database) as seen:
+        result = work()
+    return result, len(seen)
 
 
 def migrator(site, adapter, client_class):
@@ -51,17 +45,20 @@ def migrator(site, adapter, client_class):
     return Migrator(lambda: client_class(adapter, conf=conf), stand_in.tracker)
 
 
-def test_each_node_takes_the_same_number_of_statements(site, nodes, statements):
-    with site.adapter() as adapter:
+def test_each_node_takes_the_same_number_of_statements(site, nodes):
+    placement = site.adapter()
+    with placement as adapter:
         adapter.get("/")
+        database = placement._service._running.database
         work = migrator(site, adapter, SchedulerReportClient)
-        first = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
+        first = {counted(database, lambda n=node: work.migrate(n).result) for node in nodes}
         # the first read of a tree after writes also looks through what was written
         work.migrate(nodes[0])
-        again = {counted(statements, lambda n=node: work.migrate(n).result) for node in nodes}
+        again = {counted(database, lambda n=node: work.migrate(n).result) for node in nodes}
     assert [result for result, _ in (*first, *again)] == ["migrated", "no reshape needed"]
 
 
+@pytest.mark.spread_over_databases
 def test_a_rehearsal_needs_a_client_that_refuses_to_write(site, nodes):
     with site.adapter() as adapter:
         report = migrator(site, adapter, SchedulerReportClient).rehearse(nodes[0])

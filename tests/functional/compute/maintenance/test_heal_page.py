@@ -15,6 +15,7 @@ from tests.functional.compute.maintenance.drivers import MDEVS
 from tests.functional.compute.maintenance.session import Session, files, steps, without_chance
 from tests.functional.compute.maintenance.site import DRIVERS
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 PAGE = (pathlib.Path(__file__).parents[4] / "doc" / "heal.rst").read_text()
 HOST = "gpu1"
@@ -47,6 +48,7 @@ def session(tmp_path, monkeypatch, capsys, own_logging):
                 Instance(uuid, vm_state="active", flavor=FLAVOR, created_at=float(number), **known)
             )
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
         ("placement_database", "sync_on_startup"): True,
     }

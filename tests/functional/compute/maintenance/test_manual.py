@@ -14,6 +14,7 @@ from placement.direct import PlacementDirect
 from tests.functional.compute.maintenance.second_day import populate_second
 from tests.functional.compute.maintenance.session import Session, files, steps, without_chance
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 MANUAL = (pathlib.Path(__file__).parents[4] / "doc" / "nova_manage.rst").read_text()
 HOST = "compute1"
@@ -44,6 +45,7 @@ def populate(folder):
             known = {"host": HOST, "node": HOST, "project_id": "demo", "user_id": "demo"}
             cell.instances.create(Instance(uuid, vm_state="active", flavor=FLAVOR, **known))
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{folder}/placement.db",
         ("placement_database", "sync_on_startup"): True,
     }

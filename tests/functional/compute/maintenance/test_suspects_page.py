@@ -13,6 +13,7 @@ from compute.records.instance import Flavor, Instance
 from placement.direct import PlacementDirect
 from tests.functional.compute.maintenance.session import Session, files, steps, without_chance
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 PAGE = (pathlib.Path(__file__).parents[4] / "doc" / "suspects.rst").read_text()
 HERE, THERE, MOVED, STAYING = (
@@ -38,6 +39,7 @@ def session(tmp_path, monkeypatch, capsys, own_logging):
             size = Flavor(vcpus=2, memory_mb=2048)
             cell.instances.create(Instance(uuid, vm_state="active", flavor=size, **known))
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
         ("placement_database", "sync_on_startup"): True,
     }

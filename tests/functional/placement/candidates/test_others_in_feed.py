@@ -22,7 +22,7 @@ def known(database, others):
 
     def ask(connection):
         cursor = change_feed.start(connection)
-        with statements() as sent:
+        with statements(database) as sent:
             return others.may_write_now(connection, cursor), len(sent)
 
     return database.read(ask)

@@ -14,6 +14,7 @@ from placement.storage import change_feed, feed_position, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
+from tests.service_settings import UNTIMED
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -275,6 +276,7 @@ def test_without_waits_allowed_none_waits(new_service):
 
 def test_placement_direct_never_waits(tmp_path):
     options = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
         ("placement_database", "sync_on_startup"): True,
     }

@@ -27,7 +27,7 @@ def test_every_value_is_that_of_the_single_requests(service):
 def test_ten_thousand_names_are_found_with_two_statements(filled):
     body = {"consumers": [HOLDER, *unknown(5_000)], "resource_providers": [*unknown(4_998), ROOT]}
     filled.post(PATH, body)
-    with statements() as sent:
+    with statements(filled.database) as sent:
         response = filled.post(PATH, body)
     assert len([one for one in sent if one.startswith("SELECT")]) == 2
     assert list(response.json["consumers"]) == [HOLDER]

@@ -147,7 +147,7 @@ def test_names_of_all_shown_providers_take_one_statement(service):
     for number in range(12):
         host(service, f"host{number}", VCPU=4)
     service.get(f"{EXPLAIN}?resources=VCPU:8")
-    with statements() as seen:
+    with statements(service.database) as seen:
         found = service.get(f"{EXPLAIN}?resources=VCPU:8").json
 
     assert len(found["nearest"]) == 10

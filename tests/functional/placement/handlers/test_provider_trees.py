@@ -195,7 +195,7 @@ def test_the_number_of_statements_does_not_grow(service):
     for seed, size in ((1, 3), (2, 20)):
         whole_trees.fill(service, seed, size, size)
         for form in ("application/json", NDJSON):
-            with statements() as found:
+            with statements(service.database) as found:
                 service.get(f"{PATH}?fields={ALL}", headers_more={"accept": form})
             counts.append(len(found))
     assert counts[:2] == counts[2:]

@@ -74,7 +74,7 @@ def test_a_change_elsewhere_does_not_matter_to_named_trees(filled):
         assert response.status_code == 304, query
         assert response.headers["etag"] != tag
         # with the newer tag, the next request looks at nothing
-        with statements() as sent:
+        with statements(filled.database) as sent:
             assert asked_again(filled, query, response.headers["etag"]) == 304
         assert len(sent) <= 1
 

@@ -8,6 +8,7 @@ from werkzeug.test import Client
 
 from placement import config
 from placement.app import start
+from tests.service_settings import UNTIMED
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
 KEY = "s3cr3t"
@@ -26,6 +27,7 @@ def client(tmp_path):
             files=[str(file)],
             environ=False,
             overrides={
+                **UNTIMED,
                 ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
                 ("placement_database", "sync_on_startup"): True,
                 ("api", "auth_strategy"): "noauth2",

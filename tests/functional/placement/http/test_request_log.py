@@ -69,7 +69,7 @@ def test_unauthenticated_requests_are_logged_too(filled, records):
 
 
 def test_the_cost_is_in_the_record_and_not_in_the_line(filled, records):
-    with statements() as sent:
+    with statements(filled.database) as sent:
         answer = filled.put(*CLAIM)
     (record,) = records()
     written = [statement for statement in sent if statement != "COMMIT"]
@@ -148,9 +148,9 @@ def conversation(service):
 def test_debugging_changes_no_response_and_no_statement(filled, new_service, caplog):
     other = new_service()
     fill(other)
-    with caplog.at_level(logging.INFO), statements() as quiet:
+    with caplog.at_level(logging.INFO), statements(filled.database) as quiet:
         plain = conversation(filled)
-    with caplog.at_level(logging.DEBUG), statements() as loud:
+    with caplog.at_level(logging.DEBUG), statements(other.database) as loud:
         debugged = conversation(other)
     assert (debugged, loud) == (plain, quiet)
 

@@ -28,7 +28,7 @@ def checks(response):
 
 
 def test_healthcheck_answers_without_a_token_and_without_the_database(service):
-    with statements() as sent:
+    with statements(service.database) as sent:
         response = ask(service, "/healthcheck", headers={"accept": "text/plain"})
     assert (response.status_code, response.content_type[:10]) == (200, "text/plain")
     assert service.client.head("/healthcheck").status_code == 204
@@ -77,7 +77,7 @@ def test_options_that_cannot_work_are_refused_at_the_start(new_service, options,
 
 def test_health_is_read_from_memory_after_a_request(filled):
     filled.get("/allocation_candidates?resources=VCPU:1")
-    with statements() as sent:
+    with statements(filled.database) as sent:
         response = ask(filled, HEALTH)
     assert response.status_code == 200
     assert response.json["status"] == "pass"

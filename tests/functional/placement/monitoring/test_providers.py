@@ -219,7 +219,7 @@ def used_of_root(service):
 
 def test_the_number_of_statements_does_not_grow_with_providers(filled):
     def sent():
-        with statements() as found:
+        with statements(filled.database) as found:
             assert page(filled, PATH).status_code == 200
         return len(found)
 

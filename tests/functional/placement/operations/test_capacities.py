@@ -368,7 +368,7 @@ def test_names_of_trees_are_read_at_once(cloud):
     }
     room(cloud.service, "resources=VCPU:1")
 
-    with statements() as seen:
+    with statements(cloud.service.database) as seen:
         expect(cloud.service.post("/berth/v1/capacity", body), 200)
 
     assert len([text for text in seen if "name" in text]) == 1

@@ -406,7 +406,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(ser
     ask(service, numbered("d", 1))
     counts = []
     for together in ([numbered("c", 0)], [numbered("c", n) for n in range(1, 6)]):
-        with statements() as sent:
+        with statements(service.database) as sent:
             expect(ask(service, *together), 200)
         counts.append(len(sent))
         for uuid in together:

@@ -388,7 +388,7 @@ def test_statements_do_not_grow_with_consumers(service):
     for number in range(1, 11):
         hold(service, numbered("c", number), **{A: {"VCPU": number}})
         service.get("/allocation_candidates?resources=VCPU:1")
-        with statements() as sent:
+        with statements(service.database) as sent:
             answer = evacuate(service, A)
         if not answer["fits"]:
             counts.append(len(sent))

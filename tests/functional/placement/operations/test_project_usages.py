@@ -85,7 +85,7 @@ def assert_right(asked, database, projects=("p", "q"), users=(None, "u", "v")):
 def sent(database, question):
     """Return how many statements a question sends, and those of them that the library sends."""
     before = database.statements
-    with statements() as by_library:
+    with statements(database) as by_library:
         question()
     return database.statements - before, by_library
 

@@ -127,7 +127,7 @@ def test_one_small_statement_is_sent_when_nothing_changed(lists, database, cloud
     without_search()
     for wanted in asked:
         before = database.statements
-        with statements() as by_library:
+        with statements(database) as by_library:
             lists.find(wanted, "form", len_of_name)
         assert (database.statements - before, by_library) == (1, []), wanted
 

@@ -315,6 +315,6 @@ def test_the_search_sees_the_whole_tree_at_once(service):
 
 
 def test_the_change_is_one_transaction(filled):
-    with statements() as found:
+    with statements(filled.database) as found:
         done(put(filled, providers=new() | provider(CHILD, name="x")))
     assert found.count("COMMIT") == 1

@@ -333,7 +333,7 @@ READS = [
 
 
 def ran(service, request_):
-    with statements() as found:
+    with statements(service.database) as found:
         response = service.request(*request_)
     assert response.status_code in (200, 204), response.text
     return found

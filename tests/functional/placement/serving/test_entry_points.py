@@ -12,12 +12,14 @@ from placement.deploy import loadapp
 from placement.wsgi import init_application
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import needed
+from tests.service_settings import UNTIMED
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement latest"}
 
 
 def overrides(tmp_path, **options):
     found = {
+        **UNTIMED,
         ("placement_database", "connection"): f"sqlite:///{tmp_path}/placement.db",
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): "noauth2",

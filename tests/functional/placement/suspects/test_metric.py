@@ -31,7 +31,7 @@ def test_a_page_has_all_kinds_from_its_first_look_on(counted):
 def test_the_next_pages_read_no_table_for_it(counted):
     page(counted)
     provider(counted, 1)
-    with statements() as found:
+    with statements(counted.database) as found:
         answer = page(counted)
     assert value(answer, "placement_suspects", kind="empty_root") == 0
     assert not any("HAVING" in one for one in found)

@@ -202,7 +202,7 @@ def test_a_name_in_a_command_is_one_word_of_the_shell(new_service):
 def test_the_answer_costs_as_many_statements_for_many_suspects_as_for_few(suspicious):
     def cost():
         suspects(suspicious)
-        with statements() as found:
+        with statements(suspicious.database) as found:
             suspects(suspicious)
         return len(found)
 

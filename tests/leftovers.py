@@ -1,0 +1,382 @@
+"""What a test has begun and left: threads, processes, open files, and connections to databases.
+
+Each of them has an owner: the fixture that is being set up, if that outlives a test, and otherwise
+the test. What an owner began has to be gone when it ends. A fixture that begins something later, in
+the middle of a test, says so with `lasting`.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import gc
+import multiprocessing.util
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator
+from multiprocessing.resource_tracker import ResourceTracker
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from tests.patience import PATIENCE
+
+HERE = str(Path(__file__).parent)
+#: files whose lines say nothing about who began something
+_MECHANISM = {str(Path(HERE) / name) for name in ("leftovers.py", "running_services.py")}
+#: how many lines of the tests say where something began
+_LINES = 3
+FILES = "/proc/self/fd"
+FAILED = pytest.StashKey[bool]()
+#: stands for children that were started in a way that isn't known here
+_OTHERS = -1
+
+#: folders whose tests are not judged yet, and why
+UNMENDED: dict[str, str] = {
+    "tests/": "what their tests leave is being looked through, folder by folder",
+}
+
+#: where each thread, process and connection began
+_threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()
+_children: dict[int, str] = {}
+#: by what SQLAlchemy's pools know of a connection; with the beginnings of the names of its files
+_connections: weakref.WeakKeyDictionary[Any, tuple[str, tuple[str, ...]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+@dataclasses.dataclass
+class Things:
+    """Threads, processes, connections, and open files by number."""
+
+    threads: set[threading.Thread] = dataclasses.field(default_factory=set)
+    children: set[int] = dataclasses.field(default_factory=set)
+    connections: set[Any] = dataclasses.field(default_factory=set)
+    files: set[str] = dataclasses.field(default_factory=set)
+
+    @classmethod
+    def of_now(cls) -> "Things":
+        """Return what there is."""
+        return cls(
+            set(threading.enumerate()),
+            _living_children(),
+            {known for known in list(_connections) if known.dbapi_connection is not None},
+            _open_files(),
+        )
+
+    def without(self, those: "Things") -> "Things":
+        """Return what is here and not there."""
+        return Things(*(mine - theirs for mine, theirs in zip(self._all, those._all, strict=True)))
+
+    def __or__(self, those: "Things") -> "Things":
+        return Things(*(mine | theirs for mine, theirs in zip(self._all, those._all, strict=True)))
+
+    @property
+    def _all(self) -> tuple[set[Any], ...]:
+        return self.threads, self.children, self.connections, self.files
+
+
+class Owner:
+    """A test, or a fixture that outlives it.
+
+    :param name: what an error calls it
+    :param is_judged: whether there is one
+    """
+
+    def __init__(self, name: str, is_judged: bool = True) -> None:
+        self.name = name
+        self._is_judged = is_judged
+        #: what it began, if it outlives a test, and what its files are
+        self.begun = Things()
+        self._targets: dict[str, str] = {}
+        #: it also owns the connections that these open later
+        self.databases: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._endings = contextlib.ExitStack()
+
+    def at_end(self, end: Callable[[], object]) -> None:
+        """Have something called when the owner ends, before it is asked what it left."""
+        self._endings.callback(end)
+
+    def end(self) -> None:
+        """End what is to be ended with the owner, the last first."""
+        self._endings.close()
+
+    def ended(self) -> None:
+        """End what outlived a test, and fail if it leaves something."""
+        self.end()
+        _lasting.remove(self)
+        if self._is_judged and self.left():
+            gc.collect()
+            _refuse(self.name, self.left())
+
+    @contextlib.contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Own what begins in this block, and outlive the test."""
+        if self not in _lasting:
+            _lasting.append(self)
+        before = Things.of_now()
+        _owners.append(self)
+        try:
+            yield
+        finally:
+            _owners.remove(self)
+            new = Things.of_now().without(before)
+            self._targets |= {number: _target(number) for number in new.files}
+            self.begun |= new
+
+    def left(self) -> list[str]:
+        """Return the names of what it began, outlived tests with, and left."""
+        now = Things.of_now()
+        # the number of a closed file may be another one's by now
+        files = {number for number in self.begun.files if _target(number) == self._targets[number]}
+        rest = Things(
+            {thread for thread in self.begun.threads if not _ends(thread)},
+            self.begun.children & now.children,
+            {known for known in now.connections if self.has(known)},
+            files & now.files,
+        )
+        return _names(rest)
+
+    def has(self, known: Any) -> bool:
+        """Return whether a connection is its own."""
+        pool = known._ConnectionRecord__pool
+        mine = known in self.begun.connections
+        return mine or any(database.engine.pool is pool for database in self.databases)
+
+
+#: of all that begins and has no other owner
+RUN = Owner("The run of the tests")
+#: the last one owns what begins now
+_owners = [RUN]
+#: those that outlive a test
+_lasting = [RUN]
+
+
+def owner() -> Owner:
+    """Return who owns what begins now."""
+    return _owners[-1]
+
+
+@contextlib.contextmanager
+def lasting() -> Iterator[None]:
+    """Let what begins in this block last until a fixture ends it, at the end of the run."""
+    with RUN.beginning():
+        yield
+
+
+@contextlib.contextmanager
+def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Fail if something that begins in this block, and has no lasting owner, goes on after it.
+
+    :param failed: whether there was a failure already: its traceback keeps what the test had
+    """
+    before = Things.of_now()
+    mine = Owner(name)
+    _owners.append(mine)
+    try:
+        yield
+    finally:
+        _owners.remove(mine)
+        mine.end()
+    if _names(_since(before)) and not failed():
+        # what nothing refers to any more is closed now or later, by chance
+        gc.collect()
+        for thread in _since(before).threads:
+            _ends(thread)
+        _refuse(name, _names(_since(before)))
+
+
+def _since(before: Things) -> Things:
+    """Return what began since then, and has no lasting owner."""
+    new = Things.of_now().without(before)
+    for each in _lasting:
+        new = new.without(each.begun)
+        new.connections = {known for known in new.connections if not each.has(known)}
+    return new
+
+
+def _refuse(name: str, left: list[str]) -> None:
+    if left:
+        pytest.fail("\n  ".join([f"{name} leaves", *left]), pytrace=False)
+
+
+def _names(things: Things) -> list[str]:
+    """Name things; the files of connections are not named again."""
+    targets = [_target(number) for number in things.files]
+    if any(targets):
+        of_connections = tuple(
+            file
+            for known, (_, files) in list(_connections.items())
+            if known.dbapi_connection is not None
+            for file in files
+        )
+        targets = [target for target in targets if target and not target.startswith(of_connections)]
+    return [
+        *(f"thread {each.name}, begun at {_threads.get(each, '?')}" for each in things.threads),
+        *(f"process {each}, begun at {_children.get(each, '?')}" for each in things.children),
+        *(f"a connection of {_connections[each][0]}" for each in things.connections),
+        *(f"open file {target}" for target in targets if target),
+    ]
+
+
+def _ends(thread: threading.Thread) -> bool:
+    """Wait for a thread that may have been told to end, and return whether it has."""
+    thread.join(PATIENCE)
+    return not thread.is_alive()
+
+
+def _open_files() -> set[str]:
+    """Return the numbers of open files, without the one that reads the list."""
+    # the list is read with the lowest free number, as this is
+    lowest = os.open(FILES, os.O_RDONLY)
+    os.close(lowest)
+    numbers = set(os.listdir(FILES))
+    if not _target(str(lowest)):
+        numbers.discard(str(lowest))
+    return numbers
+
+
+def _target(number: str) -> str:
+    """Return what an open file is; empty: it is closed."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"{FILES}/{number}")
+    return ""
+
+
+def _living_children() -> set[int]:
+    """Return the ids of the children that nobody has waited for."""
+    for child in list(_children):
+        if not _is_child(os.P_PID, child):
+            _children.pop(child, None)
+    # with a child that is known it can't be told whether there are others
+    return set(_children) or ({_OTHERS} if _is_child(os.P_ALL, 0) else set())
+
+
+def _is_child(kind: int, child: int) -> bool:
+    try:
+        os.waitid(kind, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _place() -> str:
+    """Return the innermost lines of the tests that are running."""
+    lines: list[str] = []
+    frame = sys._getframe(2)
+    while frame is not None and len(lines) < _LINES:
+        file = frame.f_code.co_filename
+        if file.startswith(HERE) and file not in _MECHANISM:
+            lines.append(f"tests{file.removeprefix(HERE)}:{frame.f_lineno}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return " < ".join(lines) or "?"
+
+
+@contextlib.contextmanager
+def noticed() -> Iterator[None]:
+    """Note where threads, processes and connections begin in this block."""
+    plain_start, plain_popen = threading.Thread.start, subprocess.Popen.__init__
+    plain_fork, plain_spawn = os.fork, multiprocessing.util.spawnv_passfds
+    plain_tracker = ResourceTracker.ensure_running
+
+    @functools.wraps(plain_start)
+    def start(thread: threading.Thread) -> None:
+        _threads[thread] = _place()
+        plain_start(thread)
+
+    @functools.wraps(plain_popen)
+    def popen(process: Any, *given: Any, **named: Any) -> None:
+        plain_popen(process, *given, **named)
+        _children[process.pid] = _place()
+
+    @functools.wraps(plain_fork)
+    def fork() -> int:
+        child = plain_fork()
+        if child:
+            _children[child] = _place()
+        return child
+
+    def spawn(*given: Any) -> int:
+        child = plain_spawn(*given)
+        _children[child] = _place()
+        return child
+
+    def ensure_running(tracker: Any) -> None:
+        # Python starts it at its first use, and ends it itself
+        with contextlib.nullcontext() if tracker._fd is not None else lasting():
+            plain_tracker(tracker)
+
+    def connected(connection: Any, known: Any) -> None:
+        _connections[known] = (_place(), tuple(_files_of(connection)))
+
+    threading.Thread.start = start  # type: ignore[method-assign]
+    subprocess.Popen.__init__ = popen  # type: ignore[method-assign]
+    os.fork, multiprocessing.util.spawnv_passfds = fork, spawn
+    ResourceTracker.ensure_running = ensure_running  # type: ignore[method-assign]
+    event.listen(sa.pool.Pool, "connect", connected)
+    try:
+        yield
+    finally:
+        event.remove(sa.pool.Pool, "connect", connected)
+        ResourceTracker.ensure_running = plain_tracker  # type: ignore[method-assign]
+        os.fork, multiprocessing.util.spawnv_passfds = plain_fork, plain_spawn
+        subprocess.Popen.__init__ = plain_popen  # type: ignore[method-assign]
+        threading.Thread.start = plain_start  # type: ignore[method-assign]
+
+
+def _files_of(connection: Any) -> Iterable[str]:
+    """Return the beginnings of the names of a connection's files."""
+    if hasattr(connection, "fileno"):
+        return [_target(str(connection.fileno()))]
+    if hasattr(connection, "_sock"):
+        return [_target(str(connection._sock.fileno()))]
+    # SQLite's, which has more than one
+    return [row[2] for row in connection.execute("PRAGMA database_list") if row[2]]
+
+
+def _is_unmended(node: pytest.Item) -> bool:
+    return node.nodeid.startswith(tuple(UNMENDED))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: Any
+) -> Generator[None, Any, Any]:
+    """Let a fixture that outlives a test own what it begins, and refuse what it leaves."""
+    if fixturedef.scope == "function":
+        return (yield)
+    mine = Owner(f"The fixture {fixturedef.argname}", not _is_unmended(request._pyfuncitem))
+    # the first of its finalizers is called last
+    fixturedef.addfinalizer(mine.ended)
+    with mine.beginning():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    """Note failures: see `nothing_left`."""
+    if call.excinfo is not None:
+        item.stash[FAILED] = True
+    return (yield)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _beginnings_are_noticed() -> Iterator[None]:
+    """Know where everything begins."""
+    with noticed():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that ends less than it began. It is the first fixture, and so ends last."""
+    node = request.node
+    with nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)):
+        yield

@@ -1,0 +1,11 @@
+"""How services of tests differ from those of operators: what they do never depends on the time."""
+
+from tests.patience import PATIENCE
+
+#: nothing audits in the background, and no search or explanation ends early, however slow the
+#: machine is. A test sets these options itself if they are what it is about
+UNTIMED = {
+    ("berth", "snapshot_audit_interval"): 0,
+    ("berth", "search_time_limit"): 0,
+    ("berth", "explain_budget_ms"): PATIENCE * 1000,
+}

@@ -1,0 +1,147 @@
+"""A test that leaves something fails, with the name of what it left."""
+
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from placement.storage.engine import Database, DatabaseSettings
+from tests import leftovers
+
+HERE = "tests/unit/test_leftovers.py:"
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Wait for no thread: the one of the test doesn't end by itself."""
+    monkeypatch.setattr(leftovers, "PATIENCE", 0)
+
+
+@pytest.fixture
+def told():
+    """Return an event for threads that is set at the end of the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def refused(begin):
+    """Return what a test is told that does this and then ends."""
+    with pytest.raises(pytest.fail.Exception) as failure, leftovers.nothing_left("A test"):
+        kept = begin()
+    del kept
+    return str(failure.value)
+
+
+def test_a_test_that_ends_what_it_began_passes(tmp_path):
+    with leftovers.nothing_left("A test"):
+        thread = threading.Thread(target=print)
+        thread.start()
+        thread.join()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        (tmp_path / "file").write_text("")
+        database = Database(DatabaseSettings(f"sqlite:///{tmp_path}/some.db"))
+        database.engine.connect().close()
+        database.close()
+
+
+def test_a_thread_is_noticed(told, impatient):
+    thread = threading.Thread(target=told.wait, name="sleepless")
+    words = refused(thread.start)
+    assert words.startswith(f"A test leaves\n  thread sleepless, begun at {HERE}")
+    told.set()
+    thread.join()
+
+
+def test_a_thread_that_is_about_to_end_is_waited_for(told):
+    with leftovers.nothing_left("A test"):
+        thread = threading.Thread(target=told.wait)
+        thread.start()
+        threading.Timer(0.01, told.set).start()
+    assert not thread.is_alive()
+
+
+def test_a_process_is_noticed_until_somebody_waits_for_it():
+    started = []
+    words = refused(lambda: started.append(subprocess.Popen([sys.executable, "-c", ""])))
+    assert f"process {started[0].pid}, begun at {HERE}" in words
+    started[0].wait()
+    with leftovers.nothing_left("A test"):
+        pass
+
+
+def test_an_open_file_is_noticed(tmp_path):
+    opened = []
+    words = refused(lambda: opened.append((tmp_path / "kept").open("w")))
+    opened[0].close()
+    assert words == f"A test leaves\n  open file {tmp_path}/kept"
+
+
+def test_sockets_and_pipes_are_files():
+    opened = []
+    words = refused(lambda: opened.extend(socket.socketpair()))
+    for each in opened:
+        each.close()
+    assert words.count("open file socket:") == 2
+
+
+@pytest.mark.parametrize("name", ["/some.db", ""])
+def test_a_pooled_connection_is_noticed_also_to_a_database_in_memory(tmp_path, name):
+    database = Database(DatabaseSettings(f"sqlite:///{tmp_path}{name}" if name else "sqlite://"))
+    words = refused(lambda: database.engine.connect().close())
+    database.close()
+    assert words.startswith(f"A test leaves\n  a connection of {HERE}")
+    assert words.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_nothing_refers_to_is_not_left(tmp_path):
+    """When it is collected is a matter of chance."""
+    with leftovers.nothing_left("A test"):
+        cycle = [(tmp_path / "kept").open("w")]
+        cycle.append(cycle)
+        del cycle
+
+
+def test_what_a_lasting_fixture_began_is_not_the_tests(told, impatient):
+    with leftovers.nothing_left("A test"), leftovers.lasting():
+        thread = threading.Thread(target=told.wait)
+        thread.start()
+    told.set()
+    thread.join()
+
+
+def test_connections_of_a_lasting_database_may_be_opened_later(lasting_database):
+    with leftovers.nothing_left("A test"):
+        lasting_database.engine.connect().close()
+
+
+@pytest.fixture(scope="module")
+def lasting_database(tmp_path_factory):
+    """Return a database that nobody has opened."""
+    database = Database(DatabaseSettings(f"sqlite:///{tmp_path_factory.mktemp('d')}/some.db"))
+    yield database
+    database.close()
+
+
+def test_a_fixture_that_outlives_a_test_leaves_nothing_either(tmp_path):
+    for closes in (True, False):
+        fixture = leftovers.Owner("A fixture")
+        with fixture.beginning():
+            opened = (tmp_path / "kept").open("w")
+        if closes:
+            opened.close()
+            fixture.ended()
+        else:
+            with pytest.raises(pytest.fail.Exception, match=r"^A fixture leaves\n.*/kept$"):
+                fixture.ended()
+            opened.close()
+
+
+def test_a_failure_is_not_told_twice(tmp_path):
+    """Its traceback keeps what the test had."""
+    with leftovers.nothing_left("A test", failed=lambda: True):
+        opened = (tmp_path / "kept").open("w")
+    opened.close()
