@@ -125,6 +125,7 @@ def test_a_tree_joins_one_whose_root_is_new():
 
 def test_all_below_a_moved_provider_are_shifted():
     assert plan(host=stays("other")).shifted() == {2, 3}
+    assert plan(root=stays("guest")).shifted() == {1, 2, 3}
     assert plan(card=stays("root")).shifted() == {3}
     assert plan(card=stays("root"), host=stays("card")).shifted() == {2, 3}
     assert plan(nic=new("host"), card=stays()).shifted() == set()
