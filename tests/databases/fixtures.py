@@ -6,8 +6,9 @@ CI passes without all databases. `BERTH_TEST_DATABASES=sqlite,mariadb` restricts
 kinds.
 
 Tests marked `spread_over_databases` check what doesn't depend on the database. Each of them runs on
-one kind, and together they run on all kinds. With `--thorough` each runs on every kind, and so do
-those marked `thorough`, which otherwise don't run: their neighbours check the same with less.
+one kind, and together they run on all kinds, or on those that the mark names. With `--thorough`
+each runs on every kind, and so do those marked `thorough`, which otherwise don't run: their
+neighbours check the same with less.
 """
 
 import os
@@ -20,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests import leftovers
+from tests import extent, leftovers
 from tests.databases.fresh import (
     Databases,
     MariaDBCopies,
@@ -51,6 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell tests that draw examples how many to draw; they ask when they are imported."""
+    extent.thorough = config.getoption("thorough")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave each test that is spread over the databases to one of them; leave out the longest."""
     if config.getoption("thorough"):
@@ -68,10 +74,12 @@ def _is_here(item: pytest.Item) -> bool:
     chosen = getattr(item, "callspec", None)
     kind = chosen.params.get("database_kind") if chosen else None
     # without a kind to choose from pytest skips the test, and its parameter is no text
-    if not isinstance(kind, str) or item.get_closest_marker("spread_over_databases") is None:
+    spread = item.get_closest_marker("spread_over_databases")
+    if not isinstance(kind, str) or spread is None:
         return True
+    kinds = [one for one in CHOSEN if one in (spread.args or KINDS)]
     name = item.nodeid.replace(kind, "", 1)
-    return CHOSEN[zlib.crc32(name.encode()) % len(CHOSEN)] == kind
+    return kinds[zlib.crc32(name.encode()) % len(kinds)] == kind
 
 
 @pytest.fixture(scope="session", params=CHOSEN)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from placement.candidates import render
+from tests.extent import examples
 from tests.functional.placement.topology import read_candidate
 from tests.properties.stage import Stage
 from tests.properties.twin import UnknownName
@@ -14,7 +15,7 @@ from tests.properties.worlds import clouds, questions
 
 QUESTIONS_PER_CLOUD = 12
 MANY = settings(
-    max_examples=60,
+    max_examples=examples(30, 120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -41,7 +42,7 @@ def test_candidates_and_summaries_are_those_of_the_definition(stage, data):
     compare(stage, data)
 
 
-@settings(MANY, max_examples=20)
+@settings(MANY, max_examples=examples(10, 40))
 @given(data=st.data())
 def test_a_random_choice_is_a_choice_among_the_same_candidates(random_stage, data):
     compare(random_stage, data)

@@ -11,6 +11,7 @@ from placement.candidates.capacity import Capacity
 from placement.candidates.explanation import explain
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from tests.extent import examples
 from tests.properties.stage import Stage
 from tests.properties.test_explanations import Judge
 from tests.properties.twin import SHARING, Ask, Provider, Question, Stock, World
@@ -27,7 +28,7 @@ def stage(tmp_path_factory):
 
 
 SETTINGS = settings(
-    max_examples=40,
+    max_examples=examples(20, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -11,6 +11,7 @@ from placement.candidates import loading
 from placement.candidates.comparison import differences
 from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
+from tests.extent import examples
 from tests.functional.placement.candidates.snapshot.comparing import picture
 from tests.functional.placement.candidates.snapshot.test_audit import CLOUD
 from tests.functional.placement.service import Service
@@ -56,7 +57,7 @@ def database(tmp_path_factory):
         yield opened
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100, 600))
 @given(
     columns=st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=3),
     places=st.lists(st.integers(0, 3), min_size=3, max_size=3),

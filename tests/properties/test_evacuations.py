@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, event, given, note, settings
 
+from tests.extent import examples
 from tests.functional.placement.small_cloud import numbered
 from tests.properties.stage import Stage
 from tests.properties.twin import SHARING, Ask, Provider, Question, Stock, World
@@ -51,7 +52,7 @@ def stage(tmp_path_factory):
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(30, 120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

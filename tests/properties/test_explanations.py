@@ -12,6 +12,7 @@ from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from tests.extent import examples
 from tests.properties.stage import AGGREGATE_UUIDS, Stage
 from tests.properties.twin import UnknownName
 from tests.properties.worlds import clouds, questions
@@ -25,7 +26,7 @@ def stage(tmp_path_factory):
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(20, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -10,12 +10,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.extent import examples
 from tests.properties.fuzz_requests import ENDPOINTS, requests
 from tests.properties.fuzz_service import FuzzedService
 
 LONG_RUN = os.environ.get("BERTH_FUZZ_EXAMPLES")
 FUZZING = settings(
-    max_examples=int(LONG_RUN or 30),
+    max_examples=int(LONG_RUN or examples(12, 60)),
     derandomize=not LONG_RUN,
     database=None,
     deadline=None,
@@ -48,7 +49,7 @@ def facing_service(tmp_path_factory):
         yield fuzzed
 
 
-@settings(FUZZING, max_examples=int(LONG_RUN or 200))
+@settings(FUZZING, max_examples=int(LONG_RUN or examples(80, 400)))
 @given(request=requests())
 def test_no_header_of_proxies_and_browsers_crashes_the_service(facing_service, request):
     facing_service.send(request)

@@ -8,13 +8,14 @@ import os
 
 import pytest
 
+from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.properties.direct_adapter import DirectAdapter
 from tests.properties.flaky_hosts import Settings
 from tests.properties.move_histories import history, play, shortest
 from tests.properties.moving_hosts import World
 
-HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", "2"))
+HISTORIES = int(os.environ.get("BERTH_TEST_MOVES", examples(1, 4)))
 SEED = int(os.environ.get("BERTH_TEST_MOVE_SEED", "1"))
 STEPS = 50
 

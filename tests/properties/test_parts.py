@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from placement.candidates import narrowing, trees
+from tests.extent import examples
 from tests.properties.stage import Stage
 from tests.properties.twin import World
 from tests.properties.worlds import clouds, questions
@@ -16,7 +17,7 @@ MOST_TREES = 14
 #: no cloud of these tests is so large
 LARGE = 1_000_000
 MANY = settings(
-    max_examples=40,
+    max_examples=examples(15, 80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

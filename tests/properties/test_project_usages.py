@@ -12,6 +12,8 @@ from placement.operations import project_usages
 from placement.operations.project_usages import ProjectUsages
 from placement.storage import usages
 from placement.storage.engine import Database, DatabaseSettings
+from tests import leftovers
+from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import holding, numbered, stock
 
@@ -53,6 +55,7 @@ class Worker:
     def __init__(self, url):
         self.service = Service(url)
         self.database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+        leftovers.owner().at_end(self.database.close)
         self.usages = self.forgetful()
 
     def forgetful(self):
@@ -126,7 +129,7 @@ def assert_right(worker):
                 assert worker.usages.of_project(project, user, by_type) == right
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30, 120))
 @given(steps=history, of_provider=st.sampled_from([0, 1, 50]))
 def test_the_answers_of_both_workers_are_those_of_the_tables(workers, steps, of_provider):
     with pytest.MonkeyPatch.context() as patched:

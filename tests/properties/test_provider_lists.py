@@ -14,6 +14,8 @@ from placement.operations.asked_lists import AskedLists
 from placement.operations.provider_lists import ProviderLists
 from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
+from tests import leftovers
+from tests.extent import examples
 from tests.functional.placement.operations.listing import assert_same, filters
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import holding, numbered
@@ -64,6 +66,7 @@ class Worker:
     def __init__(self, url):
         self.service = Service(url)
         self.database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+        leftovers.owner().at_end(self.database.close)
         self.begin()
 
     def begin(self):
@@ -131,7 +134,7 @@ def empty(connection):
         connection.execute(sa.delete(table))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20, 80), deadline=None)
 @given(steps=history, seed=st.integers(0, 99))
 def test_the_lists_of_both_workers_are_those_of_the_database(workers, steps, seed):
     workers[0].database.write(empty)

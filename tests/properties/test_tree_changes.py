@@ -7,10 +7,11 @@ import os
 
 import pytest
 
+from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.properties.tree_changes import Client, Cloud, Drawing
 
-TREES = int(os.environ.get("BERTH_TEST_TREES", "12"))
+TREES = int(os.environ.get("BERTH_TEST_TREES", examples(6, 24)))
 SEED = int(os.environ.get("BERTH_TEST_TREE_SEED", "1"))
 NOTHING = Cloud({}, {})
 

@@ -4,12 +4,13 @@ import uuid
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.candidates import register
 from placement.candidates.register import Register
 from placement.candidates.uuid_table import UuidTable
+from tests.extent import examples
 
 #: some are not spelled as usual
 UUIDS = [str(uuid.UUID(int=n << 70)) if n % 5 else f"odd {n}" for n in range(60)]
@@ -32,6 +33,7 @@ steps = st.lists(
 )
 
 
+@settings(max_examples=examples(40, 200), deadline=None)
 @given(first=st.sets(st.integers(1, 59)), steps=steps)
 def test_a_changed_register_knows_who_is_there(first, steps):
     there = {key: UUIDS[key] for key in first}

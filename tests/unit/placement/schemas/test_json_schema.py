@@ -20,6 +20,7 @@ from placement.schemas import (
     usages,
 )
 from placement.schemas.json_schema import INTEGER, UUID, Schema, closed_object
+from tests.extent import examples
 
 A = "a0000000-0000-4000-8000-000000000001"
 FAMILIES = (
@@ -176,7 +177,7 @@ def fitting(schema):
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(8, 40), deadline=None)
 @given(data=st.data())
 def test_the_native_check_never_accepts_what_jsonschema_rejects(schema, data):
     value = data.draw(fitting(schema.source))
