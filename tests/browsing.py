@@ -9,6 +9,7 @@ import pytest
 
 from tests.extras import needed_library
 from tests.functional.placement.serving.programs import needed
+from tests.patience import PATIENCE
 
 #: a host's name, for pages that aren't on the reader's own machine: it leads to the loopback
 ELSEWHERE = "placement.example"
@@ -18,8 +19,8 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
 )
-#: milliseconds to wait for what a page shows
-PATIENCE = 60_000
+#: the milliseconds that a page may take
+PATIENCE_MS = PATIENCE * 1000
 
 
 def expect(shown):
@@ -28,7 +29,7 @@ def expect(shown):
     from playwright.sync_api import expect
 
     # the library's own five seconds are too few for a large cloud on a busy machine
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=PATIENCE_MS)
     return expect(shown)
 
 
@@ -54,7 +55,7 @@ def open_page(chromium):
     with contextlib.ExitStack() as opened:
         watched = []
 
-        def open_at(url, hosts=(), refused=(), cors=False, timeout=PATIENCE, **options):
+        def open_at(url, hosts=(), refused=(), cors=False, timeout=PATIENCE_MS, **options):
             """Open a window.
 
             `refused` are statuses, or errors, that the page may meet; `cors`: also refusals of

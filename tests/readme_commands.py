@@ -12,7 +12,8 @@ from pathlib import Path
 from placement import app, config
 from placement.cli.configuration import ALONE
 from tests.functional.placement.served import served
-from tests.functional.placement.serving.programs import PATIENCE, Server, free_port
+from tests.functional.placement.serving.programs import Server, free_port
+from tests.patience import PATIENCE
 
 README = Path(__file__).parents[1] / "README.rst"
 #: where the README's service is

@@ -8,8 +8,9 @@ import pytest
 
 from tests.adoption import cloud
 from tests.adoption.comparison import Answers
-from tests.adoption.test_taking_over import AUDIT, PATIENCE
+from tests.adoption.test_taking_over import AUDIT
 from tests.functional.placement.small_cloud import holding, numbered, stock
+from tests.patience import PATIENCE
 from tests.reference.script import Request
 
 #: number of concurrent clients. On SQLite the reference returns 500 ("database is locked") while

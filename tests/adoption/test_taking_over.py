@@ -8,9 +8,10 @@ from tests.adoption import cloud
 from tests.adoption.comparison import Answers
 from tests.adoption.rows import execute, rows
 from tests.adoption.upgrade_check import without_ours
+from tests.patience import PATIENCE
 
-#: seconds between audits of the snapshot, and for how long a test waits for their effect
-AUDIT, PATIENCE = "1", 60
+#: seconds between audits of the snapshot
+AUDIT = "1"
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tests.functional.placement.serving.programs import (
     read_all,
     wait_until,
 )
+from tests.patience import PATIENCE
 
 FILE = "haproxy/placement-api.cfg"
 #: what Debian's haproxy.cfg has in its section `global`
@@ -115,7 +116,7 @@ class Client:
 
     def _send(self, method, path):
         url, verify = self._server.url + path, self._server.verify
-        return self._session.request(method, url, headers=ADMIN, timeout=60, verify=verify)
+        return self._session.request(method, url, headers=ADMIN, timeout=PATIENCE, verify=verify)
 
 
 def answers_while(balanced, happens):

@@ -9,7 +9,8 @@ import yaml
 from tests.contrib.files import text_of
 from tests.contrib.users import PLACEMENT
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import PATIENCE, Server, free_port
+from tests.functional.placement.serving.programs import Server, free_port
+from tests.patience import PATIENCE
 
 MANIFEST = "kubernetes/placement-api.yaml"
 

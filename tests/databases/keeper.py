@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.databases.servers import SERVERS, Server, ServerFailed
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-#: seconds in which a server must start or stop
-PATIENCE = 120
 PIPE = "users"
 #: files: one is created when the server is ready, the other has the reason if it can't start
 READY = "ready"

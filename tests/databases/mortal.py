@@ -14,9 +14,7 @@ from pathlib import Path
 
 from tests.databases.fixtures import MEMORY, refuse_if_missing
 from tests.databases.servers import MariaDB, PostgreSQL
-
-#: seconds to wait until the server answers
-PATIENCE = 60
+from tests.patience import PATIENCE
 
 
 class DurablePostgreSQL(PostgreSQL):

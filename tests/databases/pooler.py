@@ -13,12 +13,11 @@ import psycopg
 import pytest
 
 from tests.databases.servers import PostgreSQL
+from tests.patience import PATIENCE
 
 PROGRAM = "pgbouncer"
 #: number of connections to the server, which all clients share
 SHARED = 3
-#: seconds to wait until the pooler answers
-PATIENCE = 30
 
 
 def refuse_if_missing() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases.keeper import ROOT
+from tests.patience import PATIENCE
 
 USER = """
 import shutil, sys
@@ -20,7 +21,6 @@ join(sys.argv[1], folder)
 if sys.argv[3] == "remove":
     shutil.rmtree(folder.parent)
 """
-PATIENCE = 60
 
 
 def servers_of(folder):

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
-#: seconds to wait for a response or a state
-PATIENCE = 60
 #: seconds to wait for a start, which takes long while other tests run
 PATIENCE_AT_START = 120
 
@@ -207,7 +207,7 @@ class RunningService(Client):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 for pid in [*self.workers(), self.process.pid]:
                     with contextlib.suppress(ProcessLookupError):

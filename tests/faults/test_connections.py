@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from tests.faults.forking import running
-from tests.faults.running import PATIENCE
+from tests.patience import PATIENCE
 
 THREADS = 2
 #: many more than threads; the benchmark `benchmarks/connections.py` has 2,000

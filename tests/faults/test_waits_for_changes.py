@@ -60,7 +60,7 @@ class Waiting:
         except BlockingIOError:
             return False
         finally:
-            self.connection.sock.settimeout(60)
+            self.connection.sock.settimeout(PATIENCE)
 
     def answer(self):
         response = self.connection.getresponse()

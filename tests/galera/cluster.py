@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.databases.servers import MariaDB, ServerFailed
+from tests.patience import PATIENCE
 
 #: paths of Galera's library in packages
 LIBRARIES = (
@@ -23,8 +24,6 @@ LIBRARIES = (
 SIZE = 3
 #: the range of the nodes' ports: below the range for outgoing connections
 PORTS = (10_000, 32_000)
-#: seconds in which a node must join, which copies all data
-PATIENCE = 120
 
 
 class Node(MariaDB):

@@ -14,7 +14,7 @@ from tests.functional.placement.crowd import FULL, claims
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import ROOT, expect, stock
-from tests.galera.cluster import PATIENCE
+from tests.patience import PATIENCE
 
 CLIENTS = 4
 EACH = 8

@@ -11,7 +11,7 @@ import pytest
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import ROOT, expect, holding, numbered, stock
-from tests.galera.cluster import PATIENCE
+from tests.patience import PATIENCE
 
 #: writes of each service before the next event
 SHARE = 15

@@ -9,8 +9,9 @@ from typing import Any
 
 import requests
 
-from tests.functional.placement.serving.programs import PATIENCE, Server, free_port, needed
+from tests.functional.placement.serving.programs import Server, free_port, needed
 from tests.keystone.identity import DEFAULT
+from tests.patience import PATIENCE
 
 SERVICE_PASSWORD = "the placement user's own"
 PREFIX = "OS_KEYSTONE_AUTHTOKEN__"

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tests.functional.placement.serving.programs import Server, free_port
+from tests.patience import PATIENCE
 
 CONFIGURATION = """\
 [DEFAULT]
@@ -38,8 +39,6 @@ ADMIN_PASSWORD = "ADMIN_PASS"
 HOUR = 3600
 #: seconds that a brief token is valid: enough for a request on a busy machine
 BRIEF = 15
-#: seconds in which keystone must start: its import alone takes five of an idle processor
-PATIENCE = 300
 
 
 @dataclasses.dataclass(frozen=True)

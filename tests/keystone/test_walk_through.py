@@ -5,8 +5,9 @@ import subprocess
 import sysconfig
 
 from tests.functional.placement.serving.page import file_shown
-from tests.functional.placement.serving.programs import PATIENCE, free_port, needed
+from tests.functional.placement.serving.programs import free_port, needed
 from tests.page_code import files_of
+from tests.patience import PATIENCE
 
 PAGE = "keystone.rst"
 COMMANDS = files_of(PAGE, "sh")

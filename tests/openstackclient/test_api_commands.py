@@ -9,13 +9,14 @@ import requests
 from tests import api_pages, readme_commands
 from tests.functional.placement.openapi import scenario
 from tests.functional.placement.serving.programs import ADMIN, needed
+from tests.patience import PATIENCE
 
 
 def send(url, step):
     """Send the request of a step for which there is no command."""
     path, values, method, query, body = step
     target = url + path.format(**values) + (f"?{query}" if query else "")
-    answer = requests.request(method, target, json=body, headers=ADMIN, timeout=60)
+    answer = requests.request(method, target, json=body, headers=ADMIN, timeout=PATIENCE)
     assert answer.status_code < 300, (step, answer.text)
 
 

@@ -16,8 +16,9 @@ from typing import Self
 
 import requests
 
-from tests.functional.placement.serving.programs import PATIENCE, free_port, wait_until
+from tests.functional.placement.serving.programs import free_port, wait_until
 from tests.packages.workspace import CONTAINED
+from tests.patience import PATIENCE
 
 #: enters a folder in namespaces of its own: $1 is the folder, the rest is the command
 ENTER = """
@@ -80,7 +81,7 @@ class System:
             for child in children.read_text().split() if service.poll() is None else ():
                 os.kill(int(child), signal.SIGTERM)
             try:
-                service.wait(60)
+                service.wait(PATIENCE)
             finally:
                 service.kill()
 

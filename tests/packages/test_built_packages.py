@@ -9,6 +9,7 @@ import requests
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed
 from tests.packages.conftest import NEWER, ROOT
 from tests.packages.system import System
+from tests.patience import PATIENCE
 from tests.unit.virt.libvirt.hosts import node_xml
 
 CONFIGURATION = """\
@@ -111,7 +112,7 @@ def agent(system: System, url: str, driver: str = "host") -> str:
 
 
 def listed(url: str) -> list[dict[str, str]]:
-    answer = requests.get(f"{url}/resource_providers", headers=ADMIN, timeout=60)
+    answer = requests.get(f"{url}/resource_providers", headers=ADMIN, timeout=PATIENCE)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["resource_providers"])
 
@@ -177,7 +178,7 @@ def test_the_agent_uses_debians_bindings_of_libvirt(installed: System) -> None:
         agent(installed, url, "libvirt")
         (provider,) = listed(url)
         inventories = f"{url}/resource_providers/{provider['uuid']}/inventories"
-        answer = requests.get(inventories, headers=ADMIN, timeout=60)
+        answer = requests.get(inventories, headers=ADMIN, timeout=PATIENCE)
         assert answer.json()["inventories"]["VCPU"]["total"] == 3
 
 

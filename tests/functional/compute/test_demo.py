@@ -12,7 +12,8 @@ import requests
 
 from tests.browsing import expect
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import ADMIN, PATIENCE, wait_until
+from tests.functional.placement.serving.programs import ADMIN, wait_until
+from tests.patience import PATIENCE
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from keystoneauth1.exceptions import ConnectFailure
 from compute import exceptions
 from compute.records.instance import Flavor, Instance
 from compute.report.context import admin_context
+from tests.patience import PATIENCE
 from virt.fake import FakeMultiNodeDriver
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -49,7 +50,7 @@ def test_a_claim_on_one_node_does_not_wait_for_anothers_update(many):
     def block(method, url):
         if method == "PUT" and many.uuids[first] in url:
             blocked.set()
-            assert go_on.wait(60)
+            assert go_on.wait(PATIENCE)
 
     many.driver.vcpus = 20
     many.adapter.before = block
@@ -57,7 +58,7 @@ def test_a_claim_on_one_node_does_not_wait_for_anothers_update(many):
     update = threading.Thread(target=rt.update_available_resource, args=[admin_context(), first])
     update.start()
     try:
-        assert blocked.wait(60)
+        assert blocked.wait(PATIENCE)
         instance = Instance(flavor=Flavor(vcpus=1))
         rt.instance_claim(
             admin_context(), instance, second, {"elsewhere": {"resources": {"VCPU": 1}}}

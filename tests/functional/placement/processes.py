@@ -7,11 +7,9 @@ import multiprocessing
 import pytest
 
 from tests.functional.placement.service import Service
+from tests.patience import PATIENCE
 
 COUNT = 3
-#: seconds to wait until the other processes are ready, however slow the machine is
-READY = 300
-
 _of_process = {}
 
 
@@ -54,7 +52,7 @@ def processes():
 
 def together():
     """Wait until the jobs of all processes are here; called by jobs, by all of them as often."""
-    _of_process["all"].wait(READY)
+    _of_process["all"].wait(PATIENCE)
 
 
 def _start(barrier):

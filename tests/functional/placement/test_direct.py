@@ -19,6 +19,7 @@ from keystoneauth1.session import Session
 
 from placement import config, microversions
 from placement.direct import PlacementDirect
+from tests.patience import PATIENCE
 from tests.service_settings import UNTIMED
 
 NEWEST = f"placement {microversions.name(microversions.NEWEST)}"
@@ -243,7 +244,7 @@ def test_other_requests_of_the_process_are_not_intercepted(client):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as nobody_answers:
         port = nobody_answers.getsockname()[1]
     with pytest.raises(requests.ConnectionError):
-        requests.get(f"http://127.0.0.1:{port}/resource_providers", timeout=60)
+        requests.get(f"http://127.0.0.1:{port}/resource_providers", timeout=PATIENCE)
     assert client.get("/resource_providers").status_code == 200
 
 

@@ -5,9 +5,10 @@ import json
 import requests
 
 from tests import readme_commands
-from tests.functional.placement.serving.programs import ADMIN, PATIENCE, needed
+from tests.functional.placement.serving.programs import ADMIN, needed
 from tests.page_code import files_of
 from tests.page_examples import run_all, unlike
+from tests.patience import PATIENCE
 
 PAGE = "drain.rst"
 HOST2 = "aaaaaaaa-0000-4000-8000-000000000002"

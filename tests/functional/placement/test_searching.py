@@ -11,6 +11,7 @@ from placement.operations.asked_lists import AskedLists
 from placement.searching import Searching
 from tests.functional.placement.service import Service
 from tests.functional.placement.serving.conftest import ROOT, configuration
+from tests.patience import PATIENCE
 
 THREADS = 8
 
@@ -21,7 +22,7 @@ class Parts:
     everybody = threading.Barrier(THREADS)
 
     def __init__(self):
-        self.everybody.wait(60)
+        self.everybody.wait(PATIENCE)
 
 
 def test_threads_that_come_first_together_use_the_same_parts():
@@ -44,7 +45,7 @@ headers = {{"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}}
 everybody = threading.Barrier({THREADS})
 
 def search(path):
-    everybody.wait(60)
+    everybody.wait({PATIENCE})
     return Client(running.application).get(path, headers=headers).status_code
 
 searches = ["/allocation_candidates?resources=VCPU:1", "/berth/v1/capacity?resources=VCPU:1"]

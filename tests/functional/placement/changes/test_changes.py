@@ -14,6 +14,7 @@ from placement.storage import change_feed, feed_position, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
 from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
+from tests.patience import PATIENCE
 from tests.service_settings import UNTIMED
 
 pytestmark = pytest.mark.spread_over_databases
@@ -161,12 +162,12 @@ class Waiting(threading.Thread):
             self.body = changes(self.service, self.after, wait=self.seconds, **self.more)
 
     def result(self):
-        self.join(60)
+        self.join(PATIENCE)
         return self.body
 
 
 def eventually(holds):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)

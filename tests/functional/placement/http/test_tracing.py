@@ -18,6 +18,7 @@ from placement.http.tracing import Traced
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import free_port, wait_until
 from tests.functional.placement.small_cloud import NEW, ROOT, expect, fill, holding
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -182,4 +183,4 @@ def test_workers_send_spans_to_a_collector_that_may_go(tmp_path):
         collector.shutdown()
         thread.join()
         collector.server_close()
-        assert requests.get(server.url, timeout=10).status_code == 200
+        assert requests.get(server.url, timeout=PATIENCE).status_code == 200

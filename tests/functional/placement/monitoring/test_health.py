@@ -12,6 +12,7 @@ from sqlalchemy import event
 
 from placement.monitoring import health
 from tests.functional.placement.service import statements
+from tests.patience import PATIENCE
 
 HEALTH = "/berth/v1/health"
 
@@ -163,7 +164,7 @@ class Silent:
 
     def ask(self, database):
         self.asked += 1
-        self.answers.wait(30)
+        self.answers.wait(PATIENCE)
         return "0001"
 
     def seconds_since_answer(self):

@@ -32,6 +32,7 @@ from tests.functional.placement.operations.claiming import (
 from tests.functional.placement.processes import COUNT
 from tests.functional.placement.service import Service, statements
 from tests.functional.placement.small_cloud import expect, holding, numbered, stock
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -152,22 +153,22 @@ def test_a_consumer_that_another_write_has_locked_does_not_hold_up_other_claims(
     def hold(connection):
         consumers.lock(connection, [numbered("c", 1)])
         ready.set()
-        enough.wait(60)
+        enough.wait(PATIENCE)
 
     holder = threading.Thread(target=service.database.write, args=(hold,))
     leader = threading.Thread(target=joint_claims.make_together, args=(jobs,))
     holder.start()
-    assert ready.wait(30)
+    assert ready.wait(PATIENCE)
     leader.start()
-    leader.join(20)
+    leader.join(PATIENCE)
     try:
         assert [bool(job.results) for job in jobs] == [True, False, True]
         # what it holds is known without the lock
         assert jobs[1].claim.run()[numbered("c", 1)].generation == 1
     finally:
         enough.set()
-        holder.join(30)
-        leader.join(60)
+        holder.join(PATIENCE)
+        leader.join(PATIENCE)
 
 
 class Failing:

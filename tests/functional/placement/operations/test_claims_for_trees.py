@@ -10,6 +10,7 @@ from tests.functional.placement.operations.claiming import ask, joint_job
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 from tests.functional.placement.topology import Cloud
+from tests.patience import PATIENCE
 
 #: the pool is lent to the tree of a, by its child
 TOPOLOGY = [
@@ -101,7 +102,7 @@ def test_a_move_of_the_tree_waits_for_it(service, other, cloud, monkeypatch, que
     monkeypatch.setattr(claim_plan, "_refuse_if_changed", look)
 
     expect(ask(service, CONSUMER, query=query), 200)
-    moving[0].join(30)
+    moving[0].join(PATIENCE)
     assert seen == [True]
     moved = expect(other.get(f"/resource_providers/{cloud.uuids['a2']}"), 200).json
     assert moved["root_provider_uuid"] == cloud.uuids["b"]
@@ -115,14 +116,14 @@ def locked(service, cloud):
     def hold(connection):
         claim_plan.lock(connection, [], [cloud.uuids["a"]])
         ready.set()
-        enough.wait(60)
+        enough.wait(PATIENCE)
 
     holder = threading.Thread(target=service.database.write, args=(hold,))
     holder.start()
-    assert ready.wait(30)
+    assert ready.wait(PATIENCE)
     yield enough.set
     enough.set()
-    holder.join(30)
+    holder.join(PATIENCE)
 
 
 def claiming(service, answers, number, query=QUERY):
@@ -144,7 +145,7 @@ def test_it_waits_for_whoever_has_its_tree(service, locked):
     assert answers == []
     locked()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert answers == [200] * 4
 
 
@@ -154,10 +155,10 @@ def test_other_claims_do_not_wait_with_it(service, locked):
     threads = [claiming(service, waiting, 0)]
     threads[0].join(0.5)
     for number in range(1, 4):
-        claiming(service, others, number, "resources=VCPU:1").join(20)
+        claiming(service, others, number, "resources=VCPU:1").join(PATIENCE)
     assert (waiting, others) == ([], [200] * 3)
     locked()
-    threads[0].join(60)
+    threads[0].join(PATIENCE)
     assert waiting == [200]
 
 

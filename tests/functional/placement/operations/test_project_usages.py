@@ -26,6 +26,7 @@ from tests.functional.placement.small_cloud import (
     holding,
     numbered,
 )
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -388,14 +389,14 @@ def test_a_request_does_not_wait_long_for_another_one(asked, database, monkeypat
     def slow(*arguments, **values):
         monkeypatch.setattr(database, "ask", real)
         begun.set()
-        ended.wait(60)
+        ended.wait(PATIENCE)
         return real(*arguments, **values)
 
     monkeypatch.setattr(database, "ask", slow)
     first = threading.Thread(target=asked.of_project, args=("p",))
     first.start()
     try:
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE)
         assert asked.of_project("p") == usages.of_project(database, "p")
     finally:
         ended.set()

@@ -45,7 +45,7 @@ def elements(page):
 
 
 def test_it_is_read_once_and_drawn_as_needed(open_page, large_cloud, screenshots):
-    page = open_page(large_cloud.ui, timeout=120_000)
+    page = open_page(large_cloud.ui)
     expect(page.get_by_text("10\N{NARROW NO-BREAK SPACE}000 trees of", exact=False)).to_be_visible(
         timeout=120_000
     )
@@ -64,8 +64,8 @@ def test_it_is_read_once_and_drawn_as_needed(open_page, large_cloud, screenshots
 
 
 def test_a_tree_among_them_is_found(open_page, large_cloud, screenshots):
-    page = open_page(f"{large_cloud.ui}#/trees", timeout=120_000)
-    expect(page.get_by_text("10\N{NARROW NO-BREAK SPACE}000 trees")).to_be_visible(timeout=120_000)
+    page = open_page(f"{large_cloud.ui}#/trees")
+    expect(page.get_by_text("10\N{NARROW NO-BREAK SPACE}000 trees")).to_be_visible()
     page.get_by_role("searchbox").fill("provider-69994")
     expect(page.get_by_text("1 of 10\N{NARROW NO-BREAK SPACE}000 trees")).to_be_visible()
     page.get_by_role("table", name="Trees").get_by_role("link").click()
@@ -74,7 +74,7 @@ def test_a_tree_among_them_is_found(open_page, large_cloud, screenshots):
 
 
 def test_why_and_capacity_answer(open_page, large_cloud):
-    page = open_page(f"{large_cloud.ui}#/why?resources=VGPU:5", timeout=120_000)
+    page = open_page(f"{large_cloud.ui}#/why?resources=VGPU:5")
     expect(page.get_by_role("heading", name="It fits into none of 10")).to_be_visible()
     page.get_by_role("link", name="VGPU 5 → 4").click()
     expect(page.get_by_role("heading", name="It fits into")).to_contain_text("trees of 10")

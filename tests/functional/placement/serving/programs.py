@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.patience import PATIENCE
+
 ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
-#: seconds in which a server must answer, start, reload or stop, however slow the machine is
-PATIENCE = 300
 
 
 def needed(program, package):

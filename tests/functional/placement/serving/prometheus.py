@@ -7,7 +7,8 @@ import time
 
 import requests
 
-from tests.functional.placement.serving.programs import PATIENCE, free_port, needed
+from tests.functional.placement.serving.programs import free_port, needed
+from tests.patience import PATIENCE
 
 CONFIGURATION = """
 global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}

@@ -7,8 +7,9 @@ import pytest
 import requests
 
 from tests.functional.placement.keystone_stub import Keystone, token
-from tests.functional.placement.serving.programs import PATIENCE, free_port, wait_until
+from tests.functional.placement.serving.programs import free_port, wait_until
 from tests.functional.placement.serving.refusing import refusing
+from tests.patience import PATIENCE
 
 THREADS = 4
 #: maximum number of requests that may wait for keystone

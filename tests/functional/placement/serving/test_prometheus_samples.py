@@ -17,11 +17,12 @@ from placement.app import metrics_layout
 from placement.monitoring import port
 from placement.monitoring.provider_query import FAMILIES
 from tests.functional.placement.serving.conftest import ROOT, starting
-from tests.functional.placement.serving.programs import PATIENCE, free_port, needed, wait_until
+from tests.functional.placement.serving.programs import free_port, needed, wait_until
 from tests.functional.placement.serving.prometheus import watching
 from tests.functional.placement.serving.test_metrics import COMMAND, scraped
 from tests.functional.placement.small_cloud import holding, stock
 from tests.page_code import text_of
+from tests.patience import PATIENCE
 
 RULES = ROOT / "contrib" / "prometheus"
 DASHBOARD = json.loads((ROOT / "contrib" / "grafana" / "placement.json").read_text())

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from tests.functional.placement.serving.conftest import configuration
-from tests.functional.placement.serving.programs import PATIENCE, free_port
+from tests.functional.placement.serving.programs import free_port
 from tests.functional.placement.serving.refusing import refusing
+from tests.patience import PATIENCE
 
 COMMAND = [sys.executable, "-m", "placement.cli.serve"]
 

@@ -16,7 +16,8 @@ from werkzeug.test import Client
 from placement import wsgi
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.page import command_shown
-from tests.functional.placement.serving.programs import ADMIN, PATIENCE, free_port, needed
+from tests.functional.placement.serving.programs import ADMIN, free_port, needed
+from tests.patience import PATIENCE
 
 SCRIPT = Path(wsgi.__file__).with_name("api.py")
 #: the command, which is a WSGI file, too

@@ -12,6 +12,7 @@ from compute.records.node_identity import NodeIdentity
 from compute.records.service import Service
 from compute.report.context import admin_context
 from compute.resource_tracker import ResourceTracker
+from tests.patience import PATIENCE
 from tests.unit.compute.recording_client import RecordingReportClient
 from virt.fake import FakeMultiNodeDriver, LegacyInventoryDriver, MediumFakeDriver
 from virt.virtapi import NoopVirtAPI
@@ -465,13 +466,13 @@ class TestNodes:
         def hold_the_first(context, tree, allocations=None):
             if tree.exists("fake-node-1"):
                 in_first.set()
-                assert second_done.wait(30)
+                assert second_done.wait(PATIENCE)
             report(context, tree, allocations)
 
         client.update_from_provider_tree = hold_the_first
         first = threading.Thread(target=update, args=[tracker], kwargs={"nodename": "fake-node-1"})
         first.start()
-        assert in_first.wait(30)
+        assert in_first.wait(PATIENCE)
         update(tracker, nodename="fake-node-2")
         second_done.set()
         first.join()

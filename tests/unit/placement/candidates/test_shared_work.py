@@ -6,6 +6,7 @@ import pytest
 
 from placement.candidates.shared_work import SharedWork
 from placement.errors import DatabaseUnavailable
+from tests.patience import PATIENCE
 
 
 class Work:
@@ -21,7 +22,7 @@ class Work:
         self.times += 1
         number = self.times
         self.begun.release()
-        assert self.may_end.acquire(timeout=30)
+        assert self.may_end.acquire(timeout=PATIENCE)
         if self.failure is not None:
             raise self.failure
         return number
@@ -66,7 +67,7 @@ def test_who_asks_while_it_goes_on_shares_the_next_one(shared, work):
     waiting(shared, 5)
     work.may_end.release(2)
     for thread in (first, *others):
-        thread.join(30)
+        thread.join(PATIENCE)
 
     assert (first.answer, {other.answer for other in others}) == (1, {2})
     assert work.times == 2
@@ -78,7 +79,7 @@ def test_what_has_begun_will_do_for_who_says_so(shared, work):
     other = Asking(shared, work, may_have_begun=True)
     waiting(shared, 1)
     work.may_end.release()
-    first.join(30), other.join(30)
+    first.join(PATIENCE), other.join(PATIENCE)
 
     assert (first.answer, other.answer, work.times) == (1, 1, 1)
 
@@ -91,7 +92,7 @@ def test_an_outage_is_found_out_once_for_all_who_wait(shared, work):
     waiting(shared, 5)
     work.may_end.release()
     for thread in (first, *others):
-        thread.join(30)
+        thread.join(PATIENCE)
 
     assert {type(thread.answer) for thread in (first, *others)} == {DatabaseUnavailable}
     assert work.times == 1
@@ -114,10 +115,10 @@ def test_another_failure_is_the_one_s_whose_work_it_was(shared, work):
     other = Asking(shared, work)
     waiting(shared, 1)
     work.may_end.release()
-    first.join(30)
+    first.join(PATIENCE)
     work.failure = None
     work.may_end.release()
-    other.join(30)
+    other.join(PATIENCE)
 
     assert isinstance(first.answer, RuntimeError)
     assert other.answer == 2
@@ -130,6 +131,6 @@ def test_nobody_waits_longer_than_is_bearable(work):
     with pytest.raises(DatabaseUnavailable):
         impatient.outcome(work)
     work.may_end.release()
-    first.join(30)
+    first.join(PATIENCE)
 
     assert first.answer == 1

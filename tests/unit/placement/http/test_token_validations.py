@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from placement.http.token_validations import SLOW, TokenValidations, TooManyValidations
+from tests.patience import PATIENCE
 
 
 class Clock:
@@ -55,7 +56,7 @@ def test_validations_wait_again_when_keystone_is_fast_again(clock):
     waiting.start()
     assert not done.is_set()
     first.__exit__(None, None, None)
-    assert done.wait(60)
+    assert done.wait(PATIENCE)
     waiting.join()
 
 

@@ -9,11 +9,17 @@ import urllib.request
 import pytest
 
 from placement.monitoring import port
+from tests.patience import PATIENCE
 
 
 def answer(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [environ["PATH_INFO"].encode()]
+
+
+def asked(number, path):
+    """Return the answer of the port."""
+    return urllib.request.urlopen(f"http://127.0.0.1:{number}{path}", timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def test_a_client_that_leaves_takes_nobody_s_answer(listener):
         client.sendall(b"GET /metr")
     with socket.create_connection(("127.0.0.1", number)) as client:
         client.sendall(b"\0\0\r\n\r\n")
-    with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
+    with asked(number, "/metrics") as response:
         assert response.read() == b"/metrics"
 
 
@@ -58,7 +64,7 @@ def test_its_thread_ends_when_the_port_is_closed(listener):
     opened, _ = listener
     thread = port.serve(opened, {"/metrics": answer})
     opened.close()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -107,11 +113,11 @@ def test_a_client_that_is_too_slow_is_no_error_and_a_page_that_fails_is(
     with socket.create_connection(("127.0.0.1", number)) as client:
         client.sendall(b"GET /endless HTTP/1.0\r\n\r\n")
         # it is read no further, and the next one is answered
-        with urllib.request.urlopen(f"http://127.0.0.1:{number}/metrics", timeout=30) as response:
+        with asked(number, "/metrics") as response:
             assert response.read() == b"/metrics"
     assert (capfd.readouterr().err, caplog.text) == ("", "")
     with pytest.raises(urllib.error.HTTPError, match="500"):
-        urllib.request.urlopen(f"http://127.0.0.1:{number}/failing", timeout=30)
+        asked(number, "/failing")
     assert "/failing failed" in caplog.text
     assert "a defect" in caplog.text
 

@@ -10,8 +10,8 @@ import pytest
 
 from placement.serving import front
 from placement.serving.front import Front
+from tests.patience import PATIENCE
 
-PATIENCE = 60
 LARGE = 30_000_000
 
 

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from placement.storage.preparation import Preparation
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_other_threads_wait_until_it_is_done(preparation):
 
     def work():
         begun.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE)
         seen.append("done")
 
     def other():
@@ -71,9 +72,9 @@ def test_other_threads_wait_until_it_is_done(preparation):
     preparation.put_off(work)
     threads = [threading.Thread(target=preparation.run), threading.Thread(target=other)]
     threads[0].start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     threads[1].start()
     go_on.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert seen == ["done", "after"]

@@ -28,6 +28,7 @@ from tests.functional.placement.candidates.snapshot.writes import (
     reparent,
 )
 from tests.functional.placement.topology import Cloud
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -419,7 +420,7 @@ def test_beside_the_requests_a_thread_notices_what_bypasses_the_feed(cloud, data
     live = LiveSnapshot(database, audit_interval=0.05)
     live.current()
     use(database, 3)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while "audit" not in live.loads and time.monotonic() < end:
         live.current()
         time.sleep(0.01)
@@ -436,7 +437,7 @@ def test_the_thread_ends_with_the_snapshot_it_watches(cloud, database):
 
     del live
     gc.collect()
-    thread.join(30)
+    thread.join(PATIENCE)
 
     assert not thread.is_alive()
 

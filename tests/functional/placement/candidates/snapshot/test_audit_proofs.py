@@ -22,6 +22,7 @@ from placement.storage.tables import (
 from tests.functional.placement.candidates.snapshot.comparing import assert_fresh, record, use
 from tests.functional.placement.candidates.snapshot.test_audit import CLOUD, WARNING, nobody
 from tests.functional.placement.topology import Cloud
+from tests.patience import PATIENCE
 
 on_postgresql = pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 
@@ -93,19 +94,19 @@ def test_a_search_that_is_slower_than_an_audit(
         found = read(connection, *others)
         if threading.current_thread() is searching:
             inside.set()
-            assert goes_on.wait(30)
+            assert goes_on.wait(PATIENCE)
         return found
 
     monkeypatch.setattr(live_module.change_feed, "read", slow)
     searching.start()
-    assert inside.wait(30)
+    assert inside.wait(PATIENCE)
     change(new_connections())
     auditing = threading.Thread(target=audited.audit_in_background)
     auditing.start()
     auditing.join(0.2)
     goes_on.set()
     for thread in (searching, auditing):
-        thread.join(30)
+        thread.join(PATIENCE)
     audit_at_rest(audited, database)
 
     assert WARNING in caplog.text

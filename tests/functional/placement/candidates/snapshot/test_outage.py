@@ -7,6 +7,7 @@ import pytest
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.errors import DatabaseUnavailable
 from tests.functional.placement.candidates.snapshot.comparing import record, use, used
+from tests.patience import PATIENCE
 
 SEARCHES = 4
 
@@ -23,7 +24,7 @@ class Silence:
     def _answer(self, method, *arguments, **values):
         if self.is_silent:
             self._asked.release()
-            assert self._ended.wait(60)
+            assert self._ended.wait(PATIENCE)
             raise DatabaseUnavailable()
         return method(*arguments, **values)
 
@@ -35,7 +36,7 @@ class Silence:
 
     def wait_until_asked(self, times):
         for _ in range(times):
-            assert self._asked.acquire(timeout=60)
+            assert self._asked.acquire(timeout=PATIENCE)
 
     def end(self):
         self.is_silent = False
@@ -72,7 +73,7 @@ def test_searches_find_an_outage_out_side_by_side(silence):
     silence.wait_until_asked(SEARCHES)
     silence.end()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
 
     assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * SEARCHES
     live.current()
@@ -87,7 +88,7 @@ def test_searches_that_wait_for_one_that_loads_end_with_it(silence):
         threading.Event().wait(0.001)
     silence.end()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
 
     assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * SEARCHES
     live.current()
@@ -103,7 +104,7 @@ def test_after_an_outage_nothing_is_missing(silence, database):
     record(database, 1)
     silence.end()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
 
     assert used(live) == 3
     assert live.loads == {"first use": 1}

@@ -16,6 +16,7 @@ import pytest
 from placement.cli import compare_command
 from tests.functional.placement.cli.compare.cloud import PATH, SECRET
 from tests.functional.placement.served import Recorded, served
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_an_interruption_shows_what_is_known_so_far(program, application):
         )
         running.stdin.write(questions)
         running.stdin.close()
-        assert asked.wait(60)
+        assert asked.wait(PATIENCE)
         running.send_signal(signal.SIGINT)
         out, err = running.stdout.read(), running.stderr.read()
         running.wait()

@@ -6,6 +6,7 @@ import pytest
 
 from tests.functional.placement.cli.compare.cloud import PATH, changed_answer
 from tests.functional.placement.served import Recorded, Tampered, served
+from tests.patience import PATIENCE
 
 
 def test_a_service_that_is_not_there_is_named(run, service):
@@ -98,7 +99,7 @@ def test_a_slow_answer_is_given_up(run, application, url, file):
 
     def slow(environ, start_response):
         if environ["PATH_INFO"] == PATH:
-            released.wait(30)
+            released.wait(PATIENCE)
         return application(environ, start_response)
 
     with served(slow) as late:
