@@ -12,6 +12,7 @@ import pytest
 from tests.faults.forking import running
 from tests.faults.running import eventually
 from tests.functional.placement.serving.programs import free_port
+from tests.patience import PATIENCE
 
 THREADS = 4
 #: how many requests of one worker may wait: half of its threads
