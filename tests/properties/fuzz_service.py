@@ -9,6 +9,7 @@ from placement.storage import change_feed
 from placement.storage.change_feed import NO_PROVIDER, Kind
 from placement.storage.engine import Database, DatabaseSettings
 from placement.storage.tables import REFERENCE_TABLES
+from tests import leftovers
 from tests.functional.placement import small_cloud
 from tests.functional.placement.service import Service
 
@@ -65,10 +66,12 @@ class FuzzedService:
         path = folder / "placement.db"
         url = f"sqlite:///{path}"
         self._database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+        leftovers.owner().at_end(self._database.close)
         service = Service(url, **options)
         small_cloud.fill(service)
         self.app = service.app
         self._watcher = sqlite3.connect(path, isolation_level=None)
+        leftovers.owner().at_end(self._watcher.close)
         self._watcher.execute("PRAGMA synchronous = OFF")
         seed = folder / "seed.db"
         with contextlib.closing(sqlite3.connect(seed)) as copy:

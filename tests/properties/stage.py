@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from placement.storage import change_feed, tables
 from placement.storage.change_feed import Kind
 from placement.storage.engine import Database, DatabaseSettings
+from tests import leftovers
 from tests.functional.placement.service import Service
 from tests.properties.worlds import AGGREGATES, TRAITS, UNKNOWN_AGGREGATE
 
@@ -25,6 +26,7 @@ class Stage:
         url = f"sqlite:///{folder}/placement.db"
         self.service = Service(url, **options)
         self.database = Database(DatabaseSettings(url, sqlite_synchronous=False))
+        leftovers.owner().at_end(self.database.close)
         for name in TRAITS:
             self.service.write("PUT", f"/traits/{name}")
         self._ids = itertools.count(1)

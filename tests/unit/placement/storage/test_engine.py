@@ -1,5 +1,6 @@
 """One transaction per write, run again when a failure may pass (architecture.rst D3)."""
 
+import contextlib
 import sqlite3
 
 import pytest
@@ -239,6 +240,8 @@ def test_a_write_waits_for_another_process_that_writes(tmp_path):
     patient.write(failing(0, None))
 
     assert (numbers(patient), dict(patient.retries)) == ([1], {"locked": 1})
+    patient.close()
+    other.close()
 
 
 def test_a_commit_that_met_a_lock_runs_again(database):
@@ -292,7 +295,7 @@ def test_a_question_sees_one_moment(database):
 
 
 def test_a_database_in_memory_is_one_for_all_threads():
-    database = Database(DatabaseSettings("sqlite://"))
-    database.write(lambda connection: NUMBERS.create(connection.plain))
-    database.write(failing(0, None))
-    assert numbers(database) == [1]
+    with contextlib.closing(Database(DatabaseSettings("sqlite://"))) as database:
+        database.write(lambda connection: NUMBERS.create(connection.plain))
+        database.write(failing(0, None))
+        assert numbers(database) == [1]

@@ -32,6 +32,8 @@ def test_a_forked_process_opens_connections_of_its_own(database):
             os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reader, 1) == b"n"
+    os.close(reader)
+    os.close(writer)
 
 
 @pytest.mark.parametrize("is_own", [True, False])

@@ -1,5 +1,7 @@
 """What each connection to SQLite is set to."""
 
+import contextlib
+
 import pytest
 
 from placement.storage.engine import Database, DatabaseSettings
@@ -13,4 +15,5 @@ def test_sqlite_waits_for_the_disk_unless_told_otherwise(tmp_path, synchronous, 
     def ask(connection):
         return [connection.plain.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
 
-    assert Database(settings).read(ask) == ["wal", level]
+    with contextlib.closing(Database(settings)) as database:
+        assert database.read(ask) == ["wal", level]
