@@ -7,11 +7,18 @@
 import collections
 import os
 import signal
-import time
 
 import pytest
 
-from tests.concurrency.clients import CONSUMERS, PROVIDERS, TOTAL, Task, at_work, make
+from tests.concurrency.clients import (
+    CONSUMERS,
+    PROVIDERS,
+    TOTAL,
+    Task,
+    at_work,
+    make,
+    provider_uuid,
+)
 from tests.concurrency.history import Explained, explain
 from tests.concurrency.model import (
     CONFLICT,
@@ -26,6 +33,7 @@ from tests.concurrency.model import (
     WriteTree,
 )
 from tests.faults.forking import running
+from tests.faults.running import eventually
 
 HISTORIES = int(os.environ.get("BERTH_TEST_HISTORIES", "2"))
 SEED = int(os.environ.get("BERTH_TEST_HISTORY_SEED", "1"))
@@ -45,6 +53,12 @@ def tasks(service, history):
     make(service, history)
     seeds = [(SEED * 1000 + history) * 100 + client for client in range(CLIENTS)]
     return [Task(service.path, history, client, CALLS, seed) for client, seed in enumerate(seeds)]
+
+
+def shown(service, history):
+    """Return the providers of a history, with their generations."""
+    paths = [f"/resource_providers/{provider_uuid(history, n)}" for n in range(PROVIDERS)]
+    return [service.get(path).body for path in paths]
 
 
 def outcomes(calls, kind=Write):
@@ -75,11 +89,15 @@ def test_concurrent_calls_are_explained_by_some_order(service):
     print(f"; claims: {dict(claims)}")
 
 
+# what each database keeps of a killed worker's writes: tests/faults/test_killed_workers.py
+@pytest.mark.spread_over_databases
 def test_calls_whose_worker_is_killed_happened_once_or_not_at_all(service):
     unanswered = 0
     for history in range(1000, 1000 + HISTORIES):
-        with at_work(tasks(service, history)) as calls:
-            time.sleep(0.1)
+        given = tasks(service, history)
+        fresh = shown(service, history)
+        with at_work(given) as calls:
+            eventually(lambda h=history, f=fresh: shown(service, h) != f, service.said)
             os.kill(service.workers()[0], signal.SIGKILL)
             recorded = calls()
         found = explain(recorded, START)

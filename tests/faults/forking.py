@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests import leftovers
 from tests.faults.running import ROOT, RunningService
 from tests.faults.running import running as in_an_interpreter
 
@@ -128,7 +129,8 @@ class _Forker:
 @functools.cache
 def _forker() -> _Forker:
     """Return this process's own, started when the first service is."""
-    forker = _Forker()
+    with leftovers.lasting():
+        forker = _Forker()
     atexit.register(forker.end)
     return forker
 

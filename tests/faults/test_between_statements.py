@@ -23,6 +23,9 @@ from tests.functional.placement.small_cloud import (
     stock,
 )
 
+# the cases are many: those of each kind show that it sees what others commit
+pytestmark = pytest.mark.spread_over_databases("postgresql", "mariadb")
+
 CONFLICT = (409, "placement.concurrent_update")
 
 

@@ -10,6 +10,9 @@ from tests.faults.tables import broken_rules
 from tests.functional.placement.crowd import at_once
 from tests.functional.placement.small_cloud import ROOT, holding, numbered, stock
 
+# what each database grants to many clients at once: tests/databases/test_many_clients.py
+pytestmark = pytest.mark.spread_over_databases
+
 CLIENTS = 64
 TURNS = 3
 PATH = f"/resource_providers/{ROOT}"

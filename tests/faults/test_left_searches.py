@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.forking import running
 from tests.faults.running import eventually
+from tests.functional.placement.service import Service
 from tests.functional.placement.serving.programs import free_port
 
 THREADS = 4
@@ -16,38 +17,45 @@ CLASSES = ("VGPU", "SRIOV_NET_VF")
 LEFT = "ended because the client left"
 
 
-@pytest.fixture
+#: without limits, so that only the client's disconnection ends a search
+ENDLESS = {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
+#: seconds
+LIMITED = {"BERTH__SEARCH_TIME_LIMIT": "3"}
+
+
+@pytest.fixture(scope="module")
 def database_kind():
     """Return SQLite only: searches use the snapshot."""
     return "sqlite"
 
 
-@pytest.fixture
-def options():
-    """Return options without limits, so that only the client's disconnection ends a search."""
-    return {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
+@pytest.fixture(scope="module")
+def cloud(module_database_url):
+    """Return the URL of a database with a tree of devices, which no test changes."""
+    build(Service(module_database_url))
+    return module_database_url
 
 
-@pytest.fixture
-def service(database_url, options):
+@contextlib.contextmanager
+def searched(cloud, options, port=None):
     """Yield a service with one worker."""
     with running(
-        database_url, workers=1, threads=THREADS, arguments=["--debug"], **options
+        cloud, workers=1, threads=THREADS, arguments=["--debug"], port=port, **options
     ) as service:
         yield service
 
 
 def build(service):
     """Create a tree of devices with two classes each."""
-    root = service.post("/resource_providers", {"name": "root"}).body["uuid"]
+    root = service.write("POST", "/resource_providers", {"name": "root"})["uuid"]
     for number in range(DEVICES):
         device = {"name": f"device {number}", "parent_provider_uuid": root}
-        uuid = service.post("/resource_providers", device).body["uuid"]
+        uuid = service.write("POST", "/resource_providers", device)["uuid"]
         stock = {
             "inventories": {name: {"total": 98} for name in CLASSES},
             "resource_provider_generation": 0,
         }
-        assert service.put(f"/resource_providers/{uuid}/inventories", stock).status == 200
+        service.write("PUT", f"/resource_providers/{uuid}/inventories", stock)
 
 
 def exploding():
@@ -64,60 +72,51 @@ def count_logged(service, text):
     return service.log.read_text(errors="replace").count(text)
 
 
-def test_searches_of_disconnected_clients_do_not_block_a_worker(service):
-    build(service)
-    with contextlib.ExitStack() as stack:
+def test_searches_of_disconnected_clients_do_not_block_a_worker(cloud):
+    with searched(cloud, ENDLESS) as service, contextlib.ExitStack() as stack:
         for _ in range(THREADS):
             connection = stack.enter_context(contextlib.closing(service.connect()))
             connection.request("GET", exploding(), headers=service.headers())
         eventually(
             lambda: count_logged(service, "GET /allocation_candidates") == THREADS, service.said
         )
-    assert service.get("/resource_providers").status == 200
-    eventually(lambda: count_logged(service, LEFT) == THREADS, service.said)
-
-
-@pytest.fixture
-def on_tcp(database_url, options):
-    """Yield a service on a TCP port, where a disconnected client looks like a half-closed one."""
-    with running(
-        database_url,
-        workers=1,
-        threads=THREADS,
-        arguments=["--debug"],
-        port=free_port(),
-        **options,
-    ) as service:
-        build(service)
-        yield service
+        stack.close()
+        assert service.get("/resource_providers").status == 200
+        eventually(lambda: count_logged(service, LEFT) == THREADS, service.said)
 
 
 @contextlib.contextmanager
 def searching(service, version):
     """Yield a client whose search is running."""
+    before = count_logged(service, "GET /allocation_candidates")
     with contextlib.closing(service.connect()) as connection:
         connection.connect()
         headers = "".join(f"{name}: {value}\r\n" for name, value in service.headers().items())
         request = f"GET {exploding()} HTTP/{version}\r\nHost: x\r\n{headers}\r\n"
         connection.sock.sendall(request.encode())
-        eventually(lambda: count_logged(service, "GET /allocation_candidates") == 1, service.said)
+        eventually(
+            lambda: count_logged(service, "GET /allocation_candidates") > before, service.said
+        )
         yield connection.sock
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_search_ends_when_its_client_has_disconnected_over_tcp(on_tcp, version):
-    with searching(on_tcp, version):
-        pass
-    eventually(lambda: count_logged(on_tcp, LEFT) == 1, on_tcp.said)
+def test_a_search_ends_when_its_client_has_disconnected_over_tcp(cloud):
+    """On a TCP port a disconnected client looks like a half-closed one."""
+    with searched(cloud, ENDLESS, free_port()) as service:
+        for number, version in enumerate(("1.0", "1.1"), 1):
+            with searching(service, version):
+                pass
+            eventually(lambda number=number: count_logged(service, LEFT) == number, service.said)
 
 
-@pytest.mark.parametrize("options", [{"BERTH__SEARCH_TIME_LIMIT": "4"}])
-def test_a_client_that_closed_its_sending_half_gets_the_response_of_a_long_search(on_tcp):
-    with searching(on_tcp, "1.1") as client:
-        client.shutdown(socket.SHUT_WR)
-        answered = b"".join(iter(lambda: client.recv(65_536), b""))
+def test_a_client_that_closed_its_sending_half_gets_the_response_of_a_long_search(cloud):
+    with searched(cloud, LIMITED, free_port()) as service:
+        with searching(service, "1.1") as client:
+            client.shutdown(socket.SHUT_WR)
+            answered = b"".join(iter(lambda: client.recv(65_536), b""))
+        left = count_logged(service, LEFT)
     # the interim response probes whether the client is connected
     first, last = answered.split(b"\r\n\r\n", 1)
     assert first == b"HTTP/1.1 100 Continue"
     assert last.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")), last
-    assert not count_logged(on_tcp, LEFT)
+    assert not left

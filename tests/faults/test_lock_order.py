@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 from tests.databases.fixtures import CHOSEN
 from tests.databases.mortal import mortal
 from tests.databases.questions import connected
+from tests.extent import examples
 from tests.faults import mixed
 from tests.faults.forking import running
 from tests.faults.locks import wait_until_somebody_waits
@@ -19,7 +20,7 @@ from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import NEW, expect, holding, numbered, stock
 
 #: number of operations of each writer of the mixed load
-TIMES = 25
+TIMES = examples(10, 50)
 ROW_LOCKERS = [kind for kind in CHOSEN if kind != "sqlite"]
 
 
@@ -140,6 +141,7 @@ def held(url, uuid):
         yield
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize(
     ("write", "rows", "awaited"),
     [(write, rows, at) for write, rows in WRITES.values() for at in range(len(rows))],

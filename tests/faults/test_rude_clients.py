@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -18,18 +19,19 @@ PATIENT = 2
 LONGEST_BODY = 10_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database_kind():
     """Return SQLite only: the database isn't used before a request is complete."""
     return "sqlite"
 
 
-@pytest.fixture
-def service(database_url):
+@pytest.fixture(scope="module")
+def service(module_database_url):
+    """Yield a service that the module's tests share: what is rude to it leaves nothing behind."""
     options = {"BERTH__MAX_BODY_SIZE": str(LONGEST_BODY)}
     arguments = [f"--client-timeout={PATIENT}"]
     with running(
-        database_url, workers=1, threads=THREADS, arguments=arguments, **options
+        module_database_url, workers=1, threads=THREADS, arguments=arguments, **options
     ) as service:
         yield service
 
@@ -117,9 +119,19 @@ def is_closed(client):
 
 
 def test_a_client_that_does_not_read_its_response_is_disconnected(service):
-    for number in range(600):
-        body = {"name": f"{number:0200}"}
-        assert service.post("/resource_providers", body).status == 200
+    root = {"name": "root", "uuid": str(uuid.uuid4())}
+    assert service.post("/resource_providers", root).status == 200
+    for batch in range(24):
+        children = {
+            str(uuid.uuid4()): {
+                "generation": None,
+                "name": f"{batch} {number:0190}",
+                "parent_provider_uuid": root["uuid"],
+            }
+            for number in range(25)
+        }
+        path = f"/berth/v1/provider_trees/{root['uuid']}"
+        assert service.put(path, {"providers": children}).status == 200
     with contextlib.ExitStack() as stack:
         for _ in range(THREADS):
             connection = stack.enter_context(contextlib.closing(service.connect()))
@@ -127,9 +139,9 @@ def test_a_client_that_does_not_read_its_response_is_disconnected(service):
         assert service.get("/").status == 200
 
 
-def test_a_request_that_takes_long_is_answered(service, database_url):
+def test_a_request_that_takes_long_is_answered(service, module_database_url):
     """The service waits longer for the database than for any client."""
-    file = database_url.removeprefix("sqlite:///")
+    file = module_database_url.removeprefix("sqlite:///")
     with (
         concurrent.futures.ThreadPoolExecutor() as beside,
         contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other,
@@ -181,8 +193,7 @@ def in_parts(body):
 @pytest.mark.parametrize("sent", [str.encode, lambda body: in_parts(body.encode())])
 @pytest.mark.parametrize(("length", "status"), [(LONGEST_BODY, 200), (LONGEST_BODY + 1, 413)])
 def test_a_body_may_be_as_long_as_allowed_and_no_longer(service, sent, length, status):
-    body = {"name": "n" * 200, "uuid": "a0000000-0000-4000-8000-000000000001"}
-    text = json.dumps(body).ljust(length)
+    text = json.dumps({"name": str(uuid.uuid4())}).ljust(length)
     with contextlib.closing(service.connect()) as connection:
         headers = service.headers() | {"content-type": "application/json"}
         connection.request("POST", "/resource_providers", sent(text), headers)

@@ -140,6 +140,7 @@ ALONG_ON_POSTGRESQL = {
 }
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize(("first", "second", "wanted"), ALONG.values(), ids=ALONG)
 def test_independent_writes_do_not_wait_for_each_other(
     service, other, database_url, first, second, wanted
@@ -199,6 +200,7 @@ WAITING = {
 }
 
 
+@pytest.mark.spread_over_databases("postgresql", "mariadb")
 @pytest.mark.parametrize(("first", "second", "wanted"), WAITING.values(), ids=WAITING)
 def test_a_write_that_depends_on_another_one_waits_and_sees_its_result(
     service, other, database_url, first, second, wanted

@@ -4,18 +4,16 @@ import concurrent.futures
 import contextlib
 import resource
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.faults.forking import running
+from tests.faults.running import eventually
 from tests.functional.placement.small_cloud import NEW, ROOT, holding, stock
 
 #: bytes that can still be written when the disk counts as full
 LEFT = 40_000
-#: seconds for which the lock is held: longer than a write takes, shorter than a timeout
-HELD = 0.5
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def service(file):
-    with running(f"sqlite:///{file}") as service:
+    with running(f"sqlite:///{file}", arguments=["--debug"]) as service:
         assert service.post("/resource_providers", {"name": "root", "uuid": ROOT}).status == 200
         path = f"/resource_providers/{ROOT}/inventories"
         assert service.put(path, stock(0, VCPU=4)).status == 200
@@ -43,7 +41,8 @@ def test_a_write_waits_for_another_program_and_readers_do_not(service, file):
     ):
         other.execute("BEGIN IMMEDIATE")
         answer = beside.submit(claim, service)
-        time.sleep(HELD)
+        # a write that can't wait for the lock would be answered, and not with 204
+        eventually(lambda: f"PUT /allocations/{NEW}" in service.log.read_text(), service.said)
         assert service.get(f"/resource_providers/{ROOT}").status == 200
         assert service.get("/allocation_candidates?resources=VCPU:1").status == 200
         assert not answer.done()

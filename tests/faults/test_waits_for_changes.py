@@ -1,16 +1,14 @@
 """Requests that wait for changes, on real workers: they starve nobody, and end with the worker."""
 
 import contextlib
-import http.client
 import json
 import os
 import signal
-import time
 
 import pytest
 
 from tests.faults.forking import running
-from tests.faults.running import eventually
+from tests.faults.running import NO_ANSWER, eventually
 from tests.functional.placement.serving.programs import free_port
 from tests.patience import PATIENCE
 
@@ -36,6 +34,13 @@ def options():
 def service(database_url, options):
     """Yield a service with two workers."""
     with running(database_url, workers=2, threads=THREADS, **options) as service:
+        yield service
+
+
+@pytest.fixture
+def one_worker(database_url, options):
+    """Yield a service with one worker, of which a test can say whether all its places are taken."""
+    with running(database_url, workers=1, threads=THREADS, **options) as service:
         yield service
 
 
@@ -83,6 +88,37 @@ def many_waiting(service, count):
             wait.close()
 
 
+@contextlib.contextmanager
+def all_waiting(service):
+    """Yield requests that wait in a worker, as many as may."""
+    after = position(service)
+    waits = [Waiting(service, after) for _ in range(WAITS)]
+
+    def are_all():
+        # the place of a client that left, or of the last look, may not be free at first
+        for number, wait in enumerate(waits):
+            if wait.is_answered():
+                wait.close()
+                waits[number] = Waiting(service, after)
+        return looked(service, after) == 503 and waiting(waits) == waits
+
+    try:
+        eventually(are_all, service.said)
+        yield waits
+    finally:
+        for wait in waits:
+            wait.close()
+
+
+def looked(service, after):
+    """Return the status of one more request that waits, a second at most."""
+    wait = Waiting(service, after, 1)
+    try:
+        return wait.answer()[0]
+    finally:
+        wait.close()
+
+
 def waiting(waits):
     return [wait for wait in waits if not wait.is_answered()]
 
@@ -108,22 +144,23 @@ def test_an_ordinary_request_is_answered_while_all_that_may_wait_do(service):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
-def test_a_stop_or_a_reload_ends_waits_at_once(service, sent):
-    before = service.ready_workers()
-    with many_waiting(service, 1) as waits:
-        time.sleep(1)
-        assert waiting(waits) == waits
-        service.process.send_signal(sent)
-        status, body = waits[0].answer()
-        assert (status, body["providers"], body["complete"]) == (200, [], True)
+def test_a_stop_or_a_reload_ends_waits_at_once(one_worker, sent):
+    before = one_worker.ready_workers()
+    with all_waiting(one_worker) as waits:
+        one_worker.process.send_signal(sent)
+        for wait in waits:
+            status, body = wait.answer()
+            assert (status, body["providers"], body["complete"]) == (200, [], True)
     if sent == signal.SIGTERM:
-        assert service.process.wait(20) == 0
+        assert one_worker.process.wait(PATIENCE) == 0
     else:
-        eventually(
-            lambda: len(service.ready_workers()) == 2 and not service.ready_workers() & before,
-            service.said,
-        )
-        assert service.get(PATH).status == 200
+
+        def is_replaced():
+            now = one_worker.ready_workers()
+            return now and not now & before
+
+        eventually(is_replaced, one_worker.said)
+        assert one_worker.get(PATH).status == 200
 
 
 @pytest.mark.parametrize("on_tcp", [False, True])
@@ -132,32 +169,9 @@ def test_a_client_that_disconnects_frees_its_place(database_url, on_tcp):
     with running(database_url, workers=1, threads=THREADS, port=port) as service:
         after = position(service)
         for _ in range(2):
-            waits = [Waiting(service, after) for _ in range(WAITS)]
-            one_more = []
-
-            def is_full(after=after, one_more=one_more, waits=waits):
-                one_more[:] = [service.get(f"{PATH}?after={after}&wait=0")]
-                # the place of a client that left, or of the last look, may not be free at first
-                for number, wait in enumerate(waits):
-                    if wait.is_answered():
-                        wait.close()
-                        waits[number] = Waiting(service, after)
-                wait = Waiting(service, after, 1)
-                status, _ = wait.answer()
-                wait.close()
-                return status == 503 and waiting(waits) == waits
-
-            eventually(is_full, service.said)
-            for wait in waits:
-                wait.close()
-
-            def has_place(after=after):
-                wait = Waiting(service, after, 1)
-                status, _ = wait.answer()
-                wait.close()
-                return status == 200
-
-            eventually(has_place, service.said)
+            with all_waiting(service):
+                pass
+            eventually(lambda: looked(service, after) == 200, service.said)
 
 
 def test_a_worker_with_one_thread_never_waits(database_url, options):
@@ -170,13 +184,12 @@ def test_a_worker_with_one_thread_never_waits(database_url, options):
             wait.close()
 
 
-def test_a_killed_worker_leaves_nothing_behind(service):
-    with many_waiting(service, 1) as waits:
-        time.sleep(1)
-        for pid in service.workers():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        with pytest.raises((OSError, http.client.HTTPException)):
-            waits[0].answer()
-    service.wait_until_served()
-    assert service.get(f"{PATH}?after={position(service)}&wait=1").status == 200
+def test_a_killed_worker_leaves_nothing_behind(one_worker):
+    with all_waiting(one_worker) as waits:
+        (killed,) = one_worker.workers()
+        os.kill(killed, signal.SIGKILL)
+        for wait in waits:
+            with pytest.raises(NO_ANSWER):
+                wait.answer()
+    eventually(lambda: one_worker.ready_workers() - {killed}, one_worker.said)
+    assert one_worker.get(f"{PATH}?after={position(one_worker)}&wait=1").status == 200

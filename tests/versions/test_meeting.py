@@ -15,6 +15,7 @@ from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
 from tests.concurrency import growing
 from tests.concurrency.growing import OURS, THEIRS, Claiming, Restocking, Searching
+from tests.faults import forking
 from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
 from tests.versions.earlier import manage, release_before
 
@@ -68,6 +69,8 @@ def services(before):
         # neither version may need its audits
         options = {"BERTH__SNAPSHOT_AUDIT_INTERVAL": "0"}
         sync = {"PLACEMENT_DATABASE__SYNC_ON_STARTUP": "false"}
+        if root == ROOT:
+            return forking.running(url, workers=1, **options, **sync)
         return running(url, workers=1, root=root, **options, **sync)
 
     return serving
