@@ -16,20 +16,29 @@ from tests.functional.placement.serving.programs import free_port, needed, wait_
 FILE = "logrotate/placement-api"
 
 
-@pytest.fixture
-def logs(tmp_path):
-    folder = tmp_path / "log"
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs") / "log"
     folder.mkdir(mode=0o750)
     return folder
 
 
-@pytest.fixture
-def service(start, logs):
+@pytest.fixture(scope="module")
+def running(start_for_module, logs):
     """Return the service with several processes that write one file."""
     port = free_port()
     command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port), "--workers", "2"]
     # as `log_dir` in placement.conf
-    return start(command, f"http://127.0.0.1:{port}", OS_DEFAULT__LOG_FILE=f"{logs}/placement.log")
+    log = f"{logs}/placement.log"
+    return start_for_module(command, f"http://127.0.0.1:{port}", OS_DEFAULT__LOG_FILE=log)
+
+
+@pytest.fixture
+def service(running, logs):
+    """Return the service; nothing of other tests is in its log."""
+    for path in logs.iterdir():
+        path.unlink()
+    return running
 
 
 @pytest.fixture
@@ -65,7 +74,8 @@ def lines(logs):
 
 
 def test_logrotate_understands_the_file(rotate, logs):
-    (logs / "placement.log").write_text("a line\n")
+    with (logs / "placement.log").open("a") as log:
+        log.write("a line\n")
     rotate("--debug")
 
 
