@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import zlib
 
 import pytest
 import sqlalchemy as sa
@@ -18,15 +19,28 @@ STOCK = tables.resource_provider_traits
 WATCHED = Table(STOCK, STOCK.c.resource_provider_id)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
+    """Return a server that nobody else uses: its transactions are those of the test."""
     with mortal("postgresql") as found:
         yield found
 
 
 @pytest.fixture
-def database(server):
-    found = Database(DatabaseSettings(server.url))
+def name(request):
+    """Return the name of the test's own database on the server."""
+    return f"berth_{zlib.crc32(request.node.name.encode())}"
+
+
+@pytest.fixture
+def url(server, name):
+    server.server.create(name)
+    return server.server.url(name)
+
+
+@pytest.fixture
+def database(url):
+    found = Database(DatabaseSettings(url))
     readiness.make_ready(found, True, True)
     write(found, "INSERT INTO resource_providers (id, uuid) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
     write(found, "INSERT INTO resource_provider_traits VALUES (NULL, NULL, 1, 1)")
@@ -100,8 +114,8 @@ def test_after_a_change_of_the_table_nothing_can_be_told(database, statement):
     assert written(database, then) is None
 
 
-def test_a_transaction_that_was_open_then_is_new(database, server):
-    with contextlib.closing(server.server.connect("berth")) as other:
+def test_a_transaction_that_was_open_then_is_new(database, server, name):
+    with contextlib.closing(server.server.connect(name)) as other:
         other.autocommit = False
         other.execute("INSERT INTO resource_provider_traits VALUES (NULL, NULL, 2, 3)")
         insert(database, 2)
@@ -158,7 +172,7 @@ def test_of_another_table_nothing_can_be_told(database, statements):
     assert (seen(database) is None) == ("AS SELECT * FROM" not in statements[1])
 
 
-def test_a_user_who_may_not_ask_is_told_nothing_and_can_go_on(database, server, caplog):
+def test_a_user_who_may_not_ask_is_told_nothing_and_can_go_on(database, url, caplog):
     caplog.set_level("INFO")
     for statement in (
         "CREATE ROLE guest LOGIN",
@@ -166,7 +180,7 @@ def test_a_user_who_may_not_ask_is_told_nothing_and_can_go_on(database, server, 
         "REVOKE SELECT ON pg_stat_bgwriter FROM PUBLIC",
     ):
         write(database, statement)
-    guest = Database(DatabaseSettings(server.url.replace("//berth@", "//guest@")))
+    guest = Database(DatabaseSettings(url.replace("//berth@", "//guest@")))
 
     def read(connection):
         found = moment(connection, [WATCHED])
@@ -189,7 +203,7 @@ def test_a_server_that_went_back_or_went_on_too_far_tells_nothing(database):
     assert compared(then.oldest + 2**30) is None
 
 
-def test_numbers_beyond_the_half_of_their_range_are_told_apart(database, server):
+def test_numbers_beyond_the_half_of_their_range_are_told_apart(database):
     """Numbers of transactions begin anew after 4 billion; rows have the lower half alone."""
     then = seen(database)
     far = row_versions.Moment(then.tables, then.oldest + 2**32, then.newest + 2**32)
