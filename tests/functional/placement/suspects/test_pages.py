@@ -82,6 +82,7 @@ def test_all_kinds_are_told_in_their_order_and_counted(suspicious):
     ]
 
 
+@pytest.mark.spread_over_databases
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 16, 17, 18])
 def test_pages_of_any_size_have_every_suspect_once(suspicious, limit):
     whole = suspects(suspicious)["suspects"]
@@ -222,6 +223,7 @@ def test_nothing_is_changed_by_looking(suspicious):
     assert suspicious.tables() == before
 
 
+@pytest.mark.spread_over_databases
 @pytest.mark.parametrize("version", ["1.0", "1.27", "1.38", "latest", None])
 def test_every_microversion_gets_the_same(suspicious, version):
     headers = {"x-auth-token": "admin"}
