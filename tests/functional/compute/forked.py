@@ -12,8 +12,8 @@ from multiprocessing import forkserver
 
 import pytest
 
-#: seconds after which a process that doesn't end is killed: a test that waits for it ends then
-PATIENCE = 300
+from tests.patience import PATIENCE
+
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.functional.compute.imported"])
 

@@ -14,6 +14,7 @@ from compute.cli.berth_compute import main
 from placement import config
 from placement.app import start
 from tests.functional.compute.forked import PATIENCE, Forked
+from tests.service_settings import UNTIMED
 
 REPOSITORY = pathlib.Path(__file__).parents[4]
 
@@ -32,6 +33,7 @@ class Service:
 
     def __init__(self, database, conf=None):
         overrides = {
+            **UNTIMED,
             ("placement_database", "connection"): database,
             ("api", "auth_strategy"): "noauth2",
             ("berth", "noauth2_admin_roles"): ["admin", "service"],

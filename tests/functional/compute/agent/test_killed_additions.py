@@ -21,6 +21,7 @@ from placement import config
 from tests.functional.compute.agent.process import Service
 from tests.functional.compute.forked import PATIENCE, PROCESSES
 from tests.functional.compute.outsider import Outsider
+from tests.service_settings import UNTIMED
 
 KILLS = int(os.environ.get("BERTH_TEST_AGENT_KILLS", "2"))
 
@@ -139,6 +140,7 @@ class Host:
 @pytest.fixture
 def service(new_database, forking):
     overrides = {
+        **UNTIMED,
         ("placement_database", "connection"): new_database(),
         ("api", "auth_strategy"): "noauth2",
         ("berth", "noauth2_admin_roles"): ["admin", "service"],

@@ -1,10 +1,12 @@
 """A site on each kind of database, and one on SQLite alone."""
 
+import contextlib
 import socket
 
 import pytest
 
 from tests import responses_hook
+from tests.databases.fresh import SQLiteFiles
 from tests.functional.compute.maintenance.drivers import NODES
 from tests.functional.compute.maintenance.site import DRIVERS, FLAVOR, INVENTORY, Site
 from tests.functional.placement.conftest import own_logging
@@ -16,13 +18,16 @@ __all__ = ["own_logging"]
 @pytest.fixture
 def site(tmp_path, new_database, capsys, own_logging):
     """Run each test once on each kind of database."""
-    return Site(tmp_path, new_database(), capsys.readouterr)
+    with contextlib.closing(Site(tmp_path, new_database(), capsys.readouterr)) as site:
+        yield site
 
 
 @pytest.fixture
 def sqlite_site(tmp_path, capsys, own_logging):
     """For what isn't about databases."""
-    return Site(tmp_path, f"sqlite:///{tmp_path}/placement.db", capsys.readouterr)
+    url = SQLiteFiles.filled(tmp_path / "placement.db")
+    with contextlib.closing(Site(tmp_path, url, capsys.readouterr)) as site:
+        yield site
 
 
 @pytest.fixture

@@ -38,9 +38,12 @@ class Ended(NamedTuple):
 
 
 class Site:
-    """The host's files are in `folder`; `capture` gives what was printed."""
+    """The host's files are in `folder`; `capture` gives what was printed.
 
-    def __init__(self, folder, url, capture, host=HOST):
+    :param is_empty: the database has no schema: whoever starts a service first makes it
+    """
+
+    def __init__(self, folder, url, capture, host=HOST, is_empty=False):
         self.folder = folder
         self.url = url
         self.host = host
@@ -48,9 +51,16 @@ class Site:
         self.state.mkdir()
         self.file = folder / "berth-compute.conf"
         self._capture = capture
-        # the others are made with it
-        self._synced = not url.startswith("sqlite")
+        self._is_empty = is_empty
+        # URL of a database → a client of the service that the site keeps there
+        self._clients = {}
+        self._services = contextlib.ExitStack()
         self.configure()
+
+    def close(self):
+        """End the services that it keeps; if need be, others start."""
+        self._services.close()
+        self._clients.clear()
 
     def configure(self, driver="fake.MediumFakeDriver", more=""):
         """Write the configuration file."""
@@ -69,24 +79,30 @@ class Site:
         """Another host with files of its own, and the same placement database."""
         folder = self.folder / host
         folder.mkdir()
-        return Site(folder, self.url, self._capture, host)
+        return self._services.enter_context(
+            contextlib.closing(Site(folder, self.url, self._capture, host))
+        )
 
     @contextlib.contextmanager
     def placement(self):
-        """Somebody else who uses the same database."""
-        with self.adapter() as adapter:
-            yield Outsider(adapter)
+        """Somebody else who uses the same database, always through the same service."""
+        yield Outsider(self._client())
+
+    def _client(self):
+        if self.url not in self._clients:
+            self._clients[self.url] = self._services.enter_context(self.adapter())
+        return self._clients[self.url]
 
     def adapter(self):
-        """Start a placement service on the database."""
-        synced, self._synced = self._synced, True
+        """Return another placement service on the database, to be opened."""
+        is_empty, self._is_empty = self._is_empty, False
         return PlacementDirect.configured(
             files=[],
             environ=False,
             overrides={
                 **UNTIMED,
                 ("placement_database", "connection"): self.url,
-                ("placement_database", "sync_on_startup"): not synced,
+                ("placement_database", "sync_on_startup"): is_empty,
                 ("placement_database", "sqlite_synchronous"): False,
             },
         )
@@ -111,14 +127,13 @@ class Site:
 
     def start_service_once(self, driver_class):
         """Run the host's service for its first update; return the node's uuid."""
-        with self.adapter() as adapter:
-            conf = config.load(files=[str(self.file)], environ={})
-            host = ComputeHost(conf, lambda: adapter)
-            try:
-                host.start(driver_class)
-                return host.uuid
-            finally:
-                host.cell.close()
+        conf = config.load(files=[str(self.file)], environ={})
+        host = ComputeHost(conf, self._client)
+        try:
+            host.start(driver_class)
+            return host.uuid
+        finally:
+            host.cell.close()
 
     def write(self, name, content):
         """Return the path of a file in the state path."""

@@ -4,17 +4,15 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.functional.compute.maintenance.http_service import REPOSITORY
+from compute.cli.nova_manage import main
+from tests.functional.compute.forked import PATIENCE, Forked
 from tests.functional.placement.serving.programs import needed
 from virt.fake import MediumFakeDriver
-
-PATIENCE = 60
 
 
 @pytest.fixture
@@ -131,16 +129,10 @@ def test_a_time_that_is_none_is_bad_usage(sqlite_site, seconds, capsys):
     assert f"argument --every: '{seconds}' is no number of seconds" in capsys.readouterr().err
 
 
-def test_it_goes_on_while_placement_is_away_and_ends_at_a_signal(sqlite_site, root, file):
+def test_it_goes_on_while_placement_is_away_and_ends_at_a_signal(sqlite_site, root, file, forking):
     database = sqlite_site.url.removeprefix("sqlite:///")
-    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={sqlite_site.file}"]
-    running = subprocess.Popen(
-        [*command, "placement", "audit", "--every", "1", "--textfile", str(file)],
-        cwd=REPOSITORY,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    arguments = ["placement", "audit", "--every", "1", "--textfile", str(file)]
+    running = Forked(main, [f"--config-file={sqlite_site.file}", *arguments], {**os.environ})
     try:
         wait_for(lambda: file.exists() and told(file)["berth_audit_runs_total",] == 1)
         os.rename(database, f"{database}.away")
@@ -151,14 +143,13 @@ def test_it_goes_on_while_placement_is_away_and_ends_at_a_signal(sqlite_site, ro
         assert counted["berth_audit_suspected_leaks", "gone"] == 0
         wait_for(lambda: told(file)["berth_audit_last_good_timestamp_seconds",] > last)
         running.send_signal(signal.SIGTERM)
-        assert running.wait(PATIENCE) == 130
-        said = running.stderr.read()
+        _, said = running.communicate()
+        assert running.returncode == 130
         assert "There is no placement database" in said
         assert said.endswith("nova-manage: interrupted\n")
         assert os.listdir(file.parent) == [file.name]
     finally:
-        running.kill()
-        running.communicate()
+        running.end()
 
 
 def wait_for(condition):

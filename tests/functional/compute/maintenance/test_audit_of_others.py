@@ -3,7 +3,6 @@
 import os
 import pty
 import re
-import subprocess
 import sys
 from uuid import uuid4
 
@@ -14,7 +13,6 @@ from compute.maintenance import deletion
 from compute.maintenance.deletion import Deletion
 from compute.maintenance.journal import entries
 from compute.records.instance import BUILDING, SHELVED_OFFLOADED
-from tests.functional.compute.maintenance.http_service import REPOSITORY
 from tests.functional.compute.maintenance.site import HOST
 from virt.fake import MediumFakeDriver
 
@@ -83,6 +81,7 @@ def neighbours(hosts):
 
 
 class TestAPoolOfTwoHosts:
+    @pytest.mark.spread_over_databases
     def test_what_the_other_host_s_records_know_is_reported_and_stays(self, site):
         hosts = two_hosts(site)
         consumer = hosts.guest(hosts.other)
@@ -345,55 +344,48 @@ class TestTheJournalByDefault:
 
 
 class TestOnATerminal:
-    """In a process of its own, whose standard input is a terminal."""
+    @pytest.fixture
+    def run(self, hosts, monkeypatch):
+        """Return a function that runs the command while its standard input is a terminal."""
 
-    def run(self, hosts, answer, *options):
-        program = [sys.executable, "-m", "compute.cli.nova_manage"]
-        mine, theirs = pty.openpty()
-        try:
-            os.write(mine, answer)
-            return subprocess.run(
-                [*program, f"--config-file={hosts.mine.file}", "placement", "audit", *options],
-                cwd=REPOSITORY,
-                stdin=theirs,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=120,
-            )
-        finally:
-            os.close(mine)
-            os.close(theirs)
+        def run(answer, *options):
+            mine, theirs = pty.openpty()
+            with os.fdopen(mine, "wb", buffering=0) as keyboard, os.fdopen(theirs) as terminal:
+                keyboard.write(answer)
+                monkeypatch.setattr(sys, "stdin", terminal)
+                return hosts.mine.run("audit", *options)
+
+        return run
 
     @pytest.fixture
     def leftover(self, hosts):
         return hosts.allocate({hosts.root: CPU})
 
     @pytest.mark.parametrize("answer", [b"y\n", b"yes\n"])
-    def test_it_is_deleted_after_a_yes(self, hosts, leftover, answer):
-        ended = self.run(hosts, answer, "--delete")
-        assert (ended.returncode, hosts.held(leftover)) == (4, {})
-        assert f"consumer UUID {leftover}" in ended.stderr
-        assert ended.stderr.endswith("Delete this allocation? [y/N] ")
+    def test_it_is_deleted_after_a_yes(self, run, hosts, leftover, answer):
+        ended = run(answer, "--delete")
+        assert (ended.code, hosts.held(leftover)) == (4, {})
+        assert f"consumer UUID {leftover}" in ended.err
+        assert ended.err.endswith("Delete this allocation? [y/N] ")
 
     @pytest.mark.parametrize("answer", [b"\n", b"n\n", b"delete\n", b"\x04"])
-    def test_any_other_answer_leaves_it(self, hosts, leftover, answer):
-        ended = self.run(hosts, answer, "--delete")
-        assert (ended.returncode, hosts.held(leftover)) == (3, {hosts.root: CPU})
-        assert "can be deleted" in ended.stdout
+    def test_any_other_answer_leaves_it(self, run, hosts, leftover, answer):
+        ended = run(answer, "--delete")
+        assert (ended.code, hosts.held(leftover)) == (3, {hosts.root: CPU})
+        assert "can be deleted" in ended.out
         assert not list(hosts.mine.state.glob("removed-allocations-*"))
 
-    def test_yes_on_the_command_line_is_not_asked_again(self, hosts, leftover):
-        ended = self.run(hosts, b"", "--delete", "--yes")
-        assert (ended.returncode, ended.stderr, hosts.held(leftover)) == (4, "", {})
+    def test_yes_on_the_command_line_is_not_asked_again(self, run, hosts, leftover):
+        ended = run(b"", "--delete", "--yes")
+        assert (ended.code, ended.err, hosts.held(leftover)) == (4, "", {})
 
-    def test_nothing_to_delete_is_no_question(self, hosts, neighbours):
-        ended = self.run(hosts, b"", "--delete")
-        assert (ended.returncode, ended.stderr) == (3, "")
+    def test_nothing_to_delete_is_no_question(self, run, hosts, neighbours):
+        ended = run(b"", "--delete")
+        assert (ended.code, ended.err) == (3, "")
 
-    def test_looking_asks_nothing(self, hosts, leftover):
-        ended = self.run(hosts, b"")
-        assert (ended.returncode, ended.stderr) == (3, "")
+    def test_looking_asks_nothing(self, run, hosts, leftover):
+        ended = run(b"")
+        assert (ended.code, ended.err) == (3, "")
 
 
 def test_yes_is_for_deleting(sqlite_site):

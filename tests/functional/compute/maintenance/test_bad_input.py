@@ -1,20 +1,19 @@
 """What can go wrong: a defined exit code, one clear message, nothing half done."""
 
-import pathlib
+import os
 import signal
 import sqlite3
-import subprocess
-import sys
 
 import pytest
 
+from compute.cli.nova_manage import main
 from placement.storage import schema_upgrade
+from tests.functional.compute.forked import Forked
 from tests.functional.compute.maintenance.drivers import INTERRUPTS, NODES
 from tests.functional.compute.maintenance.site import DRIVERS, HOST
 from virt.fake import MediumFakeDriver
 from virt.fake.driver import node_uuid
 
-REPOSITORY = pathlib.Path(__file__).parents[4]
 #: command → exit code when placement can't be used
 UNUSABLE = {
     "migrate_compute_inventory": 1,
@@ -151,20 +150,14 @@ class TestTheHost:
         assert host.run("migrate_compute_inventory").code == 5
 
 
-def test_only_the_command_speaks_on_stderr_whatever_the_agent_logs_there(nodes):
+def test_only_the_command_speaks_on_stderr_whatever_the_agent_logs_there(nodes, forking):
     nodes.write(NODES, {"nodes": ["node-a"], "failing": ["node-a"]})
     text = nodes.file.read_text()
     nodes.file.write_text(text.replace("[DEFAULT]", "[DEFAULT]\nuse_stderr = true"))
-    command = [sys.executable, "-m", "compute.cli.nova_manage", f"--config-file={nodes.file}"]
-    found = subprocess.run(
-        [*command, "placement", "migrate_compute_inventory"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (found.returncode, found.stderr.count("\n")) == (3, 1)
+    arguments = [f"--config-file={nodes.file}", "placement", "migrate_compute_inventory"]
+    found = Forked(main, arguments, {**os.environ})
+    _, said = found.communicate()
+    assert (found.returncode, said.count("\n")) == (3, 1)
 
 
 class TestADriverThat:

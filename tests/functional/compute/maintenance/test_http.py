@@ -19,6 +19,7 @@ def node(site):
     return root
 
 
+@pytest.mark.spread_over_databases
 def test_m6_without_the_service_role_it_is_3_with_what_placement_says(site, node):
     with serving(site.url, roles=["admin"]) as url:
         site.configure(f"{DRIVERS}.CellNodes", described(url))
@@ -31,6 +32,7 @@ def test_m6_without_the_service_role_it_is_3_with_what_placement_says(site, node
         assert outsider.totals(node) == {"VCPU": 10, "MEMORY_MB": 8192, "DISK_GB": 1028}
 
 
+@pytest.mark.spread_over_databases
 def test_with_it_the_node_is_migrated(site, node):
     with serving(site.url, roles=["admin", "service"]) as url:
         site.configure(f"{DRIVERS}.CellNodes", described(url))

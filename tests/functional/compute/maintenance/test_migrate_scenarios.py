@@ -133,6 +133,8 @@ def stored_as(site, journal_mode):
     import sqlite3
 
     site.start_service_once(FlatVGPUHost)
+    # nobody has the database open
+    site.close()
     path = site.folder / "placement.db"
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA journal_mode={journal_mode}")
