@@ -278,11 +278,14 @@ class TestMeanwhile:
         put, done = SchedulerReportClient.put_allocations, []
 
         def disturbed(client, context, consumer, payload):
-            if not after and not done:
-                done.append(act())
+            # what it does may write allocations, too
+            is_first = not done
+            done.append(consumer)
+            if is_first and not after:
+                act()
             answer = put(client, context, consumer, payload)
-            if after and not done:
-                done.append(act())
+            if is_first and after:
+                act()
             return answer
 
         monkeypatch.setattr(SchedulerReportClient, "put_allocations", disturbed)
@@ -331,9 +334,10 @@ class TestMeanwhile:
         instance = site.guest(flavor=flavor())
         with serving(site.url, roles=["admin", "service"]) as url:
             site.configure("fake.FakeNUMAReshapeDriver", described(url))
-            self.disturb(monkeypatch, lambda: site.run("heal_allocations"))
+            others = []
+            self.disturb(monkeypatch, lambda: others.append(site.run("heal_allocations")))
             ended = site.run("heal_allocations")
-        assert ended.code == 3
+        assert ([other.code for other in others], ended.code) == ([0], 3)
         total = held(site, instance)
         assert sum(part.get("VCPU", 0) for part in total.values()) == 2
 
