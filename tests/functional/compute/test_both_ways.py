@@ -128,7 +128,10 @@ def moved(chance, tree, root, allocations):
             del held[provider]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 10))],
+)
 def test_both_ways_end_at_the_same_placement_and_the_same_cache(hosts, context, seed):
     root = uuids(random.Random(seed))
     for step in range(5):

@@ -126,7 +126,13 @@ def test_a_first_start_that_fails_at_any_step_is_repaired_by_the_next_update(
 
 
 @pytest.mark.parametrize(
-    "kind", [faults.ANSWER_LOST, faults.HALF_AN_ANSWER, faults.UNAVAILABLE, faults.UNAUTHORIZED]
+    "kind",
+    [
+        faults.ANSWER_LOST,
+        pytest.param(faults.HALF_AN_ANSWER, marks=pytest.mark.thorough),
+        pytest.param(faults.UNAVAILABLE, marks=pytest.mark.thorough),
+        faults.UNAUTHORIZED,
+    ],
 )
 def test_a_change_that_fails_at_any_step_is_repaired_by_the_next_update(
     proxy, new_host, outsider, kind
@@ -241,11 +247,15 @@ class TestReshape:
                 flat.start(NestingDriver)
             except (exceptions.ReshapeFailed, exceptions.ReshapeNeeded):
                 """The service ended."""
+            sent = proxy.count
             proxy.reset()
             flat.start(NestingDriver)
             held = outsider.allocations(flat.consumer)
             assert flat.outcome.failures == {}
             assert sorted(map(sorted, held.values())) == [["MEMORY_MB"], ["VCPU"]]
+            if sent <= step:
+                # a start sends no more: nothing failed
+                break
 
 
 class TestUnreachable:

@@ -149,7 +149,7 @@ def bomb():
         (lambda path: os.truncate(path, 2**40), "more than 16 MiB"),
         (lambda path: (path.unlink(), os.mkfifo(path)), "is not a regular file"),
         (lambda path: path.write_text(bomb()), "more than 1000000 values"),
-        (lambda path: path.write_text(f"{META}providers: [{'1, ' * 300000}]"), "providers"),
+        (lambda path: path.write_text(f"{META}providers: [{'1, ' * 10000}]"), "providers"),
     ],
 )
 def test_r29_a_file_that_is_no_configuration_is_refused_in_a_sentence(tmp_path, spoil, told):

@@ -144,7 +144,10 @@ def test_what_an_operator_s_file_gives_survives_a_reshape(sqlite_site, held, fla
         assert outsider.allocations(consumer)[root] == {"DISK_GB": 10} | license_held
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(6), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(6, 10))],
+)
 def test_after_a_migration_the_service_sends_no_write(sqlite_site, single_requests, writes, seed):
     chance = random.Random(seed)
     site = sqlite_site

@@ -153,8 +153,10 @@ class TestHealing:
         assert self.held(sqlite_site, guests) == [2, 1]
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("providers", [1, 100])
+@pytest.mark.parametrize(
+    ("providers", "unbuffered"),
+    [(1, ""), (100, ""), (1, "1"), pytest.param(100, "1", marks=pytest.mark.thorough)],
+)
 def test_output_that_nobody_reads_any_more_is_no_defect(sqlite_site, root, providers, unbuffered):
     with sqlite_site.placement() as outsider:
         for number in range(providers):

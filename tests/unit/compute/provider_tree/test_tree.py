@@ -344,7 +344,7 @@ def test_t14_threads_add_read_and_copy_at_once():
 
     def work(number):
         barrier.wait()
-        for step in range(20):
+        for step in range(10):
             uuid = tree.new_child(f"child-{number}-{step}", "cn")
             tree.update_inventory(uuid, {"VCPU": VCPU})
             assert copy.deepcopy(tree).has_inventory(uuid)
@@ -354,7 +354,7 @@ def test_t14_threads_add_read_and_copy_at_once():
     with ThreadPoolExecutor(20) as pool:
         for done in [pool.submit(work, number) for number in range(20)]:
             done.result()
-    assert len(tree.get_provider_uuids()) == 1 + 20 * 20
+    assert len(tree.get_provider_uuids()) == 1 + 20 * 10
 
 
 # Sub-trees
