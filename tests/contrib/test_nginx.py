@@ -8,6 +8,7 @@ import pytest
 from tests.browsing import expect
 from tests.contrib.certificate import made_certificate
 from tests.contrib.files import adapted
+from tests.functional.placement.service import Service
 from tests.functional.placement.serving.programs import ADMIN, free_port, needed
 
 #: the configuration around a server block, for a process without root's rights
@@ -129,13 +130,11 @@ def test_a_search_may_name_many_aggregates(proxied):
     assert (len(path) > 7000, answer.status_code) == (True, 200)
 
 
-def test_without_the_option_the_proxy_s_headers_are_ignored(start):
-    port = free_port()
-    command = [sys.executable, "-m", "placement.cli.serve", "--port", str(port)]
-    server = start(command, f"http://127.0.0.1:{port}")
-    headers = ADMIN | {"x-forwarded-host": "outside.example", "x-forwarded-prefix": "/p"}
-    answer = server.request("PUT", "/resource_classes/CUSTOM_A", headers=headers)
-    assert answer.headers["location"] == f"{server.url}/resource_classes/CUSTOM_A"
+def test_without_the_option_the_proxy_s_headers_are_ignored(tmp_path):
+    service = Service(f"sqlite:///{tmp_path}/placement.db")
+    headers = {"x-forwarded-host": "outside.example", "x-forwarded-prefix": "/p"}
+    answer = service.put("/resource_classes/CUSTOM_A", headers_more=headers)
+    assert answer.headers["location"] == "http://localhost/resource_classes/CUSTOM_A"
 
 
 def test_the_page_works_below_the_prefix(proxied, open_page):
