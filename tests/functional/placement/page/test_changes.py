@@ -30,6 +30,40 @@ def fill(route, status, body):
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
 
 
+class Absence:
+    """A service that answers 503 from a moment on, at the addresses of a pattern.
+
+    Make it before the page asks there. What was asked before the moment has been answered when
+    `begin` returns, so that it can't show what happens later.
+    """
+
+    def __init__(self, page, pattern):
+        self._page, self._pattern = page, pattern
+        self._begun = False
+        self._under_way = set()
+        page.route(pattern, self._answer)
+        page.on("requestfinished", self._end)
+        page.on("requestfailed", self._end)
+
+    def _answer(self, route):
+        if self._begun:
+            fill(route, 503, {"errors": [{"detail": "The database answers nothing."}]})
+        else:
+            self._under_way.add(route.request)
+            route.continue_()
+
+    def _end(self, request):
+        self._under_way.discard(request)
+
+    def begin(self):
+        self._begun = True
+        while self._under_way:
+            self._page.wait_for_timeout(20)
+
+    def end(self):
+        self._page.unroute(self._pattern)
+
+
 def test_a_provider_that_moves_is_found_in_its_new_tree(open_page, changing_cloud):
     device, name = numbered(GPU, 2), "compute1_pci_0000_80_00_0"
     page = open_page(f"{changing_cloud.ui}#/trees/{device}?q={name}")
@@ -127,20 +161,19 @@ def test_what_was_copied_is_told_after_a_change_too(open_page, changing_cloud):
 
 
 def test_a_tree_stays_while_the_service_is_away(open_page, changing_cloud):
-    page = open_page(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}", refused=[503])
+    page = open_page(f"{changing_cloud.ui}#/reshape", refused=[503])
+    absence = Absence(page, "**/provider_trees?uuid=*allocations*")
+    page.goto(f"{changing_cloud.ui}#/trees/{numbered(HOST, 1)}")
     gpu = page.locator("article").filter(
         has=page.get_by_role("heading", name="compute1_pci_0000_81_00_0")
     )
     expect(page.get_by_role("status").first).to_have_text("Live")
     expect(gpu).to_contain_text("0 of 4 used")
-    # what was asked before the claim must not be answered after it
-    page.wait_for_load_state("networkidle")
-    away = {"errors": [{"detail": "The database answers nothing."}]}
-    page.route("**/provider_trees?uuid=*allocations*", lambda route: fill(route, 503, away))
+    absence.begin()
     with page.expect_response(lambda answer: answer.status == 503):
         claim(changing_cloud, 500, 3)
     expect(gpu).to_contain_text("0 of 4 used")
-    page.unroute("**/provider_trees?uuid=*allocations*")
+    absence.end()
     # without another change, and without a click
     expect(gpu).to_contain_text("1 of 4 used")
 
@@ -196,15 +229,17 @@ def test_where_changes_can_not_be_told_answers_are_asked_for_ever_more_rarely(
 
 
 def test_a_count_follows_the_cloud(open_page, changing_cloud):
-    page = open_page(f"{changing_cloud.ui}#/capacity?resources=VGPU:4", refused=[503])
+    page = open_page(f"{changing_cloud.ui}#/reshape", refused=[503])
+    absence = Absence(page, "**/capacity")
+    page.goto(f"{changing_cloud.ui}#/capacity?resources=VGPU:4")
     expect(page.locator(".figure")).to_have_text("3")
     page.get_by_role("link", name="compute1", exact=True).focus()
-    page.route("**/capacity", lambda route: fill(route, 503, {"errors": [{"detail": "Away."}]}))
+    absence.begin()
     with page.expect_response(lambda answer: answer.status == 503):
         claim(changing_cloud, 500, 5)
     # what was counted stays while the service is away
     expect(page.locator(".figure")).to_have_text("3")
-    page.unroute("**/capacity")
+    absence.end()
     expect(page.locator(".figure")).to_have_text("2")
     assert focused(page) == "compute1"
 
