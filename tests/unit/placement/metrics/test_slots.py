@@ -14,6 +14,7 @@ from placement.metrics.families import IDLE, IN_USE, families
 from placement.metrics.layout import Layout
 from placement.metrics.meter import Meter
 from placement.metrics.slots import Slots
+from tests.functional.placement.serving.programs import wait_until
 
 
 @pytest.fixture
@@ -290,8 +291,4 @@ def test_the_pool_is_looked_at_from_the_first_request_of_a_process_on(layout, sl
         os._exit(not (looking() == 1 and list(numbers) == [2, 3] and meter.slot.number == 1))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     del meter
-    for _ in range(100):
-        if looking() == before:
-            break
-        time.sleep(0.05)
-    assert looking() == before
+    wait_until(lambda: looking() == before, lambda: "the thread goes on without its meter")
