@@ -55,6 +55,23 @@ def gone(uuid):
     return answer(400, {"errors": [error]})
 
 
+def test_placement_is_asked_what_it_takes_before_a_tree_is_sent():
+    client = SchedulerReportClient(
+        FakeAdapter(answer(404), conflict()), conf=config.load(files=[], environ={})
+    )
+    client.cache.tree.populate_from_iterable([row(ROOT, None, 4)])
+    wanted = client.cache.tree.subtree(ROOT)
+    wanted.update_inventory(ROOT, ONE)
+
+    with pytest.raises(exceptions.ResourceProviderUpdateConflict):
+        client.update_from_provider_tree(None, wanted)
+
+    assert [(method, url) for method, url, _ in client.transport.adapter.sent] == [
+        ("GET", "/berth/v1"),
+        ("PUT", f"/resource_providers/{ROOT}/inventories"),
+    ]
+
+
 # Noting
 
 
@@ -166,6 +183,16 @@ def test_one_that_is_gone_already_is_left_out_and_forgotten(make):
 
     assert sent_body(client)["remove"] == {}
     assert client.cache.tree.get_provider_uuids() == [ROOT]
+
+
+def test_of_several_to_remove_those_that_changed_are_removed_as_they_are(make):
+    client = make(
+        conflict(f"{CHILD} changed"), whole_tree({ROOT: 4, CHILD: 9, NEW: 1}), written({ROOT: 5})
+    )
+
+    assert write(client, client.cache.tree.subtree(ROOT), remove={CHILD: 5, NEW: 1})
+
+    assert sent_body(client)["remove"] == {CHILD: 9, NEW: 1}
 
 
 def test_if_nothing_is_newer_the_conflict_is_told_and_nothing_sent_again(make):

@@ -9,8 +9,8 @@ from placement.candidates.tree_problem import options_of
 from tests.unit.placement.candidates.tree_problems import devices_of, packing
 
 
-def is_hopeful(amounts, rooms):
-    shape, locals_ = packing(amounts), devices_of(rooms)
+def is_hopeful(amounts, rooms, isolate=False):
+    shape, locals_ = packing(amounts, isolate), devices_of(rooms)
     planned = plan(shape, locals_, options_of(shape, locals_), ())
     return Lookahead(planned).is_hopeful(0, Assignment(planned))
 
@@ -44,3 +44,18 @@ def test_beyond_them_units_are_counted_by_the_piece(piece):
 
 def test_beyond_them_a_bound_may_hope_in_vain():
     assert is_hopeful([20_000, 20_000, 20_000, 60_001], [60_003, 59_999])
+
+
+def test_groups_that_need_providers_of_their_own_are_counted_by_amount():
+    small = [1] * 6
+
+    assert is_hopeful([5, 5, 1], [5, 5, *small], isolate=True)
+    assert is_hopeful([5, 5, 1], [10, 5, 1], isolate=True)
+    # as many providers, and as many units
+    assert not is_hopeful([5, 5, 1], [10, *small], isolate=True)
+    assert not is_hopeful([5, 5, 1], [10, 10], isolate=True)
+
+
+def test_a_provider_too_small_for_any_amount_gives_nothing():
+    assert not is_hopeful([2, 3], [4, 1], isolate=True)
+    assert is_hopeful([2, 3], [4, 2], isolate=True)

@@ -217,3 +217,15 @@ def test_a_part_is_not_made_of_trees_that_contradict_themselves(clouds, looked_a
     search.search(snapshot, a_request())
 
     assert looked_at == [snapshot.size]
+
+
+def test_a_host_without_children_behind_the_first_trees_still_comes_before_them(
+    clouds, monkeypatch
+):
+    monkeypatch.setattr(narrowing, "_MOST_EXTRA", 1)
+    cloud = {"first": host(VGPU=1), **hosts([1] * TREES), "last": host(VGPU=1)}
+    snapshot = clouds.snapshot(cloud)
+
+    found = uuids(snapshot, search.search(snapshot, a_request()))
+
+    assert found == whole(monkeypatch, snapshot, a_request()) == [["first"], ["last"]]
