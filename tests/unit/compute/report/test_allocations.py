@@ -3,8 +3,9 @@
 import pytest
 from keystoneauth1 import exceptions as ksa_exc
 
-from compute import exceptions
-from tests.unit.compute.report.answers import CONCURRENT, answer, refused
+from compute import config, exceptions
+from compute.report import SchedulerReportClient
+from tests.unit.compute.report.answers import CONCURRENT, FakeAdapter, answer, refused, row
 
 
 def test_a_provider_that_keeps_moving_is_tried_four_times_and_then_given_up(make):
@@ -49,3 +50,31 @@ def test_the_legacy_reading_of_allocations_never_raises(make, outcome, expected)
 def test_allocations_that_cant_be_read_are_an_error(make):
     with pytest.raises(exceptions.ConsumerAllocationRetrievalFailed):
         make(answer(500)).get_allocs_for_consumer(None, "c")
+
+
+@pytest.mark.parametrize("is_start", [False, True])
+def test_of_a_provider_that_is_only_imagined_nothing_is_held_and_nothing_asked(is_start):
+    client = SchedulerReportClient(FakeAdapter(), conf=config.load(files=[], environ={}))
+    client.cache.imagine_root("n", "u")
+
+    assert client.get_holders_in_provider_tree(None, "u", is_start=is_start) == {}
+    assert client.get_allocations_for_resource_provider(None, "u").allocations == {}
+    assert client.transport.adapter.sent == []
+
+
+def test_what_was_read_whole_at_a_start_serves_the_reshape_and_nothing_after_it():
+    held = {"allocations": {"u": {"resources": {"VCPU": 1}}}, "consumer_generation": 2}
+    page = {"trees": [{"root": "u", "providers": [row("u", None, 4)]}], "consumers": {"c": held}}
+    client = SchedulerReportClient(
+        FakeAdapter(answer(200, page), answer(200, page)), conf=config.load(files=[], environ={})
+    )
+    client.cache.tree.populate_from_iterable([row("u", None, 4)])
+    sent = client.transport.adapter.sent
+
+    assert client.get_holders_in_provider_tree(None, "u", is_start=True) == {"c": {"u"}}
+    whole = client.get_allocations_for_provider_tree(None, "u")
+    assert whole["c"]["allocations"] == {"u": {"resources": {"VCPU": 1}, "generation": 4}}
+    assert len(sent) == 1
+
+    assert client.get_allocations_for_provider_tree(None, "u") == whole
+    assert [url.partition("?")[0] for _, url, _ in sent] == ["/berth/v1/provider_trees"] * 2

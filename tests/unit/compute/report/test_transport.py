@@ -4,6 +4,7 @@ import logging
 
 import pytest
 from keystoneauth1 import exceptions as ksa_exc
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from compute import exceptions
 from compute.report import transport
@@ -230,3 +231,47 @@ def test_each_request_is_counted_with_its_status_or_none_without_an_answer():
     with pytest.raises(ksa_exc.ConnectFailure):
         sender.delete("/x")
     assert counted == [("GET", 200), ("PUT", 409), ("DELETE", None)]
+
+
+def caused_by(failure, cause):
+    failure.__cause__ = cause
+    return failure
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ksa_exc.EndpointNotFound(),
+        ksa_exc.DiscoveryFailure(),
+        ksa_exc.AuthorizationFailure(),
+        ksa_exc.MissingAuthPlugin(),
+        caused_by(ksa_exc.ConnectFailure(), NewConnectionError(None, "refused")),
+        caused_by(ksa_exc.ConnectTimeout(), ConnectTimeoutError()),
+        ksa_exc.ConnectFailure(OSError(NewConnectionError(None, "refused"))),
+        RuntimeError("of the caller"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_without_endpoint_token_or_connection_a_request_never_got_to_placement(failure):
+    assert transport.never_sent(failure)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ksa_exc.ConnectFailure(),
+        ksa_exc.ConnectFailure(ConnectionResetError()),
+        caused_by(ksa_exc.ConnectTimeout(), TimeoutError()),
+        ksa_exc.Unauthorized(),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_a_connection_that_broke_may_have_carried_the_request(failure):
+    assert not transport.never_sent(failure)
+
+
+def test_causes_that_go_in_circles_are_looked_at_once():
+    first, second = ksa_exc.ConnectFailure(), OSError()
+    first.__cause__, second.__cause__ = second, first
+
+    assert not transport.never_sent(first)
