@@ -29,3 +29,11 @@ def test_two_tables_that_grow_from_one_have_their_own_uuids():
 
     assert [table[4] for table in (one, other)] == ["a" * LENGTH, "b" * LENGTH]
     assert len(old) == 4
+
+
+def test_uuids_of_another_length_are_found_at_their_slots():
+    usual = "x" * LENGTH
+
+    table = UuidTable.of(["first", usual]).with_more([usual, "more", "last"])
+
+    assert list(table) == ["first", usual, usual, "more", "last"]
