@@ -269,3 +269,12 @@ def test_a_provider_without_the_class_is_not_nearer_than_one_that_has_too_little
 
     assert found.message == "0 of 1 tree: 1 short of VCPU 9 (nearest: a1 has 4)"
     assert {one.reason for one in found.nearest[0].missing} <= {Reason.CAPACITY, Reason.MAX_UNIT}
+
+
+@pytest.mark.parametrize(("room", "to"), [(9, 1), (10, 2), (12, 4), (14, 6), (15, 7)])
+def test_where_a_sum_is_too_much_the_largest_of_a_few_lower_amounts_helps(clouds, room, to):
+    groups = (Group("_A", {"VCPU": 8}), Group("_B", {"VCPU": 8}))
+
+    found = explain(clouds.snapshot({"a": host(VCPU=room)}), CandidateRequest(groups))
+
+    assert f"VCPU 8 → {to} in group _A" in [one.text for one in found.relaxations]
