@@ -9,3 +9,5 @@ UNTIMED = {
     ("berth", "search_time_limit"): 0,
     ("berth", "explain_budget_ms"): PATIENCE * 1000,
 }
+#: for tests that audit themselves: the thread that would do it first waits longer than any test
+AUDITED = {"berth__snapshot_audit_interval": 1_000 * PATIENCE}

@@ -7,10 +7,9 @@ import pytest
 from tests import leftovers
 from tests.databases.fixtures import makers
 from tests.functional.placement.service import Service
+from tests.service_settings import AUDITED
 
 SEARCH = "/allocation_candidates?resources=VCPU:1"
-#: so long that no audit begins in the test
-AUDITED = {"berth__snapshot_audit_interval": 10_000}
 
 
 @pytest.fixture

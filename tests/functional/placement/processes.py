@@ -40,6 +40,8 @@ class Processes:
 
     def close(self):
         self._pool.shutdown()
+        # they have pipes and memory, which go with the last reference
+        del self._pool, self._everybody
 
 
 @pytest.fixture(scope="session")

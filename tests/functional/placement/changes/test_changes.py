@@ -13,9 +13,18 @@ from placement.http.environ import THREADS
 from placement.storage import change_feed, feed_position, tables
 from placement.storage.change_feed import Kind
 from tests.functional.placement.candidates.snapshot.test_other_writers import restock
-from tests.functional.placement.small_cloud import CHILD, EMPTY, NEW, ROOT, expect, holding, stock
+from tests.functional.placement.small_cloud import (
+    CHILD,
+    EMPTY,
+    NEW,
+    ROOT,
+    expect,
+    fill,
+    holding,
+    stock,
+)
 from tests.patience import PATIENCE
-from tests.service_settings import UNTIMED
+from tests.service_settings import AUDITED, UNTIMED
 
 pytestmark = pytest.mark.spread_over_databases
 
@@ -116,33 +125,41 @@ def test_a_worker_that_begins_later_knows_of_others(new_service):
     changes(never, after, 410)
 
 
-def test_what_an_audit_notices_ends_changes_in_every_worker(filled):
-    other = type(filled)(filled.url)
+@pytest.fixture
+def audited(new_service):
+    """Return a service with the small cloud, whose snapshot can be audited."""
+    service = new_service(**AUDITED)
+    fill(service)
+    return service
+
+
+def test_what_an_audit_notices_ends_changes_in_every_worker(audited):
+    other = type(audited)(audited.url)
     after = position(other)
-    live = filled.running.snapshot
+    live = audited.running.snapshot
     live.current()
-    filled.database.write(lambda connection: restock(connection, ROOT))
+    audited.database.write(lambda connection: restock(connection, ROOT))
     live.audit_in_background()
     changes(other, after, 410)
 
 
-def test_what_others_wrote_is_not_forgotten_after_an_hour(filled):
+def test_what_others_wrote_is_not_forgotten_after_an_hour(audited):
     """A position from before a write that was noticed is gone for good."""
-    live = filled.running.snapshot
+    live = audited.running.snapshot
     positions = []
     for total in (3, 4, 5):
-        positions.append(filled.get("/berth/v1/provider_trees").json["position"])
+        positions.append(audited.get("/berth/v1/provider_trees").json["position"])
         live.current()
-        filled.database.write(lambda connection, total=total: restock(connection, ROOT, total))
+        audited.database.write(lambda connection, total=total: restock(connection, ROOT, total))
         # noticed by a search or by an audit, and told by the audit
         if total != 4:
             live.current()
         live.audit_in_background()
-    last = filled.get("/berth/v1/provider_trees").json["position"]
+    last = audited.get("/berth/v1/provider_trees").json["position"]
     long_ago = tables.utcnow() - datetime.timedelta(hours=2)
     feed = tables.provider_changes
-    filled.database.write(lambda c: c.execute(sa.update(feed).values(created_at=long_ago)))
-    later = type(filled)(filled.url)
+    audited.database.write(lambda c: c.execute(sa.update(feed).values(created_at=long_ago)))
+    later = type(audited)(audited.url)
     for after in positions:
         assert "Another service wrote" in changes(later, after, 410)["errors"][0]["detail"]
     assert changes(later, last)["complete"]

@@ -9,6 +9,7 @@ from placement.monitoring.cloud import Cloud
 from placement.monitoring.counting import Counting
 from placement.monitoring.providers import ProviderPage
 from placement.monitoring.suspected import Suspected
+from tests.service_settings import AUDITED
 
 
 @pytest.fixture(scope="session")
@@ -27,11 +28,11 @@ def counting(layout):
 
 @pytest.fixture
 def counted(new_service, counting, monkeypatch):
-    """Return a service with metrics, and without providers.
+    """Return a service with metrics, whose snapshot can be audited, and without providers.
 
     Its pages wait for their figures, so that a busy machine shows the same ones.
     """
     for kind in (Cloud, Suspected, ProviderPage):
         waiting = functools.partial(kind, patience=60)
         monkeypatch.setattr(search_parts, kind.__name__, waiting)
-    return new_service(counting=counting)
+    return new_service(counting=counting, **AUDITED)

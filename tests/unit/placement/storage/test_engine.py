@@ -122,6 +122,7 @@ def test_no_try_is_begun_that_would_outlast_its_patience_as_the_longest_before(t
     with pytest.raises(ConcurrentUpdate):
         impatient.write(locked)
     assert impatient.retries["locked"] == 1
+    impatient.close()
 
 
 #: a node of a Galera cluster that was frozen, when it goes on; the driver's COMMIT is no statement
