@@ -28,7 +28,7 @@ from tests.mutants.tree import Swapped
 OURS = ("placement", "compute", "virt", "benchmarks", "tests")
 #: bytes that a run may have: an endless list ends there
 MEMORY = 8 << 30
-#: seconds of processor time for a test, on top of ten times what it takes
+#: seconds of processor time for a test, on top of three times what it takes
 PATIENCE = 8.0
 #: seconds by the clock for a run, on top of ten times what its tests take: then it hangs
 HANGING = 90.0
@@ -59,7 +59,7 @@ class Watch:
         """Name the test, and bound its processor time."""
         self.tell(runs=item.nodeid)
         known = self._seconds.get(item.nodeid) or self._seconds.get(_function(item.nodeid), 1.0)
-        signal.setitimer(signal.ITIMER_PROF, self._patience + 10 * known)
+        signal.setitimer(signal.ITIMER_PROF, self._patience + 3 * known)
         try:
             return (yield)
         finally:
