@@ -20,6 +20,7 @@ from tests.mutants.judges import Judges
 from tests.mutants.mutant import Mutant
 from tests.mutants.places import FOLDERS, all_places, sampled
 from tests.mutants.workers import UNCOVERED, Verdict, Worker, Workers
+from tests.quick.__main__ import BUDGET
 from tests.quick.record import Record
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=300, help="how many (default: 300)")
     parser.add_argument("--minutes", type=float, default=20, help="most minutes (default: 20)")
     parser.add_argument(
-        "--seconds", type=float, default=20, help="of tests for each mutant (default: 20)"
+        "--seconds",
+        type=float,
+        default=BUDGET,
+        help=f"of tests for each mutant (default: {BUDGET:.0f}, as quick)",
     )
     parser.add_argument("--only", action="append", help="a folder or a file; may be repeated")
     parser.add_argument("--list", action="store_true", help="show the mutants, and run nothing")
