@@ -116,18 +116,3 @@ def test_the_members_among_some_providers_are_known_by_their_places(members, slo
     some = SlotSet(np.array(sorted(members), np.int32), crowd).among(np.array(slots, np.int32))
 
     assert some.slots().tolist() == [p for p, slot in enumerate(slots) if slot in members]
-
-
-@given(
-    members=st.frozensets(st.integers(0, SIZE - 1)),
-    asked=st.lists(st.integers(0, SIZE + 20), max_size=20),
-)
-def test_a_set_holds_its_members_whether_they_are_few_or_many(members, asked):
-    held = SlotSet(np.array(sorted(members), np.int32), SIZE)
-    slots = np.array(asked, np.int32)
-
-    assert held.slots().tolist() == sorted(members)
-    assert held.holds(slots).tolist() == [slot in members for slot in asked]
-    assert held.among(slots).slots().tolist() == [
-        place for place, slot in enumerate(asked) if slot in members
-    ]
