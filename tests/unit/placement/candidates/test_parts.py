@@ -223,7 +223,7 @@ def test_a_host_without_children_behind_the_first_trees_still_comes_before_them(
     clouds, monkeypatch
 ):
     monkeypatch.setattr(narrowing, "_MOST_EXTRA", 1)
-    cloud = {"first": host(VGPU=1), **hosts([1] * TREES), "last": host(VGPU=1)}
+    cloud = {"first": host(VGPU=1), **hosts([1] * 20), "last": host(VGPU=1)}
     snapshot = clouds.snapshot(cloud)
 
     found = uuids(snapshot, search.search(snapshot, a_request()))
