@@ -16,6 +16,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
+from multiprocessing.heap import Arena
 from multiprocessing.resource_tracker import ResourceTracker
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from tests.patience import PATIENCE
+from tests.unmended import UNMENDED
 
 HERE = str(Path(__file__).parent)
 #: files whose lines say nothing about who began something
@@ -35,11 +37,6 @@ FILES = "/proc/self/fd"
 FAILED = pytest.StashKey[bool]()
 #: stands for children that were started in a way that isn't known here
 _OTHERS = -1
-
-#: folders whose tests are not judged yet, and why
-UNMENDED: dict[str, str] = {
-    "tests/": "what their tests leave is being looked through, folder by folder",
-}
 
 #: where each thread, process and connection began
 _threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()
@@ -126,16 +123,25 @@ class Owner:
         finally:
             _owners.remove(self)
             new = Things.of_now().without(before)
+            for each in _lasting:
+                new = new.without(each.begun)
             self._targets |= {number: _target(number) for number in new.files}
             self.begun |= new
+
+    def going_on(self) -> contextlib.AbstractContextManager[None]:
+        """Own what begins in this block as well, in a test that it outlives."""
+        return self.beginning() if self in _lasting else contextlib.nullcontext()
 
     def left(self) -> list[str]:
         """Return the names of what it began, outlived tests with, and left."""
         now = Things.of_now()
+        # what has ended is forgotten: it may refer to files
+        self.begun.threads = {thread for thread in self.begun.threads if not _ends(thread)}
+        self.begun.connections &= now.connections
         # the number of a closed file may be another one's by now
         files = {number for number in self.begun.files if _target(number) == self._targets[number]}
         rest = Things(
-            {thread for thread in self.begun.threads if not _ends(thread)},
+            self.begun.threads,
             self.begun.children & now.children,
             {known for known in now.connections if self.has(known)},
             files & now.files,
@@ -282,7 +288,7 @@ def noticed() -> Iterator[None]:
     """Note where threads, processes and connections begin in this block."""
     plain_start, plain_popen = threading.Thread.start, subprocess.Popen.__init__
     plain_fork, plain_spawn = os.fork, multiprocessing.util.spawnv_passfds
-    plain_tracker = ResourceTracker.ensure_running
+    plain_tracker, plain_arena = ResourceTracker.ensure_running, Arena.__init__
 
     @functools.wraps(plain_start)
     def start(thread: threading.Thread) -> None:
@@ -311,6 +317,11 @@ def noticed() -> Iterator[None]:
         with contextlib.nullcontext() if tracker._fd is not None else lasting():
             plain_tracker(tracker)
 
+    def arena(memory: Any, *given: Any) -> None:
+        # Python keeps it for the next who needs one
+        with lasting():
+            plain_arena(memory, *given)
+
     def connected(connection: Any, known: Any) -> None:
         _connections[known] = (_place(), tuple(_files_of(connection)))
 
@@ -318,11 +329,13 @@ def noticed() -> Iterator[None]:
     subprocess.Popen.__init__ = popen  # type: ignore[method-assign]
     os.fork, multiprocessing.util.spawnv_passfds = fork, spawn
     ResourceTracker.ensure_running = ensure_running  # type: ignore[method-assign]
+    Arena.__init__ = arena  # type: ignore[method-assign]
     event.listen(sa.pool.Pool, "connect", connected)
     try:
         yield
     finally:
         event.remove(sa.pool.Pool, "connect", connected)
+        Arena.__init__ = plain_arena  # type: ignore[method-assign]
         ResourceTracker.ensure_running = plain_tracker  # type: ignore[method-assign]
         os.fork, multiprocessing.util.spawnv_passfds = plain_fork, plain_spawn
         subprocess.Popen.__init__ = plain_popen  # type: ignore[method-assign]
@@ -380,3 +393,5 @@ def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     node = request.node
     with nothing_left(node.name, lambda: node.stash.get(FAILED, False) or _is_unmended(node)):
         yield
+        # the values of fixtures, which pytest forgets later
+        node.funcargs.clear()

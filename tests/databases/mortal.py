@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import leftovers
 from tests.databases.fixtures import MEMORY, refuse_if_missing
 from tests.databases.servers import MariaDB, PostgreSQL
 from tests.patience import PATIENCE
@@ -52,6 +53,7 @@ class Mortal:
 
     def __init__(self, server: DurablePostgreSQL | DurableMariaDB) -> None:
         self.server = server
+        self._owner = leftovers.owner()
         shutil.rmtree(server.folder)
         _copy(_template(server.kind), server.folder)
         self.start()
@@ -65,11 +67,12 @@ class Mortal:
 
     def start(self) -> None:
         """Start the server, again after `kill`, and wait until it answers."""
-        self._process = self.server.start()
-        end = time.monotonic() + PATIENCE
-        while not self._answers():
-            assert time.monotonic() < end, self.server.log()
-            time.sleep(0.01)
+        with self._owner.going_on():
+            self._process = self.server.start()
+            end = time.monotonic() + PATIENCE
+            while not self._answers():
+                assert time.monotonic() < end, self.server.log()
+                time.sleep(0.01)
 
     def _answers(self) -> bool:
         if self._process.poll() is not None:

@@ -140,6 +140,14 @@ def test_a_fixture_that_outlives_a_test_leaves_nothing_either(tmp_path):
             opened.close()
 
 
+def test_what_lasts_to_the_end_of_the_run_is_not_a_fixtures(tmp_path):
+    fixture = leftovers.Owner("A fixture")
+    with fixture.beginning(), leftovers.lasting():
+        opened = (tmp_path / "kept").open("w")
+    fixture.ended()
+    opened.close()
+
+
 def test_a_failure_is_not_told_twice(tmp_path):
     """Its traceback keeps what the test had."""
     with leftovers.nothing_left("A test", failed=lambda: True):
