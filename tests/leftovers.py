@@ -325,11 +325,11 @@ def noticed() -> Iterator[None]:
     def connected(connection: Any, known: Any) -> None:
         _connections[known] = (_place(), tuple(_files_of(connection)))
 
-    threading.Thread.start = start  # type: ignore[method-assign]
-    subprocess.Popen.__init__ = popen  # type: ignore[method-assign]
-    os.fork, multiprocessing.util.spawnv_passfds = fork, spawn
-    ResourceTracker.ensure_running = ensure_running  # type: ignore[method-assign]
-    Arena.__init__ = arena  # type: ignore[method-assign]
+    threading.Thread.start = start  # type: ignore[assignment,method-assign]
+    subprocess.Popen.__init__ = popen  # type: ignore[assignment,method-assign]
+    os.fork, multiprocessing.util.spawnv_passfds = fork, spawn  # type: ignore[assignment]
+    ResourceTracker.ensure_running = ensure_running  # type: ignore[assignment,method-assign]
+    Arena.__init__ = arena  # type: ignore[assignment,method-assign]
     event.listen(sa.pool.Pool, "connect", connected)
     try:
         yield

@@ -27,10 +27,14 @@ def closed_by_owners() -> Iterator[None]:
     def start(*given: Any, **named: Any) -> app.Running:
         running = plain_start(*given, **named)
         # one that nothing refers to any more has closed its database
-        parts = [weakref.ref(part) for part in (running.database, running.searching, running.watch)]
+        references = (
+            weakref.ref(running.database),
+            weakref.ref(running.searching),
+            weakref.ref(running.watch),
+        )
 
         def close() -> None:
-            database, searching, watch = (part() for part in parts)
+            database, searching, watch = references[0](), references[1](), references[2]()
             if database is not None and searching is not None and watch is not None:
                 app.Running(_nothing, database, searching, watch, {}).close()
 
@@ -44,7 +48,7 @@ def closed_by_owners() -> Iterator[None]:
         leftovers.owner().databases.add(database)
 
     app.start = start
-    Database.__init__ = opened  # type: ignore[method-assign]
+    Database.__init__ = opened  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:
