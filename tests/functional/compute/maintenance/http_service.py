@@ -11,8 +11,7 @@ import threading
 
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from placement import config
-from placement.app import start
+from placement import app, config
 from tests.service_settings import UNTIMED
 
 REPOSITORY = pathlib.Path(__file__).parents[4]
@@ -33,7 +32,7 @@ def serving(database_url, roles):
         ("api", "auth_strategy"): "noauth2",
         ("berth", "noauth2_admin_roles"): roles,
     }
-    running = start(config.load(files=[], environ=False, overrides=overrides))
+    running = app.start(config.load(files=[], environ=False, overrides=overrides))
     server = make_server("127.0.0.1", 0, running.application, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

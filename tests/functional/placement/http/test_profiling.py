@@ -6,8 +6,7 @@ import logging
 import pytest
 from werkzeug.test import Client
 
-from placement import config
-from placement.app import start
+from placement import app, config
 from tests.service_settings import UNTIMED
 
 HEADERS = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
@@ -17,7 +16,6 @@ KEY = "s3cr3t"
 @pytest.fixture
 def client(tmp_path):
     """Return a function that starts the service with options of group [profiler]."""
-    running = []
 
     def started(**options):
         file = tmp_path / "placement.conf"
@@ -33,12 +31,9 @@ def client(tmp_path):
                 ("api", "auth_strategy"): "noauth2",
             },
         )
-        running.append(start(conf))
-        return Client(running[-1].application)
+        return Client(app.start(conf).application)
 
-    yield started
-    for one in running:
-        one.close()
+    return started
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from placement import config
-from placement.app import start as start_app
+from placement import app, config
 from tests.browsing import ELSEWHERE, expect
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.page.clouds import POOL, numbered
@@ -77,7 +76,7 @@ def secured(tmp_path, log_in):
     ]
     file = tmp_path / "placement.conf"
     file.write_text("\n".join(lines))
-    running = start_app(config.load(files=[str(file)], environ=False))
+    running = app.start(config.load(files=[str(file)], environ=False))
     with served(running.application) as url:
         yield f"{url}/berth/v1/ui/", keystone
     running.close()
