@@ -5,7 +5,6 @@ _METERS = "what a service counts in has no end before that of the process"
 #: tests that are not judged yet, by the beginning of their names, and why
 UNMENDED = {
     "tests/adoption/": _UNSEEN,
-    "tests/architecture/": _UNSEEN,
     "tests/concurrency/": _UNSEEN,
     "tests/contrib/": _UNSEEN,
     "tests/faults/": _UNSEEN,
