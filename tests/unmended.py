@@ -17,7 +17,6 @@ UNMENDED = {
     "tests/functional/placement/serving/": _UNSEEN,
     "tests/functional/placement/suspects/test_metric": _METERS,
     "tests/functional/placement/test_": _UNSEEN,
-    "tests/functional/test_": _UNSEEN,
     "tests/galera/": _UNSEEN,
     "tests/installation/": _UNSEEN,
     "tests/keystone/": _UNSEEN,
