@@ -78,3 +78,24 @@ def test_what_was_read_whole_at_a_start_serves_the_reshape_and_nothing_after_it(
 
     assert client.get_allocations_for_provider_tree(None, "u") == whole
     assert [url.partition("?")[0] for _, url, _ in sent] == ["/berth/v1/provider_trees"] * 2
+
+
+def test_a_consumer_that_is_unchanged_since_a_conflict_is_not_read_again(make):
+    resources = {"resources": {"VCPU": 1}}
+    body = {"allocations": {"u": {**resources, "generation": 4}}, "consumer_generation": 2}
+    shown = {"allocations": {"c": resources}, "resource_provider_generation": 4}
+    again = {**shown, "allocations": {"c": {**resources, "consumer_generation": 2}}}
+    client = make(answer(200, shown), answer(200, body), answer(200, again))
+
+    client.cache.tree.populate_from_iterable([row("u", None, 4)])
+    read = client.get_allocations_for_provider_tree(None, "u")
+    assert read == {"c": body}
+    # the reshape changes what it was given
+    read["c"]["allocations"].clear()
+    client.cache.forget_after_conflict()
+    client.cache.tree.populate_from_iterable([row("u", None, 4)])
+
+    assert client.get_allocations_for_provider_tree(None, "u") == {"c": body}
+    urls = [url for _, url, _ in client.transport.adapter.sent]
+    of_provider = "/resource_providers/u/allocations"
+    assert urls == [of_provider, "/allocations/c", of_provider]
