@@ -85,6 +85,12 @@ def test_a_file_of_a_newer_version_is_neither_used_nor_replaced(configs, folder,
     assert configs.of(NODE) == FIRST
 
 
+def test_a_file_that_cannot_be_looked_for_is_not_taken_for_none(configs, folder):
+    folder.write_text("no folder")
+    with pytest.raises(Unusable, match="can't be read: Not a directory"):
+        configs.of(NODE)
+
+
 def test_a_name_that_no_file_may_add_is_never_taken_for_one(configs, folder):
     folder.mkdir()
     provider = {"traits": ["HW_CPU_X86_AVX"], "inventories": []}
