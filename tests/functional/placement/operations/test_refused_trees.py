@@ -250,6 +250,16 @@ REFUSED = {
         ROOT,
         {"allocations": {NEW: holding({ROOT: {"CUSTOM_NEW": 1}})}},
     ),
+    "an unknown class in an allocation, although names are created": (
+        400,
+        "Unable to allocate inventory No such resource class CUSTOM_NEW.",
+        ROOT,
+        {
+            "providers": provider(CHILD, inventories={"CUSTOM_N": {"total": 2}}),
+            "allocations": {NEW: holding({ROOT: {"CUSTOM_NEW": 1}})},
+            "create_names": True,
+        },
+    ),
     "unknown traits": (
         400,
         "No such trait CUSTOM_NEW, HW_NOTHING",
