@@ -129,6 +129,18 @@ def test_claims_made_together_raise_generations_as_those_made_one_after_the_othe
     assert raised == [used(service).get(uuid, 0) for uuid in HOSTS] == [2, 1, 0, 0]
 
 
+def test_claims_made_together_pass_over_a_host_that_is_gone_without_a_new_look(service):
+    """They don't wait for what is locked, so a host that isn't there is one that others have."""
+    jobs = [joint_job(service, number) for number in range(3)]
+    looks = [jobs[0].claim.cloud.current()]
+    jobs[0].claim.cloud = Seen(service, current=looks.pop)
+    expect(service.delete(f"/resource_providers/{HOSTS[0]}"), 204)
+    joint_claims.make_together(jobs)
+    assert [next(iter(job.results.values())).choice.allocations for job in jobs] == [
+        {uuid: {"VCPU": 1}} for uuid in (HOSTS[1], HOSTS[1], HOSTS[2])
+    ]
+
+
 @pytest.mark.parametrize("failing", [0, 1])
 def test_an_error_in_one_search_does_not_concern_other_claims(service, failing):
     jobs = [joint_job(service, number) for number in range(3)]
