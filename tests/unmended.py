@@ -6,7 +6,6 @@ _METERS = "what a service counts in has no end before that of the process"
 #: tests that are not judged yet, by the beginning of their names, and why
 UNMENDED = {
     "tests/adoption/": _ELSEWHERE,
-    "tests/concurrency/": _UNSEEN,
     "tests/contrib/": _UNSEEN,
     "tests/faults/": _UNSEEN,
     "tests/functional/benchmarks/": _UNSEEN,
@@ -26,5 +25,4 @@ UNMENDED = {
     "tests/reference/": _ELSEWHERE,
     "tests/unit/placement/metrics/": _METERS,
     "tests/unit/placement/serving/test_front": "waitress keeps the pipe that wakes its listener",
-    "tests/versions/": _UNSEEN,
 }
