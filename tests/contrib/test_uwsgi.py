@@ -13,8 +13,18 @@ FILE = "uwsgi/placement-api-uwsgi.ini"
 
 @pytest.fixture(scope="module")
 def uwsgi(start_for_module, tmp_path_factory):
-    """Return the service under uWSGI, configured by the file and by /etc/placement's stand-in."""
-    folder = tmp_path_factory.mktemp("etc")
+    """Return the service under uWSGI, for tests that only send requests."""
+    return started(start_for_module, tmp_path_factory.mktemp("etc"))
+
+
+@pytest.fixture
+def own_uwsgi(start, tmp_path):
+    """Return such a service for a test that reloads or stops it."""
+    return started(start, tmp_path)
+
+
+def started(start, folder):
+    """Start the service under uWSGI, configured by the file and by /etc/placement's stand-in."""
     database = f"connection = sqlite:///{folder}/placement.db\nsync_on_startup = true\n"
     conf = f"[placement_database]\n{database}[api]\nauth_strategy = noauth2\n"
     (folder / "placement.conf").write_text(conf)
@@ -28,7 +38,7 @@ def uwsgi(start_for_module, tmp_path_factory):
     ini.write_text(adapted(FILE, ours))
     # a misspelled option would be ignored without --strict
     command = [needed("uwsgi", "pyuwsgi"), "--strict", "--ini", str(ini)]
-    server = start_for_module(
+    server = start(
         command,
         f"http://127.0.0.1:{port}",
         OS_PLACEMENT_CONFIG_DIR=str(folder),
@@ -58,19 +68,15 @@ def test_a_search_may_name_many_aggregates(uwsgi):
     assert (len(path) > 14_000, uwsgi.request("GET", path).status_code) == (True, 200)
 
 
-def test_a_reload_reads_the_configuration_and_loses_no_request(uwsgi):
-    before = uwsgi.workers()
-    (uwsgi.folder / "policy.yaml").write_text('"placement:traits:list": "!"\n')
-    with Load(lambda number: uwsgi.request("GET", "/resource_providers"), 2) as load:
-        wait_until(lambda: load.sent() > 20, uwsgi.said)
-        uwsgi.process.send_signal(signal.SIGHUP)
+def test_a_reload_reads_the_configuration_and_loses_no_request_and_a_signal_stops_it(own_uwsgi):
+    before = own_uwsgi.workers()
+    (own_uwsgi.folder / "policy.yaml").write_text('"placement:traits:list": "!"\n')
+    with Load(lambda number: own_uwsgi.request("GET", "/resource_providers"), 2) as load:
+        wait_until(lambda: load.sent() > 20, own_uwsgi.said)
+        own_uwsgi.process.send_signal(signal.SIGHUP)
         # one worker after the other
-        wait_until(lambda: "chain next victim is worker 2" in uwsgi.said(), uwsgi.said)
-        wait_until(lambda: "chain reloading complete" in uwsgi.said(), uwsgi.said)
-    assert (set(load.answers), len(uwsgi.workers() - before)) == ({200}, 2)
-    assert uwsgi.request("GET", "/traits").status_code == 403
-
-
-def test_a_signal_stops_it(uwsgi):
-    assert uwsgi.request("GET", "/resource_providers").status_code == 200
-    assert uwsgi.stop() == 0
+        wait_until(lambda: "chain next victim is worker 2" in own_uwsgi.said(), own_uwsgi.said)
+        wait_until(lambda: "chain reloading complete" in own_uwsgi.said(), own_uwsgi.said)
+    assert (set(load.answers), len(own_uwsgi.workers() - before)) == ({200}, 2)
+    assert own_uwsgi.request("GET", "/traits").status_code == 403
+    assert own_uwsgi.stop() == 0
