@@ -8,7 +8,6 @@ UNMENDED = {
     "tests/adoption/": _ELSEWHERE,
     "tests/contrib/": _UNSEEN,
     "tests/faults/": _UNSEEN,
-    "tests/functional/benchmarks/": _UNSEEN,
     "tests/functional/compute/": "the agent leaves a pipe in the process that runs it",
     "tests/functional/placement/monitoring/": _METERS,
     "tests/functional/placement/page/": "the browser's threads, and those of servers for it",
