@@ -21,7 +21,7 @@ from tests.quick.record import Record
 ROOT = Path(__file__).parents[2]
 BASE = os.environ.get("BERTH_QUICK_BASE", "origin/main")
 #: seconds of tests, one after the other; with two processors half of it, after lint
-BUDGET = float(os.environ.get("BERTH_QUICK_SECONDS", "80"))
+BUDGET = float(os.environ.get("BERTH_QUICK_SECONDS", "100"))
 
 
 def main(arguments: list[str]) -> int:

@@ -78,8 +78,8 @@ CHANGES = [
     ),
     (
         "placement/compare/verdict.py",
-        "        if max(counts) < limit:",
-        "        if max(counts) > limit:",
+        "        if limit is None:",
+        "        if limit is not None:",
     ),
     (
         "compute/provider_tree/tree.py",
