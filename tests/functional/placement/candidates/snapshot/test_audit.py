@@ -427,6 +427,7 @@ def test_beside_the_requests_a_thread_notices_what_bypasses_the_feed(cloud, data
 
     assert used(live) == 3
     assert live.loads["audit"] == 1
+    live.rest()
 
 
 def test_the_thread_ends_with_the_snapshot_it_watches(cloud, database):

@@ -32,6 +32,7 @@ from tests.functional.placement.candidates.snapshot.test_audit import (
     WARNING,
     nobody,
 )
+from tests.functional.placement.serving.programs import wait_until
 from tests.functional.placement.topology import Cloud
 
 pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
@@ -66,6 +67,20 @@ def whole(monkeypatch):
 
     monkeypatch.setattr(recent_writes, "differences", compare)
     return found
+
+
+def wait_until_nobody_is_older(database):
+    """Wait until each transaction of the server began after what is written by now.
+
+    Other tests share the server. A row may be new as long as a transaction is older than it.
+    """
+
+    def number_of(end):
+        question = sa.text(f"SELECT {end}(pg_current_snapshot())::text")
+        return int(database.read(lambda connection: connection.execute(question).scalar_one()))
+
+    written = number_of("pg_snapshot_xmax")
+    wait_until(lambda: number_of("pg_snapshot_xmin") >= written, lambda: "somebody is older")
 
 
 def execute(statement, values=None):
@@ -191,6 +206,7 @@ def test_rows_of_providers_that_are_not_there_cost_one_comparison(audited, datab
     }
     for table, row in rows.items():
         database.write(execute(sa.insert(table), row | {"resource_provider_id": 4711}))
+    wait_until_nobody_is_older(database)
     audited.audit_in_background()
     assert len(whole) == 1
     audited.audit_in_background()
