@@ -1,12 +1,14 @@
 """Others act while somebody reads: changes, and a service that doesn't answer as it should."""
 
 import json
+import time
 
 import pytest
 
 from tests.browsing import expect
 from tests.functional.placement.page import clouds
 from tests.functional.placement.page.clouds import GPU, HOST, NUMA, POOL, SERVER, numbered
+from tests.patience import PATIENCE
 
 #: milliseconds: longer than the page rests in any case
 LONG = 31_000
@@ -32,7 +34,9 @@ def fill(route, status, body):
 
 def until(page, happened):
     """Let the page's clock run until something has happened."""
+    end = time.monotonic() + PATIENCE
     while not happened():
+        assert time.monotonic() < end
         page.clock.run_for(3000)
         page.wait_for_timeout(10)
 
@@ -64,7 +68,9 @@ class Absence:
 
     def begin(self):
         self._begun = True
+        end = time.monotonic() + PATIENCE
         while self._under_way:
+            assert time.monotonic() < end, self._under_way
             self._page.wait_for_timeout(20)
 
     def end(self):
