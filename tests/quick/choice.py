@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from tests.quick.changes import Changed
 from tests.quick.functions import MODULE, known_below
 from tests.quick.imports import Imports
-from tests.quick.record import Record
+from tests.quick.record import PACKAGES, Record
 
-PACKAGES = ("placement", "compute", "virt", "benchmarks")
 GABBI = "tests/gabbi/test_gabbi.py::test_every_response_is_as_the_file_says"
 MANUAL_PAGES = "tests/functional/test_manual_pages.py"
 #: run after any change

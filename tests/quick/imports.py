@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from tests.quick.record import PACKAGES
+
 #: where files of Python are that import each other
-FOLDERS = ("placement", "compute", "virt", "benchmarks", "tests")
+FOLDERS = (*PACKAGES, "tests")
 
 
 class Imports:

@@ -9,6 +9,8 @@ import json
 import lzma
 from pathlib import Path
 
+#: the packages whose functions are recorded
+PACKAGES = ("placement", "compute", "virt", "benchmarks")
 PATH = Path(__file__).with_name("record.xz")
 
 

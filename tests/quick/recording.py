@@ -17,11 +17,10 @@ from pathlib import Path, PurePosixPath
 from coverage.numbits import numbits_to_nums
 
 from tests.quick.functions import MODULE, functions_of
-from tests.quick.record import Record
+from tests.quick.record import PACKAGES, Record
 from tests.quick.recorder import FOLDER
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("placement", "compute", "virt", "benchmarks")
 
 SETTINGS = """\
 [run]
