@@ -340,7 +340,7 @@ def test_without_audits_nothing_is_proven(cloud, database, clock, monkeypatch):
     assert live.loads == {"first use": 1}
 
 
-#: the first ones have writes of each kind
+#: of random writes; more of them are for thorough runs
 SEEDS = [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(3, 8))]
 
 
