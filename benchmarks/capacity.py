@@ -19,6 +19,7 @@ from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
 from placement.candidates.snapshot import Snapshot
 from placement.storage.engine import Database, DatabaseSettings
+from tests.endless import endless
 
 TITLES = ["50 requests", "one search ms", "50 capacities ms", "exact", "fits of the first"]
 REQUESTS = 50
@@ -77,12 +78,14 @@ def line(title: str, snapshot: Snapshot, request: Callable[[int], CandidateReque
 
     def capacities() -> list[Capacity]:
         free = FreeAmounts(snapshot)
-        return [Capacity(snapshot, one, free=free) for one in asked]
+        return [
+            Capacity(snapshot, one, endless(), endless(), endless(), free=free) for one in asked
+        ]
 
     fits = [one.fits() for one in capacities()]
     return [
         title,
-        f"{milliseconds(lambda: search(snapshot, asked[0])):.1f}",
+        f"{milliseconds(lambda: search(snapshot, asked[0], endless())):.1f}",
         f"{milliseconds(capacities):.0f}",
         f"{sum(one.exact for one in fits)} of {REQUESTS}",
         f"{fits[0].count:,}",

@@ -19,6 +19,7 @@ from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
 from placement.candidates.snapshot import Snapshot
 from placement.storage.engine import Database, DatabaseSettings
+from tests.endless import endless
 
 TITLES = ["request", "search ms", "message ms", "with relaxations ms", "relaxations"]
 ROUNDS = 15
@@ -72,12 +73,12 @@ def milliseconds(task: Callable[[], object]) -> float:
 
 def line(title: str, snapshot: Snapshot, request: CandidateRequest) -> list[str]:
     """Return the figures of one request."""
-    found = explain(snapshot, request)
+    found = explain(snapshot, request, endless())
     return [
         title,
-        f"{milliseconds(lambda: search(snapshot, request)):.2f}",
-        f"{milliseconds(lambda: explain(snapshot, request, relaxations=False)):.1f}",
-        f"{milliseconds(lambda: explain(snapshot, request)):.1f}",
+        f"{milliseconds(lambda: search(snapshot, request, endless())):.2f}",
+        f"{milliseconds(lambda: explain(snapshot, request, endless(), relaxations=False)):.1f}",
+        f"{milliseconds(lambda: explain(snapshot, request, endless())):.1f}",
         str(len(found.relaxations)),
     ]
 

@@ -56,6 +56,8 @@ def _stays() -> bool:
 class Budget:
     """What is left for one search. Threads don't share it.
 
+    Both bounds have to be named, so that nothing searches without bounds by accident.
+
     :param seconds: how long the search may take from now on; None: no bound
     :param size: how many bytes of candidates it may keep; None: no bound
     :param client_left: says whether the client is gone; asked a few times a second at most
@@ -64,8 +66,8 @@ class Budget:
 
     def __init__(
         self,
-        seconds: float | None = None,
-        size: int | None = None,
+        seconds: float | None,
+        size: int | None,
         client_left: Callable[[], bool] = _stays,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -50,8 +50,8 @@ class Capacity:
     known, and the bounds are farther apart.
 
     :param budget: what finding the trees may cost
-    :param filling: what serving one request after the other in trees may cost; None: no bound
-    :param refining: what looking for better fillings may cost; None: no bound
+    :param filling: what serving one request after the other in trees may cost
+    :param refining: what looking for better fillings may cost
     :param free: what is free in the snapshot; several requests may use one
     """
 
@@ -59,12 +59,11 @@ class Capacity:
         self,
         snapshot: Snapshot,
         request: CandidateRequest,
-        budget: Budget | None = None,
-        filling: Budget | None = None,
-        refining: Budget | None = None,
+        budget: Budget,
+        filling: Budget,
+        refining: Budget,
         free: FreeAmounts | None = None,
     ) -> None:
-        budget = budget or Budget()
         self._snapshot, self._request = snapshot, request
         self._free = free or FreeAmounts(snapshot)
         self._suitable = Suitable(snapshot)
@@ -74,7 +73,7 @@ class Capacity:
         self._high: Numbers = np.zeros(size, np.int64)
         self._limits = Limits(size)
         self._several: TreesRoom | None = None
-        prepared = prepare(snapshot, request, self._suitable, None, budget)
+        prepared = prepare(snapshot, request, budget, self._suitable)
         if prepared is None:
             return
         trees, simple, others = prepared
@@ -87,8 +86,8 @@ class Capacity:
                 others,
                 self._free,
                 self._limits,
-                filling or Budget(),
-                refining or Budget(),
+                filling,
+                refining,
             )
             self._low[others] = self._several.low[others]
             self._high[others] = self._several.high[others]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from placement.candidates import tree_order
-from placement.candidates.account import Account
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Mask, Numbers, Slots
@@ -102,7 +101,7 @@ class Chooser:
         if self.strategy is Strategy.FIRST and self.within is Within.FIRST:
             return _first(snapshot, self.request, budget)
         try:
-            prepared = prepare(snapshot, self.request, Account(), budget=budget)
+            prepared = prepare(snapshot, self.request, budget)
             if prepared is None:
                 return None
             trees, simple, others = prepared
@@ -196,7 +195,7 @@ def free_and_capacity(snapshot: Snapshot, class_id: int) -> tuple[Numbers, Numbe
 
 
 def _first(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> Choice | None:
-    found = search(snapshot, dataclasses.replace(request, limit=1), budget=budget)
+    found = search(snapshot, dataclasses.replace(request, limit=1), budget)
     if found.shape is None or not len(found):
         return None
     return _choice_of(snapshot, found.shape, found.batches[0])

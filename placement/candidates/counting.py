@@ -47,10 +47,9 @@ class CountedSolutions:
         self,
         shape: Shape,
         locals_: Sequence[Local],
-        budget: Budget | None = None,
+        budget: Budget,
         allowance: Allowance | None = None,
     ) -> None:
-        budget = budget or Budget()
         if len(shape.variables) > _MOST_VARIABLES:
             raise TooManyToCount
 

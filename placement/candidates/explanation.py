@@ -18,7 +18,7 @@ from placement.candidates.explanation_text import Reasoned
 from placement.candidates.nearest import Miss, Misses, Missing
 from placement.candidates.notes import Notes, Step
 from placement.candidates.relaxations import Relaxation, relaxations_of
-from placement.candidates.request import CandidateRequest, Generation
+from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare, search
 from placement.candidates.snapshot import Snapshot
 from placement.candidates.trees import Trees
@@ -138,7 +138,7 @@ def _step(step: Step) -> dict[str, Any]:
 def explain(
     snapshot: Snapshot,
     request: CandidateRequest,
-    budget: Budget | None = None,
+    budget: Budget,
     *,
     naming: Naming = _no_names,
     provider: int | None = None,
@@ -156,7 +156,6 @@ def explain(
     :param relaxing: returns what finding out may cost, called when that begins; None: what is left
         of `budget`
     """
-    budget = budget or Budget()
     notes = Notes(snapshot, request)
     found = _search(snapshot, request, notes, budget)
     misses = Misses(snapshot, notes)
@@ -198,7 +197,7 @@ def explain(
 def why_none(
     snapshot: Snapshot,
     request: CandidateRequest,
-    budget: Budget | None = None,
+    budget: Budget,
     naming: Naming = _no_names,
 ) -> str:
     """Return the message of the explanation for a request that has no candidates."""
@@ -223,7 +222,7 @@ def _search(
 ) -> _Searched:
     nothing = np.zeros(snapshot.size, np.bool_)
     try:
-        prepared = prepare(snapshot, request, notes, budget=budget)
+        prepared = prepare(snapshot, request, budget, notes)
     except (OutOfTime, OutOfMemory) as early:
         found = _Searched(nothing, notes.left, None, early)
         notes.left = nothing
@@ -303,7 +302,7 @@ def _count(
         if total > _LISTED:
             return None
         unlimited = dataclasses.replace(request, limit=None)
-        return len(search(snapshot, unlimited, Generation(), budget=budget))
+        return len(search(snapshot, unlimited, budget))
     except (TooManyToCount, OutOfTime, OutOfMemory, SearchUnfinished):
         return None
 

@@ -126,17 +126,37 @@ class Misses:
         self, suffix: str, notes: GroupNotes, root: int, members: list[int], lent: list[int]
     ) -> list[Missing]:
         found: list[Missing] = []
-        for part in notes.parts or [[]]:
+        slots = [*members, *lent]
+        for part in notes.parts or [[]] if slots else []:
             conditions = [*notes.common, *part]
-            options: list[list[Missing]] = []
-            options += [self._failing(suffix, conditions, root, slot, True) for slot in members]
-            options += [self._failing(suffix, conditions, root, slot, False) for slot in lent]
-            best: list[Missing] = min(options, key=_distance, default=[])
-            found += best
+            place = self._closest(conditions, root, members, lent)
+            found += self._failing(suffix, conditions, root, slots[place], place < len(members))
         for condition in notes.of_tree:
             if not condition.own[members].any() and not condition.shared[lent].any():
                 found.append(Missing(suffix, condition.reason, condition.name))
         return found
+
+    def _closest(
+        self, conditions: Sequence[Condition], root: int, members: list[int], lent: list[int]
+    ) -> int:
+        """Return which of a tree's and of the lent providers is the nearest to meet conditions.
+
+        One that lacks a class is farther than one with too little of it. It fails fewer conditions,
+        because without an inventory there is no amount to judge.
+
+        :returns: the place among the members, and behind them the lent ones
+        """
+        count = len(members) + len(lent)
+        absent, failed, far = np.zeros(count), np.zeros(count), np.zeros(count)
+        slots = np.array([*members, *lent])
+        for condition in conditions:
+            bad = ~np.concatenate([condition.own[members], condition.shared[lent]])
+            if condition.roots is not None and not condition.roots[root]:
+                bad[:] = True
+            absent += bad & (condition.reason in _ABSENT)
+            failed += bad
+            far += bad * (1.0 if condition.shortfall is None else condition.shortfall[slots])
+        return int(np.lexsort((far, failed, absent))[0])
 
     def _failing(
         self, suffix: str, conditions: Iterable[Condition], root: int, slot: int, own: bool
@@ -252,15 +272,6 @@ def _shortfall(missing: Sequence[Missing]) -> float:
 
 def _order(missing: Sequence[Missing]) -> tuple[int, float]:
     return len(missing), _shortfall(missing)
-
-
-def _distance(missing: Sequence[Missing]) -> tuple[int, int, float]:
-    """Return how far one provider is: one that lacks a class is farther than one with too little.
-
-    It fails fewer conditions, because without an inventory there is no amount to judge.
-    """
-    absent = sum(one.reason in _ABSENT for one in missing)
-    return absent, *_order(missing)
 
 
 def _distinct(missing: list[Missing]) -> list[Missing]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.candidates.account import Account
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.columns import Mask
 from placement.candidates.conditions import Condition, listed
@@ -76,7 +75,7 @@ def _trees(snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> int
     """Return how many trees have candidates."""
     budget.look()
     try:
-        prepared = prepare(snapshot, request, Account(), budget=budget)
+        prepared = prepare(snapshot, request, budget)
     except BadRequest:
         # the search comes to a name that it didn't come to before
         return 0

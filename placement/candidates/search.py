@@ -62,9 +62,9 @@ _NO_ACCOUNT = Account()
 def search(
     snapshot: Snapshot,
     request: CandidateRequest,
+    budget: Budget,
     generation: Generation | None = None,
     account: Account = _NO_ACCOUNT,
-    budget: Budget | None = None,
 ) -> Found:
     """Find the candidates in `snapshot` for `request` (allocation-candidates.md 2, 4).
 
@@ -76,7 +76,6 @@ def search(
     SearchAbandoned when the budget is used up.
     """
     generation = generation or Generation()
-    budget = budget or Budget()
     most = _most_listed(request, generation)
     try:
         for part in () if account.complete else parts(snapshot, request, most):
@@ -99,7 +98,7 @@ def _searched(
     budget: Budget,
 ) -> Found:
     """Find the candidates in a cloud, or in a part of it. Raise what `search` does."""
-    prepared = prepare(snapshot, request, account, most, budget)
+    prepared = prepare(snapshot, request, budget, account, most)
     if prepared is None:
         return Found(snapshot, request)
     trees, simple, others = prepared
@@ -120,9 +119,9 @@ def _most_listed(request: CandidateRequest, generation: Generation) -> int | Non
 def prepare(
     snapshot: Snapshot,
     request: CandidateRequest,
-    account: Account,
+    budget: Budget,
+    account: Account = _NO_ACCOUNT,
     most: int | None = None,
-    budget: Budget | None = None,
 ) -> tuple[Trees, Slots, Slots] | None:
     """Do the cheap half of a search: find the roots that can serve every group by itself.
 
@@ -133,7 +132,6 @@ def prepare(
     """
     roots = root_filter(snapshot, request, account)
     narrowed = request.root_required or request.root_forbidden or request.avoid
-    budget = budget or Budget()
     if narrowed and not roots.any():
         if account.complete:
             _account_for(request.groups, GroupFilter(snapshot, roots, account))

@@ -26,7 +26,7 @@ def list_all(call: Call) -> flask.Response:
     generation = generation_of(call.conf, call.context.request_id)
     snapshot = call.snapshot.current()
     begun = time.perf_counter()
-    found = search(snapshot, request, generation, budget=budget_of(call))
+    found = search(snapshot, request, budget_of(call), generation)
     count = len(found)
     reason = None if count else OF_GROUP if found.shape is None else TOGETHER
     call.environ[CANDIDATES] = count

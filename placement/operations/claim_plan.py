@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from placement.candidates.budget import Budget
 from placement.candidates.choice import Choice, Chooser
+from placement.candidates.holdings import held_candidate
 from placement.candidates.request import CandidateRequest
 from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest
-from placement.errors import AllocationRefused, LostRace, ResourceClassNotFound
+from placement.errors import AllocationRefused, LostRace, ResourceClassNotFound, SearchUnfinished
 from placement.errors import UnknownProviderNamed as UnknownProvider
 from placement.operations.allocations import Room, lock, store
 from placement.operations.locked_consumers import LockedConsumers
@@ -112,6 +113,34 @@ def plan_for(
         requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
         choices.append(choice)
     return Plan.of_claim(requests, choices)
+
+
+def repeatable(plan: Plan, cloud: Snapshot, request: CandidateRequest, budget: Budget) -> Plan:
+    """Return the plan with the mappings that a repetition of its claim will find.
+
+    Nothing stores which provider serves which group. So this is found out before the write, within
+    the budget of the plan: with many groups that take unequal amounts of one class, it is bin
+    packing. Raise SearchUnfinished, or SearchAbandoned.
+    """
+    choices = [_repeatable(choice, cloud, request, budget) for choice in plan.choices]
+    return dataclasses.replace(plan, choices=choices)
+
+
+def _repeatable(
+    choice: Choice, cloud: Snapshot, request: CandidateRequest, budget: Budget
+) -> Choice:
+    # the group without suffix takes each class from one provider, so it alone leaves no choice
+    if len(choice.slots) == 1 or all(not group.suffix for group in request.groups):
+        return choice
+    try:
+        again = held_candidate(cloud, request, choice.allocations, budget)
+    except SearchUnfinished as unfinished:
+        raise SearchUnfinished(
+            ended=unfinished.facts["ended"],
+            what="There is a candidate. But it wasn't found out which group gets what of which "
+            "provider if the claim is repeated, so nothing was claimed.",
+        ) from unfinished
+    return dataclasses.replace(choice, mappings=again.mappings) if again else choice
 
 
 def write(

@@ -26,6 +26,7 @@ from placement.operations.claim_plan import (
     Plan,
     choices_by_consumer,
     plan_for,
+    repeatable,
     with_choice,
     without,
     write,
@@ -115,7 +116,7 @@ class Claim:
                 plan, wait = self._best_plan(snapshot, busy)
                 # `busy` keeps the search from providers, not from a tree of which nothing is taken
                 wait = wait or bool(plan.anchors(snapshot))
-                self.settle(snapshot, plan, write(self.database, snapshot, plan, self.tries, wait))
+                self.settle(plan, write(self.database, snapshot, plan, self.tries, wait))
             except Locked as locked:
                 busy |= locked.uuids
             except Holding:
@@ -157,12 +158,12 @@ class Claim:
         left = self._left()
         found = plan_for(cloud, self.chooser, left, budget)
         if len(found.choices) == len(left):
-            return found
+            return repeatable(found, cloud, self.chooser.request, budget)
         self._ways = 1
         if seconds is not None or not found.choices or not distributions.matter(cloud):
             return None
         other, self._ways = distributions.other_plan(cloud, self.chooser, left, self.budget())
-        return other
+        return other and repeatable(other, cloud, self.chooser.request, budget)
 
     def after_refusal(self, seen: Snapshot) -> Snapshot:
         """Return the cloud as of now, after the database refused a candidate.
@@ -175,16 +176,14 @@ class Claim:
         self.cloud.look_for_others()
         return self.cloud.current()
 
-    def settle(self, snapshot: Snapshot, plan: Plan, generations: Mapping[str, int]) -> None:
+    def settle(self, plan: Plan, generations: Mapping[str, int]) -> None:
         """Note that a plan with these consumers was stored.
 
-        :param snapshot: where the candidates were found
         :param generations: of the consumers
         """
         choices = choices_by_consumer(plan)
         for request in self._left():
-            choice = self._same_again(snapshot, choices[request.uuid])
-            self._done[request.uuid] = Claimed(choice, generations[request.uuid])
+            self._done[request.uuid] = Claimed(choices[request.uuid], generations[request.uuid])
 
     def results(self) -> dict[str, Claimed]:
         """Return what each consumer has got, after all of them are settled."""
@@ -205,14 +204,6 @@ class Claim:
         if found is None:
             raise NoCandidate(self._why_none(snapshot))
         return found, wait
-
-    def _same_again(self, snapshot: Snapshot, choice: Choice) -> Choice:
-        """Return, of all candidates with these allocations, the one that a repetition will find."""
-        request = self.chooser.request
-        # the group without suffix takes each class from one provider, so it alone leaves no choice
-        if len(choice.slots) == 1 or all(not group.suffix for group in request.groups):
-            return choice
-        return held_candidate(snapshot, request, choice.allocations, Budget()) or choice
 
     def _keep(self) -> Snapshot:
         """Note the consumers that hold a candidate; return the cloud of the moment that tells.

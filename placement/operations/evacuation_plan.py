@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from placement.candidates.account import Account
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
 from placement.candidates.choice import of_scarcest
 from placement.candidates.request import CandidateRequest
@@ -108,7 +107,7 @@ def one_of_each_tree(
 
     :param fullest: whether trees with the least left of the scarcest class come first
     """
-    prepared = prepare(cloud, request, Account(), budget=budget)
+    prepared = prepare(cloud, request, budget)
     if prepared is None:
         return
     trees, simple, others = prepared

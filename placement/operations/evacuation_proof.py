@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from placement.candidates.budget import Budget, OutOfMemory, OutOfTime
-from placement.candidates.request import Generation
 from placement.candidates.search import search
 from placement.candidates.snapshot import Snapshot
 from placement.errors import SearchUnfinished
@@ -187,7 +186,7 @@ class Exhaustive:
             return []
         seen = Ledger(cloud).seen_by(dict(wish.own))
         try:
-            found = search(seen, wish.parts[0].request(self._avoid), Generation(), budget=budget)
+            found = search(seen, wish.parts[0].request(self._avoid), budget)
         except SearchUnfinished:
             self.finished = False
             return []

@@ -40,9 +40,9 @@ class Job:
         self.results: dict[str, Claimed] | None = None
         self.uuids = frozenset(request.uuid for request in claim.wanted)
 
-    def finish(self, together: Plan, snapshot: Snapshot, generations: dict[str, int]) -> None:
+    def finish(self, together: Plan, generations: dict[str, int]) -> None:
         """Note that the claim's part of a plan was stored."""
-        self.claim.settle(snapshot, together, generations)
+        self.claim.settle(together, generations)
         self.results = self.claim.results()
 
 
@@ -146,7 +146,7 @@ def make_together(jobs: list[Job]) -> None:
                 snapshot = None
             else:
                 for job in jobs:
-                    job.finish(together, snapshot, generations)
+                    job.finish(together, generations)
                 return
     except Exception:
         # whose fault it is shows when each goes alone: one bad claim must not fail another

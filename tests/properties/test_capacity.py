@@ -11,6 +11,7 @@ from placement.candidates.capacity import Capacity
 from placement.candidates.explanation import explain
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from tests.endless import endless
 from tests.extent import examples
 from tests.properties.stage import Stage
 from tests.properties.test_explanations import Judge
@@ -46,10 +47,10 @@ def test_as_many_fit_as_can_be_claimed(stage, data):
         request = Judge(stage, cloud, snapshot, version).request(question)
         request = dataclasses.replace(request, limit=None)
         try:
-            explained = explain(snapshot, request, relaxations=False)
+            explained = explain(snapshot, request, endless(), relaxations=False)
         except BadRequest:
             with pytest.raises(BadRequest):
-                Capacity(snapshot, request)
+                Capacity(snapshot, request, endless(), endless(), endless())
             continue
         check(snapshot, request, explained)
 
@@ -64,7 +65,7 @@ def test_as_many_fit_as_can_be_claimed_from_hosts_as_operators_have_them(stage, 
         question = data.draw(flavors())
         note(stage.query(question))
         request = Judge(stage, cloud, snapshot, 39).request(question)
-        check(snapshot, request, explain(snapshot, request, relaxations=False))
+        check(snapshot, request, explain(snapshot, request, endless(), relaxations=False))
 
 
 def amounts(most):
@@ -148,7 +149,7 @@ def flavors(draw):
 
 
 def check(snapshot, request, explained):
-    capacity = Capacity(snapshot, request)
+    capacity = Capacity(snapshot, request, endless(), endless(), endless())
     fits = capacity.fits()
     note(f"{fits}")
     assert fits.count <= fits.upper
@@ -203,7 +204,7 @@ def usage(snapshot, taken):
 
 def candidates(snapshot, request):
     """Yield what each candidate takes: amounts by class id and slot."""
-    found = search(snapshot, request)
+    found = search(snapshot, request, endless())
     for batch in found.batches:
         for number in range(len(batch.family)):
             slots = batch.family.slots(number)

@@ -12,6 +12,7 @@ from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.search import search
 from placement.errors import BadRequest
+from tests.endless import endless
 from tests.extent import examples
 from tests.properties.stage import AGGREGATE_UUIDS, Stage
 from tests.properties.twin import UnknownName
@@ -85,16 +86,16 @@ def check(judge, question):
         wanted = judge.fruitful(question)
     except UnknownName as unknown:
         with pytest.raises(BadRequest, match=re.escape(str(unknown))):
-            explain(judge.snapshot, request)
+            explain(judge.snapshot, request, endless())
         return
 
-    found = explain(judge.snapshot, request)
+    found = explain(judge.snapshot, request, endless())
 
     answer = found.as_json()
     roots = {name for name, provider in judge.cloud.providers.items() if provider.parent is None}
     assert {judge.names[uuid] for uuid in found.fruitful} == wanted
     assert answer["verdict"] == ("some" if wanted else "none")
-    assert bool(len(search(judge.snapshot, request))) == bool(answer["trees"]["left"])
+    assert bool(len(search(judge.snapshot, request, endless()))) == bool(answer["trees"]["left"])
     assert answer["candidates"] == len(judge.cloud.search(question, judge.version >= 29))
     assert answer["trees"] == {"total": len(roots), "left": len(wanted)}
     assert sum(reason["trees"] for reason in answer["reasons"]) + len(wanted) == len(roots)

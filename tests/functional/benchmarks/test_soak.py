@@ -75,7 +75,9 @@ def test_a_worker_loses_no_file_and_tables_get_no_row_while_everything_comes_and
         after = rows(database_url)
         assert list(soak.grown_tables(before, after, KEPT, TRIM_EVERY, 2 * CLIENTS)) == []
         # whoever trimmed last may have left just so many
-        assert after["berth_provider_changes"] >= KEPT, "too few changes came for the feed to be trimmed"
+        assert after["berth_provider_changes"] >= KEPT, (
+            "too few changes came for the feed to be trimmed"
+        )
 
 
 @pytest.mark.parametrize(

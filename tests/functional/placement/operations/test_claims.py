@@ -430,7 +430,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(ser
 @pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
 def test_a_search_that_is_not_finished_says_so(service, make):
     with pytest.raises(SearchUnfinished):
-        make(claim_of(service, LiveSnapshot(service.database), budget=lambda: Budget(0)))
+        make(claim_of(service, LiveSnapshot(service.database), budget=lambda: Budget(0, None)))
 
 
 def test_random_claims_take_every_host(service):

@@ -20,7 +20,7 @@ class Clock:
 
 def test_time_is_over_when_it_is_over():
     clock = Clock()
-    budget = Budget(10, clock=clock)
+    budget = Budget(10, None, clock=clock)
     clock.now += 9.9
     budget.look()
     clock.now += 0.1
@@ -31,7 +31,7 @@ def test_time_is_over_when_it_is_over():
 
 def test_without_a_bound_it_is_never_over():
     clock = Clock()
-    budget = Budget(clock=clock)
+    budget = Budget(None, None, clock=clock)
     clock.now += 10**9
 
     budget.look()
@@ -40,7 +40,7 @@ def test_without_a_bound_it_is_never_over():
 
 def test_steps_look_at_the_clock_now_and_then():
     clock = Clock()
-    budget = Budget(10, clock=clock)
+    budget = Budget(10, None, clock=clock)
 
     for _ in range(20_000):
         budget.spend()
@@ -50,7 +50,7 @@ def test_steps_look_at_the_clock_now_and_then():
 
 def test_the_client_is_asked_for_ten_times_a_second_at_most():
     clock, asked = Clock(), []
-    budget = Budget(client_left=lambda: bool(asked.append(clock.now)), clock=clock)
+    budget = Budget(None, None, client_left=lambda: bool(asked.append(clock.now)), clock=clock)
 
     for _ in range(100):
         clock.now += 0.01
@@ -60,14 +60,14 @@ def test_the_client_is_asked_for_ten_times_a_second_at_most():
 
 
 def test_a_client_that_left_ends_the_search():
-    budget = Budget(client_left=lambda: True, clock=itertools.count().__next__)
+    budget = Budget(None, None, client_left=lambda: True, clock=itertools.count().__next__)
 
     with pytest.raises(Abandoned):
         budget.look()
 
 
 def test_memory_is_kept_up_to_the_bound():
-    budget = Budget(size=100)
+    budget = Budget(None, 100)
     budget.keep(60)
     budget.keep(40)
 

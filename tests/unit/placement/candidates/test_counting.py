@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from placement.candidates.budget import Budget
 from placement.candidates.counting import Allowance, CountedSolutions, TooManyToCount
+from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import (
     by_trying_all,
     devices,
@@ -18,7 +18,7 @@ from tests.unit.placement.candidates.tree_problems import (
 @settings(max_examples=300, deadline=None)
 @given(problem=problems())
 def test_every_solution_has_one_number(problem):
-    counted = CountedSolutions(*problem)
+    counted = CountedSolutions(*problem, endless())
 
     drawn = [counted.solution(number) for number in range(counted.count)]
 
@@ -28,7 +28,7 @@ def test_every_solution_has_one_number(problem):
 
 def test_more_solutions_than_anyone_could_list_are_counted():
     shape = shape_of([0] * 64, isolate=True)
-    counted = CountedSolutions(shape, devices(64, 1))
+    counted = CountedSolutions(shape, devices(64, 1), endless())
 
     assert counted.count == _factorial(64)
     assert sorted(counted.solution(counted.count - 1)) == list(range(64))
@@ -39,7 +39,7 @@ def _factorial(number):
 
 
 def test_a_number_beyond_the_last_solution_is_an_error():
-    counted = CountedSolutions(shape_of([0]), devices(2, 1))
+    counted = CountedSolutions(shape_of([0]), devices(2, 1), endless())
 
     with pytest.raises(IndexError):
         counted.solution(2)
@@ -50,4 +50,4 @@ def test_counting_ends_with_what_it_may_look_at():
     rooms = [300 + 37 * n for n in range(8)]
 
     with pytest.raises(TooManyToCount):
-        CountedSolutions(packing(amounts), devices_of(rooms), Budget(), Allowance(1000))
+        CountedSolutions(packing(amounts), devices_of(rooms), endless(), Allowance(1000))

@@ -8,6 +8,7 @@ from placement.candidates.columns import Column
 from placement.candidates.conditions import Reason
 from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 AVX, SSE = frozenset(["HW_CPU_X86_AVX2"]), frozenset(["HW_CPU_X86_SSE"])
@@ -147,7 +148,7 @@ ODD = [
     ("reason", "name", "providers", "request_", "text", "helps"), CASES, ids=[c[0] for c in CASES]
 )
 def test_a_reason(clouds, reason, name, providers, request_, text, helps):
-    answer = explain(clouds.snapshot(providers), request_).as_json()
+    answer = explain(clouds.snapshot(providers), request_, endless()).as_json()
 
     assert (reason, name) in {(one["reason"], one["name"]) for one in answer["reasons"]}
     assert answer["message"].startswith("0 of ")
@@ -165,7 +166,7 @@ def test_units_are_reasons_of_their_own(clouds, reason, _, fields, text):
     values = [[16], [0], *([number] for number in plain.values()), [1.0], [0]]
     snapshot = dataclasses.replace(snapshot, columns={key: Column.of([0], values)})
 
-    found = explain(snapshot, amounts(VCPU=6))
+    found = explain(snapshot, amounts(VCPU=6), endless())
 
     assert found.message == f"0 of 1 tree: {text}"
     assert [one.reason.value for one in found.reasons] == [reason]
@@ -184,7 +185,7 @@ def test_a_message_names_three_reasons(clouds):
     }
     request = CandidateRequest((Group("_X", {"VCPU": 2}, (), AVX, (RACK,)),))
 
-    assert explain(clouds.snapshot(providers), request).message == (
+    assert explain(clouds.snapshot(providers), request, endless()).message == (
         "0 of 10 trees: 4 have no VCPU in group _X, 3 short of VCPU 2 in group _X "
         "(nearest: t0 has 1), 2 outside member_of in group _X, and 1 more tree for other reasons"
     )
@@ -197,7 +198,7 @@ def test_names_are_asked_for_once_with_the_providers_shown(clouds):
         asked.append(list(uuids))
         return {"a": "host-a"}
 
-    found = explain(clouds.snapshot({"a": host(VCPU=8)}), amounts(VCPU=9), naming=naming)
+    found = explain(clouds.snapshot({"a": host(VCPU=8)}), amounts(VCPU=9), endless(), naming=naming)
 
     assert asked == [["a"]]
     assert "nearest: host-a has 8" in found.message
@@ -209,12 +210,14 @@ def test_a_provider_is_told_every_check_that_fails(clouds):
         (Group("_X", {"VCPU": 3, "DISK_GB": 1}, (AVX,), member_of=(LAB,), not_member_of=RACK),)
     )
 
-    lacks = explain(snapshot, request, provider=0).as_json()["provider"]
+    lacks = explain(snapshot, request, endless(), provider=0).as_json()["provider"]
 
     assert (lacks["uuid"], lacks["root"], lacks["name"]) == ("a", "a", "a")
     assert [one["reason"] for one in lacks["missing"]] == ["unknown_name"]
     aware = dataclasses.replace(request.groups[0], member_of=())
-    lacks = explain(snapshot, CandidateRequest((aware,)), provider=0).as_json()["provider"]
+    lacks = explain(snapshot, CandidateRequest((aware,)), endless(), provider=0).as_json()[
+        "provider"
+    ]
     assert [one["reason"] for one in lacks["missing"]] == [
         "capacity",
         "max_unit",
@@ -230,7 +233,7 @@ def test_the_nearest_of_many_trees_are_nearest(clouds):
     }
     request = CandidateRequest((Group("", {"VCPU": 9, "MEMORY_MB": 11}, (AVX,)),))
 
-    nearest = explain(clouds.snapshot(providers), request, relaxations=False).nearest
+    nearest = explain(clouds.snapshot(providers), request, endless(), relaxations=False).nearest
 
     def lacks(name):
         _, stock, traits, _ = providers[name]
@@ -247,7 +250,7 @@ def test_the_nearest_of_many_trees_are_nearest(clouds):
 def test_an_amount_beyond_any_column_is_explained(clouds, amount):
     cloud = clouds.snapshot({"a": host(VCPU=8), "b": host(VCPU=4)})
 
-    found = explain(cloud, amounts(VCPU=amount))
+    found = explain(cloud, amounts(VCPU=amount), endless())
 
     assert found.message == f"0 of 2 trees: 2 short of VCPU {amount} (nearest: a has 8)"
     assert found.relaxations[0].text == f"VCPU {amount} → 8"
@@ -256,7 +259,7 @@ def test_an_amount_beyond_any_column_is_explained(clouds, amount):
 def test_a_message_names_a_few_of_many_alternatives(clouds):
     many = frozenset(f"rack{number}" for number in range(60))
 
-    found = explain(clouds.snapshot({"a": host(VCPU=1)}), one(member_of=(many,)))
+    found = explain(clouds.snapshot({"a": host(VCPU=1)}), one(member_of=(many,)), endless())
 
     text = "1 because no provider is in aggregate rack0 or rack1 or rack10 or 57 more"
     assert found.message == f"0 of 1 tree: {text}"
@@ -265,7 +268,7 @@ def test_a_message_names_a_few_of_many_alternatives(clouds):
 def test_a_provider_without_the_class_is_not_nearer_than_one_that_has_too_little(clouds):
     cloud = clouds.snapshot({"a": host(), "a1": child("a", VCPU=4)})
 
-    found = explain(cloud, amounts(VCPU=9))
+    found = explain(cloud, amounts(VCPU=9), endless())
 
     assert found.message == "0 of 1 tree: 1 short of VCPU 9 (nearest: a1 has 4)"
     assert {one.reason for one in found.nearest[0].missing} <= {Reason.CAPACITY, Reason.MAX_UNIT}
@@ -275,6 +278,6 @@ def test_a_provider_without_the_class_is_not_nearer_than_one_that_has_too_little
 def test_where_a_sum_is_too_much_the_largest_of_a_few_lower_amounts_helps(clouds, room, to):
     groups = (Group("_A", {"VCPU": 8}), Group("_B", {"VCPU": 8}))
 
-    found = explain(clouds.snapshot({"a": host(VCPU=room)}), CandidateRequest(groups))
+    found = explain(clouds.snapshot({"a": host(VCPU=room)}), CandidateRequest(groups), endless())
 
     assert f"VCPU 8 → {to} in group _A" in [one.text for one in found.relaxations]

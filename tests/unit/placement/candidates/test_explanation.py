@@ -4,6 +4,7 @@ import random
 
 from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 from tests.unit.placement.candidates.tree_problems import looks
 
@@ -26,7 +27,7 @@ def test_each_step_says_how_many_providers_and_trees_are_left(clouds):
     )
     asked = CandidateRequest((Group("", {"VCPU": 4, "DISK_GB": 1}, (AVX,)),))
 
-    explanation = explain(snapshot, asked)
+    explanation = explain(snapshot, asked, endless())
 
     assert steps(explanation) == [
         ("required", "HW_CPU_X86_AVX2", "", (3, 2), (3, 2)),
@@ -49,7 +50,7 @@ def test_trees_are_named_by_whether_a_combination_fits(clouds):
     )
     asked = CandidateRequest((Group("1", {"VGPU": 1}), Group("2", {"VGPU": 1})))
 
-    explanation = explain(snapshot, asked)
+    explanation = explain(snapshot, asked, endless())
 
     assert explanation.fruitful == ("b",)
     assert explanation.candidates == 2

@@ -5,6 +5,7 @@ import pytest
 
 from placement.candidates import narrowing, past_searches, search, trees
 from placement.candidates.request import CandidateRequest, Generation, Group
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 TREES = 12
@@ -68,13 +69,13 @@ def uuids(snapshot, found):
 def whole(monkeypatch, snapshot, request, generation=None):
     with monkeypatch.context() as patch:
         patch.setattr(narrowing, "_SMALL", 1_000_000)
-        return uuids(snapshot, search.search(snapshot, request, generation))
+        return uuids(snapshot, search.search(snapshot, request, endless(), generation))
 
 
 def test_the_first_trees_are_enough(clouds, looked_at, monkeypatch):
     snapshot = clouds.snapshot(hosts([1] * TREES))
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert looked_at == [8]
     assert found == [["h0.0"], ["h1.0"]]
@@ -85,7 +86,7 @@ def test_trees_behind_the_part_may_come_before_trees_in_it(clouds, looked_at, mo
     # trees are looked at by four, and those with fewer providers come first
     snapshot = clouds.snapshot(hosts([2, 2, 0, 2, 1, 2, 2, 2, 2, 2, 2, 2]))
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert found[0] == ["h4.0"]
     assert len(looked_at) > 1
@@ -98,7 +99,7 @@ def test_full_hosts_are_passed_over(clouds, looked_at, monkeypatch):
         cloud[f"h{number}.0"] = child(f"h{number}", VGPU=0)
     snapshot = clouds.snapshot(cloud)
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert looked_at == [8, 8]
     assert found == [["h8.0"], ["h9.0"]]
@@ -115,12 +116,12 @@ def test_the_first_trees_are_left_out_while_they_are_full_and_tried_again(
     looked_at.clear()
 
     for _ in range(3):
-        assert uuids(full, search.search(full, a_request())) == wanted
+        assert uuids(full, search.search(full, a_request(), endless())) == wanted
     # of the first search, the first trees and those that have a GPU left; then these alone
     assert looked_at == [8, 8, 8, 8]
     looked_at.clear()
     for _ in range(20):
-        assert uuids(empty, search.search(empty, a_request())) == [["h0.0"], ["h1.0"]]
+        assert uuids(empty, search.search(empty, a_request(), endless())) == [["h0.0"], ["h1.0"]]
     assert len(looked_at) == 20
     assert not empty.past_searches.begins_elsewhere(a_request())
 
@@ -129,7 +130,7 @@ def test_what_is_remembered_of_searches_is_bounded(clouds, monkeypatch):
     monkeypatch.setattr(past_searches, "_REQUESTS", 3)
     snapshot = clouds.snapshot(hosts([0] * TREES))
     for limit in range(1, 9):
-        search.search(snapshot, a_request(limit))
+        search.search(snapshot, a_request(limit), endless())
 
     assert len(snapshot.past_searches._left) <= 3
 
@@ -139,7 +140,7 @@ def test_a_tree_that_is_named_is_the_only_one_looked_at(clouds, looked_at, limit
     snapshot = clouds.snapshot(hosts([1] * TREES))
     group = Group("_G", {"VGPU": 1}, in_tree="h7.0")
 
-    found = search.search(snapshot, CandidateRequest(groups=(group,), limit=limit))
+    found = search.search(snapshot, CandidateRequest(groups=(group,), limit=limit), endless())
 
     assert looked_at == [2]
     assert uuids(snapshot, found) == [["h7.0"]]
@@ -148,7 +149,7 @@ def test_a_tree_that_is_named_is_the_only_one_looked_at(clouds, looked_at, limit
 def test_candidates_that_no_part_has_are_looked_for_everywhere(clouds, looked_at):
     snapshot = clouds.snapshot(hosts([1] * TREES))
 
-    found = search.search(snapshot, a_request(VGPU=2))
+    found = search.search(snapshot, a_request(VGPU=2), endless())
 
     assert len(found) == 0
     assert looked_at == [8, snapshot.size]
@@ -157,7 +158,7 @@ def test_candidates_that_no_part_has_are_looked_for_everywhere(clouds, looked_at
 def test_all_candidates_are_looked_for_everywhere(clouds, looked_at):
     snapshot = clouds.snapshot(hosts([1] * TREES))
 
-    found = search.search(snapshot, a_request(limit=None))
+    found = search.search(snapshot, a_request(limit=None), endless())
 
     assert len(found) == TREES
     assert looked_at == [snapshot.size]
@@ -166,7 +167,7 @@ def test_all_candidates_are_looked_for_everywhere(clouds, looked_at):
 def test_a_random_choice_is_one_of_all(clouds, looked_at):
     snapshot = clouds.snapshot(hosts([1] * TREES))
 
-    search.search(snapshot, a_request(), Generation(seed="any"))
+    search.search(snapshot, a_request(), endless(), Generation(seed="any"))
 
     assert looked_at == [snapshot.size]
 
@@ -175,7 +176,7 @@ def test_hosts_alone_come_before_all_trees(clouds, monkeypatch):
     cloud = hosts([1] * TREES) | {"z0": host(VGPU=1), "z1": host(VCPU=1)}
     snapshot = clouds.snapshot(cloud)
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert found == [["z0"], ["h0.0"]]
     assert found == whole(monkeypatch, snapshot, a_request())
@@ -186,7 +187,7 @@ def test_hosts_alone_may_be_too_many_for_a_part(clouds, monkeypatch):
     cloud = hosts([1] * TREES) | {"z0": host(VCPU=1), "z1": host(VGPU=1)}
     snapshot = clouds.snapshot(cloud)
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert found == [["z1"], ["h0.0"]]
     assert found == whole(monkeypatch, snapshot, a_request())
@@ -199,7 +200,7 @@ def test_what_lends_to_the_first_trees_is_looked_at_with_them(clouds, looked_at,
     groups = (Group("", {"DISK_GB": 10}), Group("_G", {"VGPU": 1}))
     request = CandidateRequest(groups=groups, limit=2)
 
-    found = uuids(snapshot, search.search(snapshot, request))
+    found = uuids(snapshot, search.search(snapshot, request, endless()))
 
     assert looked_at == [9]
     assert found == [["shared", "h0.0"], ["shared", "h1.0"]]
@@ -214,7 +215,7 @@ def test_a_part_is_not_made_of_trees_that_contradict_themselves(clouds, looked_a
     root[1] = 2
     object.__setattr__(snapshot, "forest", type(forest).of(forest.parent, root, forest.alive))
 
-    search.search(snapshot, a_request())
+    search.search(snapshot, a_request(), endless())
 
     assert looked_at == [snapshot.size]
 
@@ -226,6 +227,6 @@ def test_a_host_without_children_behind_the_first_trees_still_comes_before_them(
     cloud = {"first": host(VGPU=1), **hosts([1] * 20), "last": host(VGPU=1)}
     snapshot = clouds.snapshot(cloud)
 
-    found = uuids(snapshot, search.search(snapshot, a_request()))
+    found = uuids(snapshot, search.search(snapshot, a_request(), endless()))
 
     assert found == whole(monkeypatch, snapshot, a_request()) == [["first"], ["last"]]

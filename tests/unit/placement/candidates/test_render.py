@@ -9,6 +9,7 @@ import pytest
 from placement.candidates import render
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import search
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 HOSTS = 40
@@ -44,7 +45,7 @@ def in_any_order(body):
 @pytest.mark.parametrize("minor", [10, 12, 27, 29, 34, 39])
 @pytest.mark.parametrize("seed", [None, "req-1"])
 def test_tables_say_what_single_candidates_say(clouds, monkeypatch, minor, seed):
-    found = search(clouds.snapshot(hosts()), ASKED, Generation(seed=seed))
+    found = search(clouds.snapshot(hosts()), ASKED, endless(), Generation(seed=seed))
     assert len(found) == 2 * HOSTS
 
     as_tables = answer(found, (1, minor))
@@ -56,7 +57,7 @@ def test_tables_say_what_single_candidates_say(clouds, monkeypatch, minor, seed)
 def test_a_uuid_of_unusual_length_appears_as_it_is(clouds):
     odd = "0123456789abcdef0123456789abcdef"
 
-    found = search(clouds.snapshot(hosts(lambda n: odd if n == 7 else name(n))), ASKED)
+    found = search(clouds.snapshot(hosts(lambda n: odd if n == 7 else name(n))), ASKED, endless())
 
     users = [set(c["allocations"]) for c in answer(found, (1, 39))["allocation_requests"]]
     assert sum(odd in providers for providers in users) == 2
@@ -65,8 +66,8 @@ def test_a_uuid_of_unusual_length_appears_as_it_is(clouds):
 
 def test_what_was_shuffled_has_no_order_of_its_own(clouds):
     snapshot = clouds.snapshot(hosts())
-    found = search(snapshot, ASKED, Generation(seed="req-1"))
-    again = search(snapshot, ASKED, Generation(seed="req-1"))
+    found = search(snapshot, ASKED, endless(), Generation(seed="req-1"))
+    again = search(snapshot, ASKED, endless(), Generation(seed="req-1"))
 
     first = answer(found, (1, 39))["allocation_requests"]
 

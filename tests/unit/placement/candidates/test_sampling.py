@@ -2,10 +2,10 @@
 
 import random
 
-from placement.candidates.budget import Budget
 from placement.candidates.counting import TooManyToCount
 from placement.candidates.rejection_sampling import BlindDraws
 from placement.candidates.sampling import Draw
+from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import devices, packing
 
 
@@ -22,14 +22,14 @@ class Uncounted:
         raise TooManyToCount
 
     def draws(self):
-        return BlindDraws(packing([1, 1, 1]), devices(10, 3), Budget())
+        return BlindDraws(packing([1, 1, 1]), devices(10, 3), endless())
 
     def any_one(self, source):
         raise AssertionError("a search is less fair than a draw")
 
 
 def test_all_are_drawn_blindly_as_long_as_draws_hit():
-    draw = Draw([Uncounted()], 300, random.Random(1), Budget(), 1)
+    draw = Draw([Uncounted()], 300, random.Random(1), endless(), 1)
     draw.run()
 
     assert len(draw) == 300

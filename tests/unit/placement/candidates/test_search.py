@@ -10,6 +10,7 @@ from placement.candidates.budget import Budget
 from placement.candidates.request import CandidateRequest, Generation, Group
 from placement.candidates.search import search
 from placement.errors import SearchUnfinished
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 CLASS = "SRIOV_NET_VF"
@@ -17,7 +18,7 @@ CLASS = "SRIOV_NET_VF"
 
 def looks(count):
     """Make a budget of so many looks at the clock."""
-    return Budget(count, clock=itertools.count().__next__)
+    return Budget(count, None, clock=itertools.count().__next__)
 
 
 def request(count=2, limit=None, **more):
@@ -49,7 +50,7 @@ def by_root(found):
 
 
 def test_a_limit_is_spread_over_the_trees(clouds):
-    found = search(clouds.snapshot(two_trees()), request(limit=4))
+    found = search(clouds.snapshot(two_trees()), request(limit=4), endless())
 
     assert by_root(found) == {"a": 2, "b": 2}
 
@@ -57,13 +58,13 @@ def test_a_limit_is_spread_over_the_trees(clouds):
 def test_a_cap_without_depth_first_is_spread_as_well(clouds):
     generation = Generation(cap=4, depth_first=False)
 
-    found = search(clouds.snapshot(two_trees()), request(), generation)
+    found = search(clouds.snapshot(two_trees()), request(), endless(), generation)
 
     assert by_root(found) == {"a": 2, "b": 2}
 
 
 def test_a_depth_first_cap_empties_one_tree_before_the_next(clouds):
-    found = search(clouds.snapshot(two_trees()), request(), Generation(cap=4))
+    found = search(clouds.snapshot(two_trees()), request(), endless(), Generation(cap=4))
 
     assert by_root(found) == {"a": 4}
 
@@ -72,13 +73,13 @@ def test_a_tree_that_is_used_up_leaves_its_turns_to_others(clouds):
     providers = two_trees()
     del providers["a2"]
 
-    found = search(clouds.snapshot(providers), request(limit=7))
+    found = search(clouds.snapshot(providers), request(limit=7), endless())
 
     assert by_root(found) == {"a": 2, "b": 5}
 
 
 def test_trees_alike_share_one_search(clouds):
-    found = search(clouds.snapshot(two_trees()), request())
+    found = search(clouds.snapshot(two_trees()), request(), endless())
 
     assert len({id(batch.family.solutions) for batch in found.batches}) == 1
 
@@ -87,7 +88,8 @@ def test_the_same_seed_chooses_the_same(clouds):
     snapshot = clouds.snapshot(two_trees())
 
     first, second = (
-        chosen(search(snapshot, request(limit=3), Generation(seed="req-1"))) for _ in range(2)
+        chosen(search(snapshot, request(limit=3), endless(), Generation(seed="req-1")))
+        for _ in range(2)
     )
 
     assert first == second
@@ -110,7 +112,9 @@ def test_a_sample_has_as_many_candidates_as_are_asked_for_however_it_is_drawn(
         monkeypatch.setattr(sampling, name, value)
 
     found = chosen(
-        search(clouds.snapshot(two_trees()), request(limit=limit), Generation(seed="req-1"))
+        search(
+            clouds.snapshot(two_trees()), request(limit=limit), endless(), Generation(seed="req-1")
+        )
     )
 
     assert len(found) == len(set(found)) == min(limit, 12)
@@ -125,7 +129,9 @@ def test_every_candidate_has_its_chance_however_it_is_drawn(clouds, monkeypatch,
     seen = collections.Counter(
         candidate
         for number in range(600)
-        for candidate in chosen(search(snapshot, request(limit=1), Generation(seed=str(number))))
+        for candidate in chosen(
+            search(snapshot, request(limit=1), endless(), Generation(seed=str(number)))
+        )
     )
 
     assert len(seen) == 12
@@ -136,13 +142,15 @@ def test_every_candidate_has_its_chance_however_it_is_drawn(clouds, monkeypatch,
 @pytest.mark.parametrize("count", [1, 2])
 def test_every_candidate_is_chosen_about_as_often(clouds, count):
     snapshot = clouds.snapshot(two_trees() | {"c": host(**{CLASS: 9})})
-    everything = set(chosen(search(snapshot, request(count))))
+    everything = set(chosen(search(snapshot, request(count), endless())))
     draws = 60 * len(everything)
 
     seen = collections.Counter(
         candidate
         for number in range(draws)
-        for candidate in chosen(search(snapshot, request(count, 1), Generation(seed=str(number))))
+        for candidate in chosen(
+            search(snapshot, request(count, 1), endless(), Generation(seed=str(number)))
+        )
     )
 
     assert set(seen) == everything
@@ -153,7 +161,7 @@ def test_every_candidate_is_chosen_about_as_often(clouds, count):
 def test_a_sample_of_more_candidates_than_anybody_can_list_is_drawn(clouds):
     snapshot = clouds.snapshot(two_trees(children=40))
 
-    found = search(snapshot, request(40, limit=50), Generation(seed="req-1"))
+    found = search(snapshot, request(40, limit=50), endless(), Generation(seed="req-1"))
 
     assert len(set(chosen(found))) == 50
     assert set(by_root(found)) == {"a", "b"}
@@ -169,7 +177,7 @@ def test_candidates_that_several_trees_have_come_once_in_a_sample(clouds):
     }
     asked = CandidateRequest((Group("", {"DISK_GB": 1}),), limit=2)
 
-    found = search(clouds.snapshot(providers), asked, Generation(seed="req-1"))
+    found = search(clouds.snapshot(providers), asked, endless(), Generation(seed="req-1"))
 
     assert sorted(chosen(found)) == [("s",), ("t",)]
 
@@ -186,10 +194,12 @@ def test_a_few_hosts_are_found_without_looking_at_all(
     providers = {f"h{n:02}": host(VCPU=room) for n, room in enumerate(rooms)} | more
     snapshot = clouds.snapshot(providers)
     groups = (Group("", {"VCPU": 2}),)
-    everything = chosen(search(snapshot, CandidateRequest(groups)))
+    everything = chosen(search(snapshot, CandidateRequest(groups), endless()))
 
-    limited = chosen(search(snapshot, CandidateRequest(groups, limit=limit)))
-    capped = chosen(search(snapshot, CandidateRequest(groups), Generation(limit, depth_first)))
+    limited = chosen(search(snapshot, CandidateRequest(groups, limit=limit), endless()))
+    capped = chosen(
+        search(snapshot, CandidateRequest(groups), endless(), Generation(limit, depth_first))
+    )
 
     assert limited == capped == everything[:limit]
 
@@ -198,7 +208,7 @@ def test_a_few_hosts_are_found_without_looking_at_all(
 def test_a_search_that_is_ended_answers_what_it_has_found_if_there_is_a_limit(clouds, seed):
     snapshot = clouds.snapshot(two_trees(children=12))
 
-    found = search(snapshot, request(6, limit=10**6), Generation(seed=seed), budget=looks(count=20))
+    found = search(snapshot, request(6, limit=10**6), looks(count=20), Generation(seed=seed))
 
     assert not found.finished
     assert len(set(chosen(found))) == len(found) > 0
@@ -209,7 +219,7 @@ def test_without_a_limit_it_answers_nothing(clouds, generation):
     snapshot = clouds.snapshot(two_trees(children=12))
 
     with pytest.raises(SearchUnfinished):
-        search(snapshot, request(6), generation, budget=looks(count=20))
+        search(snapshot, request(6), looks(count=20), generation)
 
 
 @pytest.mark.parametrize("seed", [None, "req-1"])
@@ -217,15 +227,15 @@ def test_nothing_is_never_said_to_be_there_unless_it_is_proven(clouds, seed):
     snapshot = clouds.snapshot(two_trees())
 
     with pytest.raises(SearchUnfinished):
-        search(snapshot, request(limit=1), Generation(seed=seed), budget=looks(count=1))
+        search(snapshot, request(limit=1), looks(count=1), Generation(seed=seed))
 
 
 def test_what_a_search_keeps_grows_with_its_limit_alone(clouds):
-    few, many = Budget(), Budget()
+    few, many = endless(), endless()
     snapshot = clouds.snapshot(two_trees(children=40))
-    search(snapshot, request(2, limit=100), budget=few)
+    search(snapshot, request(2, limit=100), few)
 
-    search(snapshot, request(20, limit=100), budget=many)
+    search(snapshot, request(20, limit=100), many)
 
     assert 0 < few.kept < many.kept < 20 * few.kept
 
@@ -236,6 +246,6 @@ def test_candidates_that_several_trees_have_do_not_count_twice_against_the_bound
     providers |= {f"s{n}": (None, {"DISK_GB": 9}, sharing, ["x"]) for n in range(5)}
     groups = tuple(Group(str(n), {"DISK_GB": 1}) for n in range(2))
 
-    found = search(clouds.snapshot(providers), CandidateRequest(groups), budget=Budget(size=60_000))
+    found = search(clouds.snapshot(providers), CandidateRequest(groups), Budget(None, 60_000))
 
     assert len(found) == 25

@@ -7,6 +7,7 @@ from placement.candidates.counting import CountedSolutions
 from placement.candidates.search_plan import plan
 from placement.candidates.symmetry import Symmetry
 from placement.candidates.tree_problem import Local, Shape, Variable, options_of
+from tests.endless import endless
 from tests.unit.placement.candidates.tree_problems import VF, VGPU, devices, shape_of
 
 OWN, ANOTHER = -1, 7
@@ -45,7 +46,7 @@ def test_where_it_has_any_the_used_one_matters_no_more_than_its_rooms():
 
 
 def test_solutions_with_one_provider_of_a_tree_are_all_counted():
-    counted = CountedSolutions(uncontested(nested=False), locals_of(OWN, OWN, ANOTHER))
+    counted = CountedSolutions(uncontested(nested=False), locals_of(OWN, OWN, ANOTHER), endless())
 
     solutions = sorted(counted.solution(number) for number in range(counted.count))
 

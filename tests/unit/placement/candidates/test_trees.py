@@ -3,10 +3,10 @@
 import dataclasses
 
 from placement.candidates.account import Account
-from placement.candidates.budget import Budget
 from placement.candidates.filter import GroupFilter
 from placement.candidates.request import CandidateRequest, Group
 from placement.candidates.trees import Trees
+from tests.endless import endless
 from tests.unit.placement.candidates.snapshots import child, host
 
 VF, CARD = "SRIOV_NET_VF", "VGPU"
@@ -29,7 +29,7 @@ def found_in(snapshot):
     roots = snapshot.forest.is_root
     filtering = GroupFilter(snapshot, roots, Account())
     groups = [filtering.apply(group) for group in REQUEST.groups]
-    trees = Trees(snapshot, REQUEST, groups, Budget())
+    trees = Trees(snapshot, REQUEST, groups, endless())
     (family,) = trees.families(*trees.split(roots))
     names = [snapshot.register.uuids[slot] for slot in family.slots(0)]
     solutions = (family.solutions.at(number) for number in range(100))

@@ -18,6 +18,7 @@ from placement.candidates.search import prepare, search
 from placement.candidates.search_plan import plan
 from placement.candidates.tree_problem import options_of
 from placement.candidates.trees import Trees
+from tests.endless import endless
 
 PAGE = pathlib.Path(__file__).parents[4] / "doc" / "candidate_search.rst"
 
@@ -146,7 +147,7 @@ def test_the_roots_that_can_serve_each_group(snapshot, page):
 
 def test_the_account_of_the_steps(snapshot, page):
     rows = [("step", "name", "asked", "group", "providers", "trees")]
-    explanation = explain(snapshot, ASKED)
+    explanation = explain(snapshot, ASKED, endless())
     for step in explanation.steps:
         counts = (f"{before} → {after}" for before, after in (step.providers, step.trees))
         rows.append((step.step, step.name, step.asked or "-", step.group or "-", *counts))
@@ -155,7 +156,7 @@ def test_the_account_of_the_steps(snapshot, page):
 
 
 def families(snapshot):
-    trees, simple, others = prepare(snapshot, ASKED, Account())
+    trees, simple, others = prepare(snapshot, ASKED, endless(), Account())
     assert isinstance(trees, Trees)
     return trees, list(trees.families(simple, others))
 
@@ -204,7 +205,7 @@ def test_solutions_and_the_bound_that_spares_a_search(snapshot, page):
 
 
 def test_the_candidates_in_their_order(snapshot, page):
-    found = search(snapshot, ASKED)
+    found = search(snapshot, ASKED, endless())
     lines = []
     for batch in found.batches:
         for number in range(len(batch)):
@@ -222,7 +223,7 @@ def short(text):
 
 
 def template(snapshot):
-    found = search(snapshot, ASKED)
+    found = search(snapshot, ASKED, endless())
     writer = render.SolutionWriter(found.shape, snapshot.names.classes, VERSION)
     batch = found.batches[0]
     return batch, render.template_of(batch, writer, snapshot.register.uuids)
@@ -243,5 +244,5 @@ def test_the_table_of_bytes_is_the_answer(snapshot, page, monkeypatch):
     assert_shown(page, "\n".join(f"{line[:92]} …" for line in lines))
 
     monkeypatch.setattr(render, "_FEW", 1)
-    body = b"".join(render.body(search(snapshot, ASKED), VERSION))
+    body = b"".join(render.body(search(snapshot, ASKED, endless()), VERSION))
     assert b"".join(row.tobytes() for row in rows)[:-2] in body

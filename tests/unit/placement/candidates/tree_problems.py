@@ -8,13 +8,14 @@ from placement.candidates.backtracking import solutions_of
 from placement.candidates.budget import Budget
 from placement.candidates.same_subtree import Subproblems
 from placement.candidates.tree_problem import Local, Shape, Variable
+from tests.endless import endless
 
 VF, VGPU = 1, 2
 
 
 def looks(count):
     """Make a budget of so many looks at the clock, 2,000 steps apart."""
-    return Budget(count, clock=itertools.count().__next__)
+    return Budget(count, None, clock=itertools.count().__next__)
 
 
 def shape_of(groups, isolate=False, subtrees=(), amounts=None):
@@ -95,4 +96,4 @@ def problems(draw):
 
 def solutions(shape, locals_, budget=None):
     """Yield the solutions of one tree."""
-    return solutions_of(Subproblems(shape, locals_, budget or Budget()))
+    return solutions_of(Subproblems(shape, locals_, budget or endless()))
