@@ -11,6 +11,7 @@ the counting alone, and the page of metrics of 32 workers.
 """
 
 import argparse
+import contextlib
 import statistics
 import tempfile
 import time
@@ -134,8 +135,10 @@ def main(argv: list[str] | None = None) -> None:
     layout = app.metrics_layout()
     slots = Slots.anonymous(layout.width)
     counting = Counting.shared(layout, slots)
-    with tempfile.TemporaryDirectory() as folder:
-        running = service(Path(folder), counting)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.closing(service(Path(folder), counting)) as running,
+    ):
         fill(Client(running.application))
         for path in PATHS:
             cost = compare(running.application, path, given.requests, given.rounds)
@@ -143,24 +146,23 @@ def main(argv: list[str] | None = None) -> None:
                 f"{path:45} {cost.without:7.1f} us without, with {cost.counting:+.1f} us "
                 f"(without, twice: {cost.error:+.1f})"
             )
-        running.close()
-    print(f"{'counting alone, with three statements':45} {alone(counting.meter):8.1f} us")
-    others = [Meter(layout, slots) for _ in range(WORKERS - 1)]
-    for meter in others:
-        for number in range(500):
-            method = ("GET", "PUT", "POST", "DELETE")[number % 4]
-            route = layout.families.requests.labels[1][1][number % 25]
-            meter.began()
-            meter.answered(
-                method, route, ("200", "204", "404", "409")[number % 3], 0.01, 1, None, None
-            )
-    shown: Any = page([Counted(counting.meter, slots, of_process=False)])
-    pages = []
-    for _ in range(given.rounds):
-        begun = time.perf_counter()
-        shown({"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}, lambda *_: None)
-        pages.append(time.perf_counter() - begun)
-    print(f"{f'the page of {WORKERS} workers':45} {statistics.median(pages) * 1e3:8.1f} ms")
+        print(f"{'counting alone, with three statements':45} {alone(counting.meter):8.1f} us")
+        others = [Meter(layout, slots) for _ in range(WORKERS - 1)]
+        for meter in others:
+            for number in range(500):
+                method = ("GET", "PUT", "POST", "DELETE")[number % 4]
+                route = layout.families.requests.labels[1][1][number % 25]
+                meter.began()
+                meter.answered(
+                    method, route, ("200", "204", "404", "409")[number % 3], 0.01, 1, None, None
+                )
+        shown: Any = page([Counted(counting.meter, slots, of_process=False)])
+        pages = []
+        for _ in range(given.rounds):
+            begun = time.perf_counter()
+            shown({"REQUEST_METHOD": "GET", "PATH_INFO": "/metrics"}, lambda *_: None)
+            pages.append(time.perf_counter() - begun)
+        print(f"{f'the page of {WORKERS} workers':45} {statistics.median(pages) * 1e3:8.1f} ms")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The composition root: the only module that creates the service's parts and connects them."""
 
+import contextlib
 import dataclasses
 import importlib
 import logging
@@ -62,6 +63,7 @@ class Running:
     """A started service and the parts that must be closed.
 
     :param pages: the pages of metrics by path, for whoever may read them
+    :param counting: where it counts; None: it doesn't
     """
 
     application: WSGIApplication
@@ -69,6 +71,7 @@ class Running:
     searching: Searching
     watch: FeedWatch
     pages: Mapping[str, WSGIApplication]
+    counting: Counting | None = None
 
     @property
     def snapshot(self) -> "LiveSnapshot":
@@ -76,9 +79,14 @@ class Running:
         return self.searching.parts.snapshot
 
     def close(self) -> None:
-        """End threads, close the connections to the database; a later request opens new ones."""
+        """End threads, close the connections to the database; a later request opens new ones.
+
+        What later requests do isn't in the metrics.
+        """
         self.watch.close()
         self.searching.rest()
+        if self.counting is not None:
+            self.counting.close()
         self.database.close()
 
 
@@ -139,15 +147,35 @@ def start(
         `retry_interval` say. If not, the service starts without the database, and requests get 503
         until the database can be reached
     :param policy: the policy, if it was loaded already
-    :param counting: where it counts what it does; None: it doesn't, and has no metrics
+    :param counting: where it counts what it does, which is closed with the service; None: it
+        doesn't, and has no metrics
     :param preloaded: the snapshot that the parent process has loaded; None: the first search does
     """
     if counting is not None and counting.listener is None and conf.berth.metrics == OFF:
         # nobody could read it
+        counting.close()
         counting = None
-    policy = policy or Policy(conf)
     tally: Tally = UNCOUNTED if counting is None else counting.meter
-    database = open_database(conf, store_standard_names, wait, tally)
+    with contextlib.ExitStack() as after_failure:
+        if counting is not None:
+            after_failure.callback(counting.close)
+        policy = policy or Policy(conf)
+        database = open_database(conf, store_standard_names, wait, tally)
+        after_failure.callback(database.close)
+        running = _started(conf, database, policy, tally, counting, preloaded)
+        after_failure.pop_all()
+    return running
+
+
+def _started(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    policy: Policy,
+    tally: Tally,
+    counting: Counting | None,
+    preloaded: "Preloaded | None",
+) -> Running:
+    """Make the parts of a service and connect them."""
     if counting is not None:
         counting.meter.observe(database.connections)
     others = OtherWriters(conf.berth.beside_reference)
@@ -191,7 +219,7 @@ def start(
         return traced(with_probes(application, conf, health, pages, meter), conf)
 
     wrapping = wrapped(application, conf, outermost, meter)
-    return Running(wrapping, database, searching, watch, pages)
+    return Running(wrapping, database, searching, watch, pages, counting)
 
 
 def _parts(*given: Any) -> "SearchParts":
@@ -311,7 +339,11 @@ def open_database(
         LOG.info("[placement_database]slave_connection isn't used: replicas may be outdated.")
     database = Database(DatabaseSettings.of(options), tally=tally, timed=conf.berth.server_timing)
     prepare = readiness.make_ready if wait else readiness.make_ready_when_there
-    prepare(database, options.sync_on_startup, store_standard_names)
+    try:
+        prepare(database, options.sync_on_startup, store_standard_names)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

@@ -32,11 +32,12 @@ def closed_by_owners() -> Iterator[None]:
             weakref.ref(running.searching),
             weakref.ref(running.watch),
         )
+        counting = _nobody if running.counting is None else weakref.ref(running.counting)
 
         def close() -> None:
             database, searching, watch = references[0](), references[1](), references[2]()
             if database is not None and searching is not None and watch is not None:
-                app.Running(_nothing, database, searching, watch, {}).close()
+                app.Running(_nothing, database, searching, watch, {}, counting()).close()
 
         _CLOSING[running.database] = close
         leftovers.owner().at_end(close)
@@ -62,6 +63,10 @@ def close_those_of(name: str) -> None:
         # that of SQLite has a folder and a suffix
         if Path(str(database.engine.url.database)).stem == name:
             close()
+
+
+def _nobody() -> None:
+    """Stand for a reference to what isn't there."""
 
 
 def _nothing(environ: Any, start_response: Any) -> Any:

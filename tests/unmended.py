@@ -2,18 +2,14 @@
 
 _UNSEEN = "nobody has looked through it"
 _ELSEWHERE = "it runs in an environment of its own, in which nobody has judged it yet"
-_METERS = "what a service counts in has no end before that of the process"
 #: tests that are not judged yet, by the beginning of their names, and why
 UNMENDED = {
     "tests/adoption/": _ELSEWHERE,
     "tests/contrib/": _UNSEEN,
     "tests/faults/": _UNSEEN,
     "tests/functional/compute/": "the agent leaves a pipe in the process that runs it",
-    "tests/functional/placement/monitoring/": _METERS,
     "tests/functional/placement/page/": "the browser's threads, and those of servers for it",
     "tests/functional/placement/serving/": _UNSEEN,
-    "tests/functional/placement/suspects/test_metric": _METERS,
-    "tests/functional/placement/test_wsgi": _METERS,
     "tests/galera/": _ELSEWHERE,
     "tests/installation/": _ELSEWHERE,
     "tests/keystone/": _ELSEWHERE,
@@ -22,6 +18,5 @@ UNMENDED = {
     "tests/properties/": _UNSEEN,
     "tests/quick/": _UNSEEN,
     "tests/reference/": _ELSEWHERE,
-    "tests/unit/placement/metrics/": _METERS,
     "tests/unit/placement/serving/test_front": "waitress keeps the pipe that wakes its listener",
 }

@@ -65,6 +65,7 @@ class Meter:
         self._answering: list[None] = []
         #: false until the first request of the process
         self._mark: Mark = (0,)
+        self._end_looks: Callable[[], object] = lambda: None
         self._cells: Cells
         self.begin_in_process()
 
@@ -90,7 +91,11 @@ class Meter:
         return self._slot
 
     def close(self) -> None:
-        """Leave the slot to another process."""
+        """End the thread, and leave the slot to another process; nobody sees what comes later."""
+        with self._beginning:
+            self._end_looks()
+            # no request begins a thread any more, nor takes a slot
+            self._mark = (1,)
         with self._lock:
             self._cells = [0.0] * self.layout.width
             if self._slot is not None:
@@ -114,7 +119,7 @@ class Meter:
                 return
             if os.getpid() != self._process:
                 self.begin_in_process()
-            look_each_second(self)
+            self._end_looks = look_each_second(self)
             self._mark = fork_mark()
 
     def answered(
@@ -142,8 +147,10 @@ class Meter:
         # most are in the first one, and to look for it takes as long as to count in it
         if seconds > REQUEST_BUCKETS[0]:
             bucket += bisect_left(REQUEST_BUCKETS, seconds)
-        cells, answering = self._cells, self._answering
+        answering = self._answering
         with self._lock:
+            # another's after `close`
+            cells = self._cells
             # a child that was forked by a request has none
             if answering:
                 answering.pop()
@@ -194,9 +201,11 @@ class Meter:
 
     def look(self) -> None:
         """Store how many requests are being answered now, and how many connections there are."""
-        self._cells[self._in_progress] = len(self._answering)
-        if self._connections is not None:
-            self._cells[self._in_use], self._cells[self._idle] = self._connections()
+        connections = None if self._connections is None else self._connections()
+        with self._lock:
+            self._cells[self._in_progress] = len(self._answering)
+            if connections is not None:
+                self._cells[self._in_use], self._cells[self._idle] = connections
 
     def loaded(self, cause: str) -> None:
         """Count a snapshot that was loaded as a whole."""
@@ -207,14 +216,15 @@ class Meter:
 
         :param size: bytes that it takes; None: about as many as before
         """
-        if size is not None:
-            self._cells[self._bytes] = float(size)
-        cells, refresh = self._cells, self._refresh
+        refresh = self._refresh
         slow = refresh + bisect_left(SEARCH_BUCKETS, seconds)
         with self._lock:
+            cells = self._cells
+            if size is not None:
+                cells[self._bytes] = float(size)
             cells[slow] += 1
             cells[refresh + len(SEARCH_BUCKETS) + 1] += seconds
-        cells[self._providers] = float(providers)
+            cells[self._providers] = float(providers)
 
     def audited(self, result: str) -> None:
         """Count a comparison of a snapshot with the tables."""
@@ -233,13 +243,17 @@ class Meter:
             self._cells[at] += 1
 
 
-def look_each_second(meter: Meter) -> None:
-    """Have a meter look at what it can't count, in a thread, as long as the meter exists."""
+def look_each_second(meter: Meter) -> Callable[[], object]:
+    """Have a meter look at what it can't count, in a thread, as long as the meter exists.
+
+    Returns what ends the thread sooner.
+    """
     ended = threading.Event()
-    weakref.finalize(meter, ended.set)
+    end = weakref.finalize(meter, ended.set)
     threading.Thread(
         target=_look, args=(weakref.ref(meter), ended), name="metrics-look", daemon=True
     ).start()
+    return end
 
 
 def _look(reference: Callable[[], Meter | None], ended: threading.Event) -> None:

@@ -10,6 +10,7 @@ import fcntl
 import mmap
 import os
 import struct
+import weakref
 from collections.abc import MutableSequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -37,6 +38,39 @@ class NoSlot(Exception):
         super().__init__(f"{MOST} processes count already")
 
 
+class _Memory:
+    """The memory as a process has it. It ends when nobody there uses it any more.
+
+    Raises OSError.
+
+    :param width: how many numbers a slot has
+    :param file: its file descriptor, which is closed with it
+    """
+
+    def __init__(self, width: int, file: int) -> None:
+        self.file = file
+        weakref.finalize(self, os.close, file)
+        size = _HEAD + MOST * width * _NUMBER
+        if os.fstat(file).st_size < size:
+            os.ftruncate(file, size)
+        # to write where a disk has no room would kill the process
+        os.posix_fallocate(file, 0, _HEAD)
+        # its views keep the map, which has a file descriptor of its own
+        whole = memoryview(mmap.mmap(file, size))
+        self.taken = whole[:MOST]
+        self.cells = whole[_HEAD:size].cast("d")
+
+    def end(self) -> int:
+        """Return how many slots were ever taken, with the gaps between them."""
+        return bytes(self.taken).rfind(1) + 1
+
+    def is_locked(self, number: int) -> bool:
+        """Return whether a slot has a process that lives."""
+        # the descriptor of this object has no locks, so it sees those of this process, too
+        asked = fcntl.fcntl(self.file, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, number))
+        return bool(struct.unpack(_LOCK, asked)[0] != fcntl.F_UNLCK)
+
+
 class Slots:
     """The slots of all processes of a service.
 
@@ -44,20 +78,13 @@ class Slots:
     Raises OSError.
 
     :param width: how many numbers a slot has
-    :param file: a file descriptor of the memory
+    :param file: a file descriptor of the memory, which is closed with the slots
     """
 
     def __init__(self, width: int, file: int) -> None:
         self.width = width
-        self._file = file
-        size = _HEAD + MOST * width * _NUMBER
-        if os.fstat(self._file).st_size < size:
-            os.ftruncate(self._file, size)
-        # to write where a disk has no room would kill the process
-        os.posix_fallocate(self._file, 0, _HEAD)
-        self._map = mmap.mmap(self._file, size)
-        self._taken = memoryview(self._map)[:MOST]
-        self._cells = memoryview(self._map)[_HEAD:size].cast("d")
+        # taken once by each who uses it, as it may be closed meanwhile
+        self._memory: _Memory | None = _Memory(width, file)
 
     @classmethod
     def anonymous(cls, width: int) -> "Slots":
@@ -79,10 +106,17 @@ class Slots:
             raise PermissionError(errno.EPERM, "The file belongs to another user", str(path))
         return cls(width, file)
 
+    def close(self) -> None:
+        """End the memory in this process, as soon as nobody uses it: there are no slots then."""
+        self._memory = None
+
     def claim(self) -> "Slot":
         """Take a slot for this process. Raises NoSlot, or OSError."""
+        memory = self._memory
+        if memory is None:
+            raise OSError(errno.EBADF, "The memory is closed")
         # a lock belongs to one descriptor. The path would lead to another file after a deletion
-        file = os.open(f"/proc/self/fd/{self._file}", os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(f"/proc/self/fd/{memory.file}", os.O_RDWR | os.O_CLOEXEC)
         try:
             number = self._first_free(file)
             length = self.width * _NUMBER
@@ -90,9 +124,9 @@ class Slots:
         except BaseException:
             os.close(file)
             raise
-        self._taken[number] = 1
+        memory.taken[number] = 1
         begin = number * self.width
-        return Slot(number, file, self._cells[begin : begin + self.width])
+        return Slot(number, file, memory.cells[begin : begin + self.width])
 
     def _first_free(self, file: int) -> int:
         """Lock the first free slot, and return its number."""
@@ -106,32 +140,29 @@ class Slots:
 
     def ever(self) -> Numbers:
         """Return the numbers of all slots that ever had a process, a row each; don't write."""
+        memory = self._memory
         # processes take the first slot that is free, so there are hardly any gaps
-        end = self._end()
-        return _numbers(self._cells[: end * self.width]).reshape(end, self.width)
+        end = 0 if memory is None else memory.end()
+        cells = b"" if memory is None else memory.cells[: end * self.width]
+        return _numbers(cells).reshape(end, self.width)
 
     def living(self) -> list[int]:
         """Return which of these rows have a process that lives."""
-        return [number for number in range(self._end()) if self._is_locked(number)]
-
-    def _end(self) -> int:
-        return bytes(self._taken).rfind(1) + 1
-
-    def _is_locked(self, number: int) -> bool:
-        # the descriptor of this object has no locks, so it sees those of this process, too
-        asked = fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, number))
-        return bool(struct.unpack(_LOCK, asked)[0] != fcntl.F_UNLCK)
+        memory = self._memory
+        if memory is None:
+            return []
+        return [number for number in range(memory.end()) if memory.is_locked(number)]
 
 
 class Slot:
     """One process's numbers.
 
-    :param file: the file descriptor with the lock; kept open as long as the process lives
+    :param file: the file descriptor with the lock, which is closed with the slot
     """
 
     def __init__(self, number: int, file: int, cells: "memoryview[float]") -> None:
         self.number = number
-        self._file = file
+        self._close = weakref.finalize(self, os.close, file)
         #: quicker than `numbers` for single numbers
         self.cells = cast(Cells, cells)
 
@@ -142,9 +173,7 @@ class Slot:
 
     def release(self) -> None:
         """Leave the slot to another process."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._close()
 
 
 def _numbers(cells: object) -> Numbers:

@@ -30,6 +30,11 @@ class Counting:
     of_process: bool = False
     listener: socket.socket | None = None
 
+    def close(self) -> None:
+        """End what this process counts with; requests go on, and nobody sees their figures."""
+        self.meter.close()
+        self.slots.close()
+
     @classmethod
     def shared(
         cls, layout: Layout, slots: Slots, listener: socket.socket | None = None

@@ -23,7 +23,7 @@ def counting(layout):
     """Return where a service of the test counts."""
     made = Counting.shared(layout, Slots.anonymous(layout.width))
     yield made
-    made.meter.close()
+    made.close()
 
 
 @pytest.fixture

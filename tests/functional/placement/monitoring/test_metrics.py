@@ -285,6 +285,8 @@ def test_other_neighbours_may_be_allowed(new_service, counting):
 def test_a_range_that_is_none_is_refused_at_the_start(new_service, counting):
     with pytest.raises(cfg.Error, match="metrics_allowed_source_ranges: 'here'"):
         new_service(counting=counting, berth__metrics_allowed_source_ranges=["here"])
+    # what was begun is closed
+    assert counting.meter.slot is None
 
 
 @pytest.mark.parametrize("metrics", ["off", "token"])
@@ -353,6 +355,15 @@ def test_a_service_that_counts_nothing_has_no_page(service):
     assert service.get("/metrics").status_code == 404
 
 
+def test_a_closed_service_answers_and_shows_nothing_that_was_counted(counted):
+    fill(counted)
+    counted.close()
+    assert counted.get(f"/resource_providers/{ROOT}").status_code == 200
+    after = samples(page(counted))
+    assert after["placement_db_statements_total", ()] == 0
+    assert value(page(counted), "placement_providers", kind="root") > 0
+
+
 def test_processes_that_share_nothing_say_who_they_are(new_service, layout, caplog):
     caplog.set_level("INFO")
     counting = Counting.under_other_servers(layout, {})
@@ -363,7 +374,6 @@ def test_processes_that_share_nothing_say_who_they_are(new_service, layout, capl
     pid = str(os.getpid())
     assert value(shown, "placement_http_requests_total", pid=pid, **labels) == 1
     assert VARIABLE in caplog.text
-    counting.meter.close()
 
 
 def test_a_folder_joins_the_processes_of_other_servers(new_service, layout, tmp_path):
@@ -376,8 +386,6 @@ def test_a_folder_joins_the_processes_of_other_servers(new_service, layout, tmp_
     for service in services:
         assert value(page(service), "placement_http_requests_total", **labels) == 2
     assert len(list(tmp_path.glob("*.metrics"))) == 1
-    for each in both:
-        each.meter.close()
 
 
 def test_a_folder_that_is_not_there_is_told_and_takes_no_request_away(layout, tmp_path, caplog):

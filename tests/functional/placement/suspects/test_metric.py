@@ -93,5 +93,3 @@ def test_each_worker_looks_for_itself(new_service, layout):
     second = type(first)(first.url, counting=metered[1])
     assert value(page(second), "placement_suspects", kind="empty_root") == 1
     assert value(page(first), "placement_suspects", kind="empty_root") == 0
-    for one in metered:
-        one.meter.close()

@@ -1,5 +1,6 @@
 """Slots of processes in shared memory: who has one, and what remains when a process ends."""
 
+import contextlib
 import errno
 import math
 import os
@@ -24,7 +25,15 @@ def layout():
 
 @pytest.fixture
 def slots(layout):
-    return Slots.anonymous(layout.width)
+    with contextlib.closing(Slots.anonymous(layout.width)) as made:
+        yield made
+
+
+@pytest.fixture
+def new_meter(layout):
+    """Return a function that makes meters, and close them at the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda slots: stack.enter_context(contextlib.closing(Meter(layout, slots)))
 
 
 def forked(work):
@@ -49,19 +58,19 @@ def kill(child):
     os.waitpid(child, 0)
 
 
-def test_two_meters_never_have_one_slot(layout, slots):
-    first, second = Meter(layout, slots), Meter(layout, slots)
+def test_two_meters_never_have_one_slot(new_meter, slots):
+    first, second = new_meter(slots), new_meter(slots)
     assert {first.slot.number, second.slot.number} == {0, 1}
     first.close()
-    assert Meter(layout, slots).slot.number == 0
+    assert new_meter(slots).slot.number == 0
 
 
-def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout, slots):
+def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout, slots, new_meter):
     kept = []
     at, progress = layout.at(layout.families.statements), layout.of_gauges()[0]
 
     def work():
-        meter = Meter(layout, slots)
+        meter = new_meter(slots)
         kept.append(meter)
         for _ in range(3):
             meter.statement()
@@ -73,15 +82,15 @@ def test_the_numbers_of_a_killed_process_stay_and_its_slot_is_used_again(layout,
     kill(child)
     # counters stay; a dead process answers no request
     assert (slots.ever()[:, at].sum(), slots.living()) == (3, [])
-    successor = Meter(layout, slots)
+    successor = new_meter(slots)
     assert successor.slot.number == 0
     successor.statement()
     assert slots.ever()[:, at].sum() == 4
     assert slots.ever()[slots.living()][:, progress].sum() == 0
 
 
-def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots):
-    meter = Meter(layout, slots)
+def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots, new_meter):
+    meter = new_meter(slots)
     at = layout.at(layout.families.statements)
 
     def work():
@@ -95,8 +104,10 @@ def test_a_child_of_a_process_that_counts_has_its_own_slot(layout, slots):
     assert rows == [1.0, 1.0]
 
 
-def test_threads_of_a_child_that_begin_together_have_one_slot(layout, slots, monkeypatch):
-    meter = Meter(layout, slots)
+def test_threads_of_a_child_that_begin_together_have_one_slot(
+    layout, slots, monkeypatch, new_meter
+):
+    meter = new_meter(slots)
     claim = slots.claim
 
     def slowly():
@@ -119,20 +130,20 @@ def test_threads_of_a_child_that_begin_together_have_one_slot(layout, slots, mon
     assert (living, progress) == ([0, 1], [0.0, 4.0])
 
 
-def test_a_process_without_a_slot_goes_on(layout):
+def test_a_process_without_a_slot_goes_on(layout, new_meter):
     class Full:
         width = layout.width
 
         def claim(self):
             raise OSError("no memory")
 
-    meter = Meter(layout, Full())
+    meter = new_meter(Full())
     meter.statement()
     meter.answered("GET", None, "200", 0.1, 0, None, None)
     assert meter.slot is None
 
 
-def test_threads_lose_no_count(layout, slots):
+def test_threads_lose_no_count(layout, slots, new_meter):
     class Yielding(list):
         """Lets other threads run between reading a number and writing the next one."""
 
@@ -141,7 +152,7 @@ def test_threads_lose_no_count(layout, slots):
             time.sleep(0)
             return found
 
-    meter = Meter(layout, slots)
+    meter = new_meter(slots)
     meter._cells = Yielding(meter._cells)
 
     def work():
@@ -170,8 +181,8 @@ def test_threads_lose_no_count(layout, slots):
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0009, 0.001, 0.0011, 0.0025, 9, 10, 11])
-def test_a_time_is_counted_below_its_bound(layout, slots, seconds):
-    meter = Meter(layout, slots)
+def test_a_time_is_counted_below_its_bound(layout, slots, seconds, new_meter):
+    meter = new_meter(slots)
     meter.began()
     meter.answered("GET", "/traits", "200 OK", seconds, 0, None, None)
     family = layout.families.request_seconds
@@ -182,8 +193,8 @@ def test_a_time_is_counted_below_its_bound(layout, slots, seconds):
     assert sum(counted) == 1
 
 
-def test_a_child_that_is_forked_by_a_request_answers_it_too(layout, slots):
-    meter = Meter(layout, slots)
+def test_a_child_that_is_forked_by_a_request_answers_it_too(layout, slots, new_meter):
+    meter = new_meter(slots)
     meter.began()
     places = [
         layout.at(layout.families.requests, "GET", "/traits", "200"),
@@ -206,8 +217,8 @@ def test_a_child_that_is_forked_by_a_request_answers_it_too(layout, slots):
     assert found[1] == [2, 1]
 
 
-def test_what_clients_choose_is_not_remembered(layout, slots):
-    meter = Meter(layout, slots)
+def test_what_clients_choose_is_not_remembered(layout, slots, new_meter):
+    meter = new_meter(slots)
     for number in range(3):
         meter.answered(f"METHOD{number}", None, "401", 0.1, 0, None, None)
     assert meter._places == {}
@@ -215,12 +226,12 @@ def test_what_clients_choose_is_not_remembered(layout, slots):
     assert meter.slot.numbers[at] == 3
 
 
-def test_a_file_that_was_deleted_gives_each_process_its_own_slot(layout, tmp_path):
+def test_a_file_that_was_deleted_gives_each_process_its_own_slot(layout, tmp_path, new_meter):
     slots = Slots.in_folder(tmp_path, layout.width, layout.digest)
-    first = Meter(layout, slots)
+    first = new_meter(slots)
     for file in tmp_path.iterdir():
         file.unlink()
-    assert {first.slot.number, Meter(layout, slots).slot.number} == {0, 1}
+    assert {first.slot.number, new_meter(slots).slot.number} == {0, 1}
 
 
 def test_a_file_of_another_user_is_not_used(layout, tmp_path, monkeypatch):
@@ -231,20 +242,24 @@ def test_a_file_of_another_user_is_not_used(layout, tmp_path, monkeypatch):
         Slots.in_folder(tmp_path, layout.width, layout.digest)
 
 
-def test_a_full_disk_takes_the_metrics_and_not_the_process(layout, slots, monkeypatch, caplog):
+def test_a_full_disk_takes_the_metrics_and_not_the_process(
+    layout, slots, monkeypatch, caplog, new_meter
+):
     def full(file, begin, length):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    first = Meter(layout, slots)
+    first = new_meter(slots)
     monkeypatch.setattr(os, "posix_fallocate", full)
-    second = Meter(layout, slots)
+    second = new_meter(slots)
     second.statement()
     assert (first.slot.number, second.slot) == (0, None)
     assert "No space left on device" in caplog.text
+    # the error that it has keeps the memory
+    caplog.clear()
     with pytest.raises(OSError, match="No space left"):
         Slots.anonymous(layout.width)
     monkeypatch.undo()
-    assert Meter(layout, slots).slot.number == 1
+    assert new_meter(slots).slot.number == 1
 
 
 def test_every_series_has_a_place_of_its_own(layout):
@@ -292,3 +307,4 @@ def test_the_pool_is_looked_at_from_the_first_request_of_a_process_on(layout, sl
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     del meter
     wait_until(lambda: looking() == before, lambda: "the thread goes on without its meter")
+    assert slots.living() == []
