@@ -18,5 +18,4 @@ UNMENDED = {
     "tests/properties/": _UNSEEN,
     "tests/quick/": _UNSEEN,
     "tests/reference/": _ELSEWHERE,
-    "tests/unit/placement/serving/test_front": "waitress keeps the pipe that wakes its listener",
 }

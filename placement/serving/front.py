@@ -3,6 +3,7 @@
 import errno
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -145,7 +146,9 @@ class Front:
         self.stopping = False
         self._sockets = Sockets()
         self._sockets.watch(wake_up)
+        #: whether the loop is woken up already; after `close`, nobody may
         self._rung = False
+        self._ringing = threading.Lock()
         self._next_look = 0.0
         self._requests, self._open = ThreadedTaskDispatcher(), ThreadedTaskDispatcher()
         self._requests.set_thread_count(threads)
@@ -217,12 +220,20 @@ class Front:
         return not self._connected()
 
     def close(self) -> None:
-        """Close all connections and stop all threads that don't work for a request."""
+        """Close all connections, and what wakes the loop, which ends with this.
+
+        Threads that work for a request end after it, the others now.
+        """
         for connection in self._connected():
             connection.handle_close()
         # idle threads end at once; waitress logs a warning for each that doesn't end in time
         self._open.shutdown(timeout=WAIT_FOR_THREADS)
         self._requests.shutdown(timeout=WAIT_FOR_THREADS)
+        with self._ringing:
+            # a thread that still works would write into another file with that number
+            self._rung = True
+            for listener in self._listeners:
+                listener.trigger.close()
 
     def _connected(self) -> list[Connection]:
         return [
@@ -270,8 +281,10 @@ class Front:
         """Tell the loop that a thread has changed the connection."""
         self._sockets.look_again(connection)
         if not self._rung:
-            self._rung = True
-            self._listeners[0].trigger.pull_trigger()
+            with self._ringing:
+                if not self._rung:
+                    self._rung = True
+                    self._listeners[0].trigger.pull_trigger()
 
     def note_held(self, count: int) -> None:
         """Count bytes that were received or buffered."""

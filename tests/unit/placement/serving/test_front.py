@@ -72,13 +72,13 @@ def serve(application):
             loop.start()
 
             def stop():
-                application.go_on.set()
                 stopped.set()
                 loop.join()
-                os.close(wake_up)
-                os.close(wake)
 
+            stack.callback(os.close, wake_up)
+            stack.callback(os.close, wake)
             stack.callback(stop)
+            stack.callback(application.go_on.set)
 
             def connect():
                 client = http.client.HTTPConnection(*address, timeout=PATIENCE)
@@ -86,6 +86,7 @@ def serve(application):
                 client.connect()
                 return client
 
+            connect.stop = stop
             return connect
 
         yield serve
@@ -147,3 +148,24 @@ def test_a_request_beyond_the_limit_of_waiting_ones_gets_503(serve, application,
     connect = serve()
     assert status(connect()) == 503
     assert status(connect(), "/") == 200
+
+
+def test_a_request_that_outlasts_the_front_writes_into_no_other_file(serve, application):
+    others = set(threading.enumerate())
+    connect = serve()
+    held = connect()
+    held.request("GET", "/held")
+    assert application.begun.acquire(timeout=PATIENCE)
+    connect.stop()
+    with contextlib.ExitStack() as stack:
+        # they get the numbers of the files that were closed
+        pairs = [socket.socketpair() for _ in range(5)]
+        ends = [stack.enter_context(end) for pair in pairs for end in pair]
+        application.go_on.set()
+        (working,) = set(threading.enumerate()) - others
+        working.join(PATIENCE)
+        assert application.ended
+        for end in ends:
+            end.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                end.recv(1)
