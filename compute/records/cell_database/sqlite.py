@@ -1,6 +1,7 @@
 """The cell database in an SQLite file of the state path."""
 
 import dataclasses
+import functools
 import os
 import sqlite3
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Generic
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite as SQLiteDialect
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 
 from compute.exceptions import InvalidConfiguration
@@ -34,6 +36,15 @@ FILE_NAME = "berth-compute.db"
 DETAILS = "details"
 
 
+@functools.cache
+def _converters(table: sa.Table) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """Return by name what converts the values of columns to the file, and from it."""
+    dialect = SQLiteDialect()
+    types = {column.name: column.type.dialect_impl(dialect) for column in table.columns}
+    to_file = {name: type_.bind_processor(dialect) for name, type_ in types.items()}
+    return to_file, [(name, type_.result_processor(dialect, None)) for name, type_ in types.items()]
+
+
 class SQLStore(Generic[R]):
     """A Store in one table. Fields without a column are kept in the column `details`."""
 
@@ -53,11 +64,7 @@ class SQLStore(Generic[R]):
         self._insert = f"INSERT INTO {table.name} ({', '.join(self._written)}) VALUES ({marks})"  # noqa: S608
         self._update = f"UPDATE {table.name} SET {assigned} WHERE id = ?"  # noqa: S608
         self._select = f"SELECT {', '.join(names)} FROM {table.name}"  # noqa: S608
-        types = {c.name: c.type.dialect_impl(engine.dialect) for c in table.columns}
-        self._to_file = {name: t.bind_processor(engine.dialect) for name, t in types.items()}
-        self._from_file = [
-            (name, t.result_processor(engine.dialect, None)) for name, t in types.items()
-        ]
+        self._to_file, self._from_file = _converters(table)
 
     def add(self, record: Any, what: str) -> None:
         try:

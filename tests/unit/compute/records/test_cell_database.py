@@ -3,6 +3,7 @@
 See compute.md §4.1.
 """
 
+import contextlib
 import dataclasses
 import sqlite3
 import threading
@@ -267,6 +268,23 @@ class TestFile:
         cell.own_allocations.add("consumer", "node")
         assert len(cell.instances.by_host("host1")) == 1
         cell.close()
+
+    def test_a_new_file_is_what_the_migrations_make(self, tmp_path):
+        def schema_of(folder):
+            sqlite.open_in(str(folder)).close()
+            with contextlib.closing(sqlite3.connect(folder / sqlite.FILE_NAME)) as connection:
+                made = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+                version = connection.execute(f"SELECT * FROM {schema.VERSION_TABLE}").fetchall()
+            return sorted((name, "".join((sql or "").split())) for name, sql in made), version
+
+        new, migrated = tmp_path / "new", tmp_path / "migrated"
+        migrated.mkdir()
+        with contextlib.closing(sqlite3.connect(migrated / sqlite.FILE_NAME)) as connection:
+            # no empty file
+            connection.execute("CREATE TABLE other (id INTEGER)")
+        made, version = schema_of(migrated)
+        made.remove(("other", "CREATETABLEother(idINTEGER)"))
+        assert schema_of(new) == (made, version)
 
     def test_the_history_ends_at_the_schema_and_the_revision_in_use(self, tmp_path):
         from alembic.autogenerate import compare_metadata
