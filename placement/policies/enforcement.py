@@ -1,5 +1,6 @@
 """Check policy rules with oslo.policy, with the reference's error messages."""
 
+import copy
 import logging
 import operator
 import os
@@ -52,7 +53,9 @@ class Policy:
         # like the reference, log no warnings about changed defaults at start
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.suppress_deprecation_warnings = True
-        self._enforcer.register_defaults(list_rules())
+        for rule in list_rules():
+            # oslo.policy would copy all that is in a rule, but changes no more than the rule itself
+            self._enforcer.registered_rules[rule.name] = copy.copy(rule)
         self._clock = clock
         self._lock = threading.Lock()
         self._load()
@@ -104,7 +107,12 @@ class Policy:
 
     def _load(self) -> None:
         """Read the policy files if they changed, and clear the cache."""
-        self._enforcer.load_rules()
+        self._enforcer.use_conf = True
+        try:
+            self._enforcer.load_rules()
+        finally:
+            # or it would search for all files again whenever it is asked
+            self._enforcer.use_conf = False
         self._loaded_stamp = self._stamp()
         self._search_again = self._clock() + SEARCH_INTERVAL
         checks = " ".join(str(check) for check in self._enforcer.rules.values())

@@ -104,7 +104,17 @@ def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
     return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
+_DRIVERS: dict[type[sa.Dialect], Driver] = {}
+
+
 def driver_of(engine: sa.Engine) -> Driver:
-    """Return the engine's driver."""
-    kind = PsycopgDriver if engine.dialect.driver == "psycopg" else Driver
-    return kind(engine.dialect)
+    """Return the driver of the engine's kind.
+
+    All engines of a kind share it, as its dialect has seen no server yet: statements are compiled
+    once in a process, and not again for each database that it opens.
+    """
+    dialect = engine.dialect
+    if type(dialect) not in _DRIVERS:
+        kind = PsycopgDriver if dialect.driver == "psycopg" else Driver
+        _DRIVERS[type(dialect)] = kind(dialect)
+    return _DRIVERS[type(dialect)]

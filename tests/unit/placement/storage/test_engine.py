@@ -16,6 +16,7 @@ from placement.errors import (
     PlacementError,
     TraitInUse,
 )
+from placement.storage.compiled import Compiled
 from placement.storage.engine import (
     LONGEST_PAUSE,
     PATIENCE,
@@ -79,6 +80,15 @@ def test_a_write_that_goes_through_is_stored(database):
 def test_a_write_runs_again_from_its_start_after_a_lock(database):
     database.write(failing(TRIES - 1, LOCKED))
     assert numbers(database) == [1]
+
+
+def test_what_is_compiled_for_one_database_serves_the_next(tmp_path):
+    select = Compiled(sa.select(NUMBERS.c.n))
+    for name in ("one", "other"):
+        with contextlib.closing(Database(DatabaseSettings(f"sqlite:///{tmp_path}/{name}"))) as it:
+            it.write(lambda connection: NUMBERS.metadata.create_all(connection.plain))
+            assert it.ask(select) == []
+    assert len(select._forms) == 1
 
 
 def test_deadlocks_use_up_no_tries(database):
