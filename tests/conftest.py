@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import responses_hook
+from tests import compiled_once, responses_hook
 
 # no test depends on the speed of the machine
 settings.register_profile("untimed", settings.default, deadline=None)
@@ -29,6 +29,13 @@ def pytest_xdist_auto_num_workers() -> int:
 def _answers_are_judged() -> Iterator[None]:
     """Check every response of the service, in any test, against its schema."""
     with responses_hook.every_answer_judged():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_are_compiled_once() -> Iterator[None]:
+    """Spare the databases of the tests what others of the same process compiled."""
+    with compiled_once.for_all_engines():
         yield
 
 

@@ -48,9 +48,11 @@ def own_logging():
     levels = _levels()
     yield
     root.handlers[:] = handlers
-    for name in _levels().keys() | levels.keys():
-        # Setting the attribute would leave the loggers' cached answers as they are.
-        logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
+    for name, level in _levels().items():
+        before = levels.get(name, logging.NOTSET)
+        # It has all loggers forget what they cached; setting the attribute would not.
+        if level != before:
+            logging.getLogger(name).setLevel(before)
 
 
 def _levels():
