@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import leftovers
 from tests.functional.placement.serving.programs import Server, free_port, needed
 
 ROOT = Path(__file__).parents[4]
@@ -33,12 +34,14 @@ def configuration(folder):
 @contextlib.contextmanager
 def starting(folder):
     """Yield a function that starts servers in the folder; stop them at the end."""
-    started = []
+    started, owner = [], leftovers.owner()
 
     def start(command, url, verify=True, ready=None, **more):
         environ = configuration(folder) | more
         given = {name: value for name, value in environ.items() if value is not None}
-        server = Server(command, folder, given, url, verify)
+        # another fixture may call this, which ends sooner
+        with owner.going_on():
+            server = Server(command, folder, given, url, verify)
         started.append(server)
         return server.wait_until(ready)
 
