@@ -8,7 +8,6 @@ UNMENDED = {
     "tests/faults/": _UNSEEN,
     "tests/functional/compute/": "the agent leaves a pipe in the process that runs it",
     "tests/functional/placement/page/": "the browser's threads, and those of servers for it",
-    "tests/functional/placement/serving/": _UNSEEN,
     "tests/galera/": _ELSEWHERE,
     "tests/installation/": _ELSEWHERE,
     "tests/keystone/": _ELSEWHERE,
