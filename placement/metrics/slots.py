@@ -49,7 +49,8 @@ class _Memory:
 
     def __init__(self, width: int, file: int) -> None:
         self.file = file
-        weakref.finalize(self, os.close, file)
+        # the end of the process closes it anyway, and threads may use it until then
+        weakref.finalize(self, os.close, file).atexit = False
         size = _HEAD + MOST * width * _NUMBER
         if os.fstat(file).st_size < size:
             os.ftruncate(file, size)
@@ -163,6 +164,7 @@ class Slot:
     def __init__(self, number: int, file: int, cells: "memoryview[float]") -> None:
         self.number = number
         self._close = weakref.finalize(self, os.close, file)
+        self._close.atexit = False
         #: quicker than `numbers` for single numbers
         self.cells = cast(Cells, cells)
 
