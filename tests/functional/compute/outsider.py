@@ -29,13 +29,13 @@ class Outsider:
         body = {"uuid": uuid, "name": name or f"name-of-{uuid}"}
         if parent:
             body["parent_provider_uuid"] = parent
-        self.call("POST", "/resource_providers", body)
+        generation = self.call("POST", "/resource_providers", body)["generation"]
         if inventory:
-            self.set_inventory(uuid, inventory)
+            generation = self.set_inventory(uuid, inventory, generation)
         if traits:
-            self.set_traits(uuid, traits)
+            generation = self.set_traits(uuid, traits, generation)
         if aggregates:
-            self.set_aggregates(uuid, aggregates)
+            self.set_aggregates(uuid, aggregates, generation)
         return uuid
 
     def shown(self, uuid):
@@ -56,43 +56,37 @@ class Outsider:
     def aggregates(self, uuid):
         return set(self.call("GET", f"/resource_providers/{uuid}/aggregates")["aggregates"])
 
-    def set_inventory(self, uuid, inventory):
+    def set_inventory(self, uuid, inventory, generation=None):
+        """Return the new generation; that of before is asked for, unless it is given."""
         for name in inventory:
             if name.startswith("CUSTOM_"):
                 self.call("PUT", f"/resource_classes/{name}")
-        self.call(
-            "PUT",
-            f"/resource_providers/{uuid}/inventories",
-            {"inventories": inventory, "resource_provider_generation": self.generation(uuid)},
-        )
+        return self._put(f"{uuid}/inventories", {"inventories": inventory}, uuid, generation)
 
-    def set_traits(self, uuid, traits):
+    def set_traits(self, uuid, traits, generation=None):
         for name in traits:
             if name.startswith("CUSTOM_"):
                 self.call("PUT", f"/traits/{name}")
-        self.call(
-            "PUT",
-            f"/resource_providers/{uuid}/traits",
-            {"traits": sorted(traits), "resource_provider_generation": self.generation(uuid)},
-        )
+        return self._put(f"{uuid}/traits", {"traits": sorted(traits)}, uuid, generation)
 
-    def set_aggregates(self, uuid, aggregates):
-        self.call(
-            "PUT",
-            f"/resource_providers/{uuid}/aggregates",
-            {
-                "aggregates": sorted(aggregates),
-                "resource_provider_generation": self.generation(uuid),
-            },
-        )
+    def set_aggregates(self, uuid, aggregates, generation=None):
+        body = {"aggregates": sorted(aggregates)}
+        return self._put(f"{uuid}/aggregates", body, uuid, generation)
+
+    def _put(self, path, body, uuid, generation):
+        key = "resource_provider_generation"
+        known = self.generation(uuid) if generation is None else generation
+        return self.call("PUT", f"/resource_providers/{path}", {**body, key: known})[key]
 
     def allocate(self, resources_by_provider, consumer=None, consumer_type="INSTANCE"):
         """Make these the consumer's allocations and return its uuid.
 
         None as the type is for a writer that knows no types.
         """
+        generation = None
+        if consumer:
+            generation = self.call("GET", f"/allocations/{consumer}").get("consumer_generation")
         consumer = consumer or str(uuid4())
-        generation = self.call("GET", f"/allocations/{consumer}").get("consumer_generation")
         body = {
             "allocations": {
                 uuid: {"resources": resources} for uuid, resources in resources_by_provider.items()
