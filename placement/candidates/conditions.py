@@ -61,6 +61,12 @@ class Condition:
     shortfall: npt.NDArray[np.float64] | None = None
     asked: int | None = None
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes, about."""
+        far = 0 if self.shortfall is None else self.shortfall.nbytes
+        return self.own.nbytes + far + (0 if self.shared is self.own else self.shared.nbytes)
+
 
 def listed(names: frozenset[str]) -> str:
     """Return a set of names as a query has it: the name alone, or `in:` and all of them."""
@@ -136,6 +142,8 @@ def _of_amount(
     over = amount % steps if amount == bounded else _remainders(amount, steps)
     parts.append((Reason.STEP_SIZE, over == 0, over / bounded))
     for reason, ok, far in parts:
+        if reason is not Reason.CAPACITY and ok.all():
+            continue
         # what has no inventory fails that condition alone
         mask = ~there | column.by_slot(ok, size)
         yield Condition(reason, name, mask, mask, None, column.by_slot(far, size), amount)

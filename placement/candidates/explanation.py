@@ -156,9 +156,9 @@ def explain(
     :param relaxing: returns what finding out may cost, called when that begins; None: what is left
         of `budget`
     """
-    notes = Notes(snapshot, request)
+    notes = Notes(snapshot, request, budget)
     found = _search(snapshot, request, notes, budget)
-    misses = Misses(snapshot, notes)
+    misses = Misses(snapshot, notes, budget)
     nearest = misses.nearest(_MOST_NEAREST)
     helping: tuple[Relaxation, ...] = ()
     if relaxations and not found.ended:

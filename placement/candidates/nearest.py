@@ -1,11 +1,13 @@
 """The trees that miss a request by least, and what each of them lacks (extensions.md 5)."""
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from placement.candidates.budget import Budget, OutOfTime
 from placement.candidates.conditions import Condition, Reason
 from placement.candidates.free_amounts import free_amounts
 from placement.candidates.notes import GroupNotes, Notes
@@ -14,6 +16,8 @@ from placement.candidates.snapshot import Snapshot
 
 #: how many trees are looked at closely, for each one that is wanted
 _SHORTLIST = 5
+#: steps of the budget that a look at one group costs
+_LOOKING = 100
 Costs = npt.NDArray[np.float64]
 
 
@@ -63,10 +67,13 @@ class Miss:
 
 
 class Misses:
-    """What trees lack, by the conditions that an account of a search kept."""
+    """What trees lack, by the conditions that an account of a search kept.
 
-    def __init__(self, snapshot: Snapshot, notes: Notes) -> None:
-        self._snapshot, self._notes = snapshot, notes
+    Its methods raise SearchEnded where a budget is used up.
+    """
+
+    def __init__(self, snapshot: Snapshot, notes: Notes, budget: Budget) -> None:
+        self._snapshot, self._notes, self._budget = snapshot, notes, budget
         self._lenders = Lenders(snapshot, snapshot.sharing.tolist())
         #: what is in the way of trees that can serve each group by itself
         self._of_all = [one for one in notes.dropped if one.reason in _OF_ALL]
@@ -74,16 +81,23 @@ class Misses:
     def nearest(self, most: int) -> list[Miss]:
         """Return the trees that miss by least, nearest first.
 
-        Few failing conditions come before many, then small shortfalls before large ones.
+        Few failing conditions come before many, then small shortfalls before large ones. If the
+        budget ends early, fewer trees are looked at, or none. Raise Abandoned.
         """
-        cost = self._costs()
+        try:
+            cost = self._costs()
+        except OutOfTime:
+            return []
         candidates = np.flatnonzero(self._snapshot.forest.is_root & ~self._notes.left)
         count = min(most * _SHORTLIST, len(candidates))
         if not count:
             return []
         kept = np.argsort(cost[candidates], kind="stable")[:count]
-        misses = [self.of_tree(int(root)) for root in candidates[kept]]
-        misses = [miss for miss in misses if miss.missing]
+        misses = []
+        with contextlib.suppress(OutOfTime):
+            for root in candidates[kept].tolist():
+                miss = self.of_tree(root)
+                misses += [miss] if miss.missing else []
         misses.sort(key=lambda miss: (*_order(miss.missing), miss.root))
         return misses[:most]
 
@@ -91,18 +105,12 @@ class Misses:
         """Return all that a tree lacks."""
         members = self._snapshot.forest.members(root).tolist()
         lent = list(self._lenders.of_tree(root, members)) if self._lenders else []
-        missing = self._of_root(root)
-        for suffix, notes in self._notes.groups.items():
-            missing += self._of_group(suffix, notes, root, members, lent)
-        return self._miss(root, root, missing)
+        return self._miss(root, root, [*self._of_root(root), *self._of_groups(root, members, lent)])
 
     def of_provider(self, slot: int) -> Miss:
         """Return all that a provider lacks to serve every group by itself."""
         root = int(self._snapshot.forest.root[slot])
-        missing = self._of_root(root)
-        for suffix, notes in self._notes.groups.items():
-            missing += self._of_group(suffix, notes, root, [slot], [])
-        return self._miss(root, slot, missing)
+        return self._miss(root, slot, [*self._of_root(root), *self._of_groups(root, [slot], [])])
 
     def _miss(self, root: int, slot: int, missing: list[Missing]) -> Miss:
         found = _distinct(missing)
@@ -122,29 +130,50 @@ class Misses:
             if not condition.own[root]
         ]
 
+    def _of_groups(self, root: int, members: list[int], lent: list[int]) -> Iterator[Missing]:
+        self._budget.look()
+        # groups that ask for the same share their notes
+        known: dict[int, list[Missing]] = {}
+        for suffix, notes in self._notes.groups.items():
+            self._budget.spend(_LOOKING + len(members))
+            found = known.get(id(notes))
+            if found is None:
+                found = known[id(notes)] = self._of_group(suffix, notes, root, members, lent)
+                yield from found
+            else:
+                yield from (dataclasses.replace(one, group=suffix) for one in found)
+
     def _of_group(
         self, suffix: str, notes: GroupNotes, root: int, members: list[int], lent: list[int]
     ) -> list[Missing]:
         found: list[Missing] = []
         slots = [*members, *lent]
+        able = np.zeros(len(slots), np.bool_)
+        served = True
         for part in notes.parts or [[]] if slots else []:
             conditions = [*notes.common, *part]
-            place = self._closest(conditions, root, members, lent)
+            failed, place = self._closest(conditions, root, members, lent)
             found += self._failing(suffix, conditions, root, slots[place], place < len(members))
+            able |= failed == 0
+            served = served and not failed.all()
         for condition in notes.of_tree:
-            if not condition.own[members].any() and not condition.shared[lent].any():
+            meeting = np.concatenate([condition.own[members], condition.shared[lent]])
+            if not meeting.any():
                 found.append(Missing(suffix, condition.reason, condition.name))
+            elif served and not (meeting & able).any():
+                # those that meet it give nothing to the group
+                slot = slots[int(able.argmax())]
+                found.append(Missing(suffix, condition.reason, condition.name, slot))
         return found
 
     def _closest(
         self, conditions: Sequence[Condition], root: int, members: list[int], lent: list[int]
-    ) -> int:
-        """Return which of a tree's and of the lent providers is the nearest to meet conditions.
+    ) -> tuple[Costs, int]:
+        """Return how many conditions each of a tree's and of the lent providers fails.
 
-        One that lacks a class is farther than one with too little of it. It fails fewer conditions,
-        because without an inventory there is no amount to judge.
-
-        :returns: the place among the members, and behind them the lent ones
+        And the place of the one that is the nearest to meet them: one that lacks a class is farther
+        than one with too little of it. It fails fewer conditions, because without an inventory
+        there is no amount to judge. Lent providers come behind the members.
         """
         count = len(members) + len(lent)
         absent, failed, far = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -156,7 +185,7 @@ class Misses:
             absent += bad & (condition.reason in _ABSENT)
             failed += bad
             far += bad * (1.0 if condition.shortfall is None else condition.shortfall[slots])
-        return int(np.lexsort((far, failed, absent))[0])
+        return failed, int(np.lexsort((far, failed, absent))[0])
 
     def _failing(
         self, suffix: str, conditions: Iterable[Condition], root: int, slot: int, own: bool
@@ -208,22 +237,26 @@ class Misses:
         cost = np.zeros(size)
         for condition in self._notes.of_root:
             cost += ~condition.own * _FAILED
+        known: dict[int, Costs] = {}
         for notes in self._notes.groups.values():
-            base = self._summed(notes.common)
-            if not notes.parts:
-                cost += self._least(*base)
-            else:
-                # what all parts have to meet is counted once
-                least = self._least(*base)
-                cost += least
-                for part in notes.parts:
-                    own, shared = self._summed(part)
-                    cost += np.maximum(self._least(base[0] + own, base[1] + shared) - least, 0)
-            for condition in notes.of_tree:
-                own = np.where(condition.own, 0.0, _FAILED)
-                cost += self._least(own, np.where(condition.shared, 0.0, _FAILED))
+            self._budget.spend(size)
+            if id(notes) not in known:
+                known[id(notes)] = self._costs_of(notes)
+            cost += known[id(notes)]
         for one in self._of_all:
             cost += one.roots * 1.0
+        return cost
+
+    def _costs_of(self, notes: GroupNotes) -> Costs:
+        base = self._summed(notes.common)
+        # what all parts have to meet is counted once
+        cost = least = self._least(*base)
+        for part in notes.parts:
+            own, shared = self._summed(part)
+            cost = cost + np.maximum(self._least(base[0] + own, base[1] + shared) - least, 0)
+        for condition in notes.of_tree:
+            own = np.where(condition.own, 0.0, _FAILED)
+            cost = cost + self._least(own, np.where(condition.shared, 0.0, _FAILED))
         return cost
 
     def _summed(self, conditions: Sequence[Condition]) -> tuple[Costs, Costs]:

@@ -1,11 +1,13 @@
 """The account of a search for an explanation: under which reason each tree drops out."""
 
+import collections
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from placement.candidates.account import Account
+from placement.candidates.budget import Budget
 from placement.candidates.columns import Mask
 from placement.candidates.conditions import Condition, Reason, conditions_of, listed
 from placement.candidates.mask_steps import RESOURCES, MaskStep, Remaining
@@ -49,8 +51,9 @@ class Dropped:
 
 @dataclasses.dataclass(eq=False)
 class GroupNotes:
-    """All conditions of one group.
+    """All conditions of one group, and of those that ask for the same.
 
+    :param group: the first one
     :param common: those that each provider of the group has to meet
     :param parts: those of each class that may come from a provider of its own
     :param of_tree: those that one of the group's providers has to meet, whichever
@@ -65,16 +68,19 @@ class GroupNotes:
 class Notes(Account):
     """Keeps the steps, the trees that each condition left out, and every condition.
 
+    Its methods raise OutOfMemory where that is more than the budget allows.
+
     :ivar total: how many trees there are
     :ivar left: the roots of the trees that passed everything so far
     """
 
     complete = True
 
-    def __init__(self, snapshot: Snapshot, request: CandidateRequest) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, request: CandidateRequest, budget: Budget) -> None:
+        self._snapshot, self._budget = snapshot, budget
         self._groups = {group.suffix: group for group in request.groups}
         self.steps: list[Step] = []
+        self._steps_of: dict[str, list[Step]] = collections.defaultdict(list)
         self.dropped: list[Dropped] = []
         self.of_root: list[Condition] = []
         self.groups: dict[str, GroupNotes] = {}
@@ -102,19 +108,19 @@ class Notes(Account):
         self.groups[group.suffix] = GroupNotes(group, [condition])
         trees, providers = int(self.left.sum()), int(self._snapshot.forest.alive.sum())
         self._drop(group.suffix, condition, nobody)
-        self.steps.append(Step(group.suffix, step, name, None, (providers, 0), (trees, 0)))
+        self._add(Step(group.suffix, step, name, None, (providers, 0), (trees, 0)))
 
     def step(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a step that each provider of the group has to pass."""
         notes = self._of(suffix)
-        found = list(conditions_of(self._snapshot, notes.group, step, before))
+        found = self._conditions(notes.group, step, before)
         notes.common += found
         self._narrow(suffix, step, found, before, after)
 
     def part(self, suffix: str, step: MaskStep, before: Remaining, after: Remaining) -> None:
         """Note a class that may come from a provider of its own."""
         notes = self._of(suffix)
-        found = list(conditions_of(self._snapshot, notes.group, step, before))
+        found = self._conditions(notes.group, step, before)
         notes.parts.append(found)
         self._narrow(suffix, step, found, before, after)
 
@@ -123,16 +129,15 @@ class Notes(Account):
         notes = self._of(suffix)
         alive = self._snapshot.forest.alive
         before, after = Remaining(alive, alive, self.left), Remaining(own, shared, self.left)
-        found = list(conditions_of(self._snapshot, notes.group, step, before))
+        found = self._conditions(notes.group, step, before)
         notes.of_tree += found
         self._narrow(suffix, step, found, before, after)
 
     def alike(self, suffix: str, first: str) -> None:
         """Note a group with the conditions of another before it."""
-        known = self.groups[first]
-        self.groups[suffix] = dataclasses.replace(known, group=self._groups[suffix])
+        self.groups[suffix] = self.groups[first]
         trees = int(self.left.sum())
-        for step in [step for step in self.steps if step.group == first]:
+        for step in self._steps_of[first]:
             self.steps.append(dataclasses.replace(step, group=suffix, trees=(trees, trees)))
 
     def drop(self, suffix: str, reason: Reason, name: str, roots: Mask) -> None:
@@ -140,6 +145,11 @@ class Notes(Account):
         if roots.any():
             self.dropped.append(Dropped(reason, suffix, name, None, roots))
             self.left = self.left & ~roots
+
+    def _conditions(self, group: Group, step: MaskStep, before: Remaining) -> list[Condition]:
+        found = list(conditions_of(self._snapshot, group, step, before))
+        self._budget.keep(sum(condition.size for condition in found))
+        return found
 
     def _of(self, suffix: str) -> GroupNotes:
         if suffix not in self.groups:
@@ -169,7 +179,7 @@ class Notes(Account):
         names = list(dict.fromkeys(condition.name for condition in conditions))
         asked = conditions[-1].asked if step.name == RESOURCES else None
         providers = (int(before.providers.sum()), int(after.providers.sum()))
-        self.steps.append(
+        self._add(
             Step(
                 suffix,
                 step.name.replace(" ", "_"),
@@ -179,6 +189,10 @@ class Notes(Account):
                 (trees, int(self.left.sum())),
             )
         )
+
+    def _add(self, step: Step) -> None:
+        self.steps.append(step)
+        self._steps_of[step.group].append(step)
 
     def _drop(self, suffix: str, condition: Condition, left: Mask) -> None:
         gone = self.left & ~left

@@ -134,7 +134,7 @@ def prepare(
     narrowed = request.root_required or request.root_forbidden or request.avoid
     if narrowed and not roots.any():
         if account.complete:
-            _account_for(request.groups, GroupFilter(snapshot, roots, account))
+            _account_for(request.groups, GroupFilter(snapshot, roots, account), budget)
         return None
     groups = _filtered(snapshot, request, GroupFilter(snapshot, roots, account), budget, account)
     if groups is None:
@@ -165,15 +165,16 @@ def _filtered(
             return None
         if filtered is None:
             if account.complete:
-                _account_for(request.groups[number + 1 :], group_filter)
+                _account_for(request.groups[number + 1 :], group_filter, budget)
             return None
         found.append(filtered)
     return found
 
 
-def _account_for(groups: Iterable[Group], group_filter: GroupFilter) -> None:
+def _account_for(groups: Iterable[Group], group_filter: GroupFilter, budget: Budget) -> None:
     """Account for groups that the search doesn't come to. Names that don't exist are left out."""
     for group in groups:
+        budget.look()
         with contextlib.suppress(BadRequest):
             group_filter.apply(group)
 

@@ -1,12 +1,12 @@
 """Claims, and what they got (extensions.md 4)."""
 
-from placement.candidates.budget import Budget
 from placement.candidates.choice import Chooser
 from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import Job
+from tests.endless import endless
 from tests.functional.placement.small_cloud import expect, numbered, stock
 
 ONE_VCPU = CandidateRequest((Group("", {"VCPU": 1}),))
@@ -42,7 +42,7 @@ def joint_job(service, number, request=ONE_VCPU):
     """Return a claim that waits for a thread which makes several together."""
     live = LiveSnapshot(service.database)
     wanted = ConsumerRequest(numbered("c", number), "p", "u", UNCHECKED, "INSTANCE", {})
-    return Job(Claim(service.database, live, Chooser.first(request), [wanted], Budget))
+    return Job(Claim(service.database, live, Chooser.first(request), [wanted], endless))
 
 
 def got(response):

@@ -20,6 +20,7 @@ from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
 from placement.storage import consumers, tables
+from tests.endless import endless
 from tests.functional.placement.operations.claiming import (
     HOSTS,
     ask,
@@ -268,7 +269,7 @@ class Seen:
         self.live.look_for_others()
 
 
-def claim_of(service, cloud, request=None, budget=Budget):
+def claim_of(service, cloud, request=None, budget=endless):
     """Return a claim of one VCPU for the first consumer."""
     request = request or CandidateRequest((Group("", {"VCPU": 1}),))
     wanted = ConsumerRequest(numbered("c", 1), "p", "u", UNCHECKED, "INSTANCE", {})

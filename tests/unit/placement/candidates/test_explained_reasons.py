@@ -281,3 +281,19 @@ def test_where_a_sum_is_too_much_the_largest_of_a_few_lower_amounts_helps(clouds
     found = explain(clouds.snapshot({"a": host(VCPU=room)}), CandidateRequest(groups), endless())
 
     assert f"VCPU 8 → {to} in group _A" in [one.text for one in found.relaxations]
+
+
+def test_a_trait_of_a_provider_that_gives_nothing_does_not_count(clouds):
+    """The root has the trait. Another tree lends all that is asked for."""
+    providers = {
+        "a": (None, {}, [*AVX], ["rack"]),
+        "b": host(VCPU=1),
+        "lender": (None, {"VCPU": 8}, [SHARES], ["rack"]),
+    }
+
+    found = explain(clouds.snapshot(providers), one(required=(AVX,)), endless())
+
+    lacks = {near.root: near for near in found.nearest}
+    assert lacks.keys() == providers.keys()
+    assert [(it.reason, it.name) for it in lacks["a"].missing] == [(Reason.TRAIT, *AVX)]
+    assert lacks["a"].uuid == "lender"

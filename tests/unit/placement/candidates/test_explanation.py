@@ -2,6 +2,8 @@
 
 import random
 
+from placement.candidates.budget import Budget, OutOfMemory
+from placement.candidates.conditions import Reason
 from placement.candidates.explanation import explain
 from placement.candidates.request import CandidateRequest, Group
 from tests.endless import endless
@@ -72,3 +74,43 @@ def test_a_tree_whose_search_ran_into_a_bound_is_undecided(clouds):
     assert explanation.fruitful == ()
     assert (explanation.verdict, explanation.candidates) == ("unknown", None)
     assert explanation.message == "0 of 1 tree: 1 not searched to the end"
+
+
+def test_what_many_groups_ask_alike_is_told_of_each(clouds):
+    snapshot = clouds.snapshot({"a": host(VCPU=4), "b": host(VCPU=2)})
+    groups = tuple(Group(f"_{n}", {"VCPU": 5 + n % 2}) for n in range(100))
+
+    explanation = explain(snapshot, CandidateRequest(groups), endless(), relaxations=False)
+
+    assert [near.uuid for near in explanation.nearest] == ["a", "b"]
+    for near in explanation.nearest:
+        told = [(one.group, one.asked) for one in near.missing if one.reason is Reason.CAPACITY]
+        assert told == [(f"_{n}", 5 + n % 2) for n in range(100)]
+    assert [step.group for step in explanation.steps] == [group.suffix for group in groups]
+
+
+def test_trees_that_there_was_no_time_for_are_not_told(clouds):
+    """How far each tree is from what is asked costs time; that there is no candidate is known."""
+    snapshot = clouds.snapshot({f"h{n}": host(VCPU=4) for n in range(50)})
+    groups = tuple(Group(f"_{n}", {"VCPU": 5 + n}) for n in range(200))
+
+    told = []
+    for looks_left in range(2, 602, 100):
+        explanation = explain(
+            snapshot, CandidateRequest(groups), looks(looks_left), relaxations=False
+        )
+        assert (explanation.verdict, explanation.candidates) == ("none", 0)
+        assert explanation.message.startswith("0 of 50 trees: 50 short of VCPU 5 in group _0")
+        told.append(len(explanation.nearest))
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0, 10)
+
+
+def test_conditions_that_take_too_much_memory_leave_it_unknown(clouds):
+    snapshot = clouds.snapshot({f"h{n}": host(VCPU=400) for n in range(50)})
+    groups = tuple(Group(f"_{n}", {"VCPU": 1 + n}) for n in range(200))
+
+    explanation = explain(snapshot, CandidateRequest(groups), Budget(None, 50_000))
+
+    assert (explanation.verdict, explanation.candidates) == ("unknown", None)
+    assert isinstance(explanation.ended, OutOfMemory)
