@@ -5,7 +5,6 @@ _ELSEWHERE = "it runs in an environment of its own, in which nobody has judged i
 #: tests that are not judged yet, by the beginning of their names, and why
 UNMENDED = {
     "tests/adoption/": _ELSEWHERE,
-    "tests/faults/": _UNSEEN,
     "tests/functional/compute/": "the agent leaves a pipe in the process that runs it",
     "tests/functional/placement/page/": "the browser's threads, and those of servers for it",
     "tests/galera/": _ELSEWHERE,
