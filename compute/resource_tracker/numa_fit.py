@@ -45,14 +45,36 @@ def fit(
 
 
 def _place(cells: Sequence[Cell], free: Mapping[int, Sequence[float]]) -> list[int] | None:
-    """Find a host cell for each of `cells`; try every way if necessary."""
-    if not cells:
-        return []
-    first, *rest = cells
-    for cell_id, (vcpus, memory) in free.items():
-        if first["vcpus"] <= vcpus and first["memory_mb"] <= memory:
-            others = {other: room for other, room in free.items() if other != cell_id}
-            places = _place(rest, others)
-            if places is not None:
-                return [cell_id, *places]
-    return None
+    """Find a host cell for each of `cells`: the first ones in order that leave room for the rest."""
+    options = [
+        [
+            cell_id
+            for cell_id, (vcpus, memory) in free.items()
+            if cell["vcpus"] <= vcpus and cell["memory_mb"] <= memory
+        ]
+        for cell in cells
+    ]
+    for number, possible in enumerate(options):
+        for cell_id in possible:
+            options[number] = [cell_id]
+            if _have_one_each(options):
+                break
+        else:
+            return None
+    return [cell_id for (cell_id,) in options]
+
+
+def _have_one_each(options: Sequence[Sequence[int]]) -> bool:
+    """Say whether everyone can have an option that nobody else has (a bipartite matching)."""
+    owners: dict[int, int] = {}
+
+    def find(who: int, asked: set[int]) -> bool:
+        for option in options[who]:
+            if option not in asked:
+                asked.add(option)
+                if option not in owners or find(owners[option], asked):
+                    owners[option] = who
+                    return True
+        return False
+
+    return all(find(who, set()) for who in range(len(options)))

@@ -1,5 +1,11 @@
 """Where an instance's NUMA cells fit (compute.md §4.11)."""
 
+import itertools
+import json
+import random
+
+import pytest
+
 from compute.resource_tracker import numa_fit
 from tests.unit.compute.resource_tracker.equipped_host import TWO_CELLS
 
@@ -29,3 +35,39 @@ class TestNuma:
 
     def test_a_host_without_cells_fits_everything(self):
         assert numa_fit.fit(None, [], self.wants((64, 512))) == self.wants((64, 512))
+
+
+def host_of(*cells):
+    """Return the topology of a host whose cells have so many processors, and memory for them."""
+    return json.dumps(
+        {"cells": [{"id": n, "cpus": list(range(cpus)), "memory_mb": 9} for n, cpus in cells]}
+    )
+
+
+@pytest.mark.parametrize("count", [10, 64])
+def test_that_the_last_of_many_cells_fits_nowhere_is_seen_at_once(count):
+    """To try every way would take hours, in which the node is locked."""
+    wanted = {"cells": [{"vcpus": 2, "memory_mb": 1}] * (count - 1)}
+    wanted["cells"].append({"vcpus": 3, "memory_mb": 1})
+    host = host_of(*((n, 2) for n in range(count)))
+    assert numa_fit.fit(host, [], wanted) is None
+    assert numa_fit.fit(host, [], {"cells": wanted["cells"][:-1]}) is not None
+
+
+def test_each_cell_gets_the_first_that_leaves_room_for_those_behind_it():
+    """The same places as trying every way in order finds."""
+    source = random.Random(1)
+    for _ in range(500):
+        cpus = [source.randint(0, 4) for _ in range(source.randint(1, 5))]
+        wanted = [source.randint(1, 4) for _ in range(source.randint(1, 5))]
+        ways = (
+            list(places)
+            for places in itertools.permutations(range(len(cpus)), len(wanted))
+            if all(cpus[place] >= vcpus for place, vcpus in zip(places, wanted, strict=True))
+        )
+        placed = numa_fit.fit(
+            host_of(*enumerate(cpus)),
+            [],
+            {"cells": [{"vcpus": vcpus, "memory_mb": 1} for vcpus in wanted]},
+        )
+        assert (placed and [cell["id"] for cell in placed["cells"]]) == next(ways, None)
