@@ -45,7 +45,7 @@ def fit(
 
 
 def _place(cells: Sequence[Cell], free: Mapping[int, Sequence[float]]) -> list[int] | None:
-    """Find a host cell for each of `cells`: the first ones in order that leave room for the rest."""
+    """Find a host cell for each of `cells`: the first ones that leave room for the rest."""
     options = [
         [
             cell_id
