@@ -1,8 +1,11 @@
 """`audit --delete` beside others: what this host's records don't prove to be its own stays."""
 
+import contextlib
+import copy
 import os
 import pty
 import re
+import shutil
 import sys
 from uuid import uuid4
 
@@ -13,7 +16,8 @@ from compute.maintenance import deletion
 from compute.maintenance.deletion import Deletion
 from compute.maintenance.journal import entries
 from compute.records.instance import BUILDING, SHELVED_OFFLOADED
-from tests.functional.compute.maintenance.site import HOST
+from tests.databases.fresh import SQLiteFiles
+from tests.functional.compute.maintenance.site import HOST, Site
 from virt.fake import MediumFakeDriver
 
 NEIGHBOUR = "host2"
@@ -66,10 +70,27 @@ def two_hosts(site):
     return hosts
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two hosts of whose files each test gets a copy."""
+    folder = tmp_path_factory.mktemp("hosts")
+    url = SQLiteFiles.filled(folder / "placement.db")
+    with contextlib.closing(Site(folder, url, lambda: None)) as site:
+        return two_hosts(site)
+
+
 @pytest.fixture
-def hosts(sqlite_site):
+def hosts(sqlite_site, made):
     """With a guest of ours on the pool; on SQLite, for it is about records."""
-    return two_hosts(sqlite_site)
+    hosts = copy.copy(made)
+    hosts.mine, hosts.other = sqlite_site, sqlite_site.neighbour(NEIGHBOUR)
+    shutil.copytree(
+        made.mine.folder,
+        sqlite_site.folder,
+        ignore=shutil.ignore_patterns("*.conf"),
+        dirs_exist_ok=True,
+    )
+    return hosts
 
 
 @pytest.fixture
