@@ -18,8 +18,11 @@ ELSEWHERE = "placement.example"
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    # as few processes as it can do with: the windows of a context share one
+    *("--in-process-gpu", "--renderer-process-limit=1"),
     f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
 )
+SIZE = {"width": 1440, "height": 900}
 #: the milliseconds that a page may take
 PATIENCE_MS = PATIENCE * 1000
 
@@ -48,8 +51,19 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def profile(chromium):
+    """Return what the windows of many tests belong to: a browser that has seen the page before.
+
+    A window of its own keeps the process alive that draws them, and what it knows of the page.
+    """
+    with contextlib.closing(chromium.new_context(viewport=SIZE)) as context:
+        context.new_page()
+        yield context
+
+
 @pytest.fixture
-def open_page(chromium):
+def open_page(chromium, profile):
     """Return a function that opens a window at an address, watched until the test ends.
 
     The test fails if the page logs an error, breaks, or sends a request to another origin.
@@ -57,16 +71,21 @@ def open_page(chromium):
     with contextlib.ExitStack() as opened:
         watched = []
 
-        def open_at(url, hosts=(), refused=(), cors=False, timeout=PATIENCE_MS, **options):
+        def open_at(url, hosts=(), refused=(), cors=False, alone=False, **options):
             """Open a window.
 
             `refused` are statuses, or errors, that the page may meet; `cors`: also refusals of
-            another origin.
+            another origin. With `alone`, or with options of playwright, the browser is a new one:
+            for tests that stop its clock or measure its memory.
             """
-            context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}} | options)
-            opened.callback(context.close)
-            context.set_default_timeout(timeout)
-            page = context.new_page()
+            if alone or options:
+                context = chromium.new_context(**{"viewport": SIZE} | options)
+                opened.callback(context.close)
+                page = context.new_page()
+            else:
+                page = profile.new_page()
+                opened.callback(_close, page)
+            page.set_default_timeout(PATIENCE_MS)
             watched.append(Watched(page, {_origin(url), *hosts}, refused, cors))
             page.goto(url)
             return page
@@ -74,6 +93,13 @@ def open_page(chromium):
         yield open_at
         for each in watched:
             each.check()
+
+
+def _close(page):
+    """Close a window, which must leave nothing to the next one."""
+    clock = page.evaluate("String(Date)")
+    page.close()
+    assert "[native code]" in clock, "stop the clock of a window that is `alone`"
 
 
 class Watched:
@@ -112,13 +138,15 @@ def _origin(url):
 
 
 @pytest.fixture(scope="session")
-def screenshots(tmp_path_factory):
+def screenshots():
     """Return a function that keeps a picture of a page: `shot(page, name)`.
 
-    The files go to the folder BERTH_SCREENSHOTS, or else to pytest's.
+    The files go to the folder BERTH_SCREENSHOTS. Without it nobody looks at them: none is drawn.
     """
     given = os.environ.get("BERTH_SCREENSHOTS")
-    folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
+    if not given:
+        return lambda page, name, **options: None
+    folder = Path(given)
     folder.mkdir(parents=True, exist_ok=True)
 
     def shot(page, name, **options):
