@@ -5,17 +5,18 @@ import json
 import pytest
 
 from tests.browsing import expect
+from tests.extent import examples
 from tests.functional.placement.page import clouds
 from tests.functional.placement.page.clouds import AGGREGATE, HOST, NUMA, SERVER, numbered
 from tests.functional.placement.page.conftest import serving
 
 #: a page with a few elements for each device or class would have tens of thousands
 ELEMENTS = 9_000
-CARDS, DEVICES, CLASSES = 50, 60, 120
+CARDS, DEVICES, CLASSES = 50, examples(20, 60), 120
 
 
 def large():
-    """Return the body that makes a host with 3,000 devices, 120 classes and 500 aggregates."""
+    """Return the body that makes a host with many devices, 120 classes and 500 aggregates."""
     root = numbered(HOST, 1)
 
     def provider(name, parent, **more):
