@@ -17,7 +17,7 @@ from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
 from placement.http.context import RequestContext
 from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication, absolute_url
-from placement.http.json_body import loads
+from placement.http.json_body import loads, place_of_nul
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
@@ -218,6 +218,9 @@ class Call:
         reason = pick(schemas, self.version).why_not(body)
         if reason is not None:
             raise SchemaMismatch(why=reason)
+        place = place_of_nul(content, body)
+        if place is not None:
+            raise SchemaMismatch(why=f"{place} has the character NUL, which no name may have")
         return body
 
     @property

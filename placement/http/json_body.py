@@ -12,6 +12,29 @@ from placement.errors import MalformedJSON
 _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
+def place_of_nul(body: bytes, value: Any) -> str | None:
+    """Say where the parsed body has a string with NUL, like `$.consumers[0]`; None: nowhere.
+
+    PostgreSQL can't store the character. The other databases store it, and compare names that have
+    it differently from each other.
+    """
+    # no other way to write it is valid JSON, so that nearly all bodies need no further look
+    if b"\\u0000" not in body:
+        return None
+    waiting: list[tuple[str, Any]] = [("$", value)]
+    while waiting:
+        place, part = waiting.pop()
+        if isinstance(part, str) and "\0" in part:
+            return place
+        if isinstance(part, dict):
+            if any("\0" in name for name in part):
+                return place
+            waiting += [(f"{place}.{name}", item) for name, item in part.items()]
+        elif isinstance(part, list):
+            waiting += [(f"{place}[{number}]", item) for number, item in enumerate(part)]
+    return None
+
+
 def loads(body: bytes) -> Any:
     """Parse a request's body. Raises MalformedJSON with the standard library's message."""
     if not _LONG_NUMBER.search(body):

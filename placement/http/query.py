@@ -68,4 +68,8 @@ def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Versi
     reason = pick(schemas, version).why_not(query.last())
     if reason is not None:
         raise BadQuery(why=reason)
+    for name, value in query.pairs:
+        # databases disagree on it (json_body.py)
+        if "\0" in value:
+            raise BadQuery(why=f"{name} has the character NUL, which no name may have")
     return query

@@ -123,6 +123,11 @@ def _ours_is_a_bad_name(theirs: Any, mine: Any) -> bool:
     return "JSON does not validate: " in json.dumps(mine)
 
 
+def _has_nul(request: Request, picture: Picture) -> bool:
+    texts = (part for _, part in _parts(_value(request)))
+    return "%00" in request.path or any(isinstance(one, str) and "\0" in one for one in texts)
+
+
 _NO_UNICODE = "Half of a surrogate pair is rejected before anything else is checked."
 
 #: rest-api.md 1.12, and further differences
@@ -177,5 +182,15 @@ WRITING: tuple[Deviation[Request, Picture], ...] = (
         as_known=_ours_is_a_bad_name,
     ),
 )
+_NUL = tuple(
+    Deviation(
+        "Names have no NUL",
+        "On SQLite and MariaDB it stores the name",
+        "Databases disagree on the character.",
+        _has_nul,
+        theirs=status,
+    )
+    for status in (200, 201, 204, 500)
+)
 #: in this order: the first that applies to a request is its reason
-DEVIATIONS: tuple[Deviation[Request, Picture], ...] = (*WRITING, *READING)
+DEVIATIONS: tuple[Deviation[Request, Picture], ...] = (*WRITING, *READING, *_NUL)
