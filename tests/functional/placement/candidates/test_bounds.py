@@ -5,6 +5,8 @@ import logging
 
 import pytest
 
+from placement.candidates import sampling
+from tests.extent import examples
 from tests.functional.placement.service import Service
 from tests.functional.placement.topology import Cloud
 
@@ -17,6 +19,8 @@ DEVICES, GROUPS = 8, 6
 #: 8^6 candidates
 MANY = "&".join(f"resources{n}={VF}:1" for n in range(1, GROUPS + 1)) + "&group_policy=none"
 NO_TIME = 1e-9
+#: up to so many are drawn at once, more of them one after the other, and none twice
+AT_ONCE = examples(3000, sampling._MOST_AT_ONCE)
 
 
 @pytest.fixture
@@ -65,8 +69,10 @@ def test_more_candidates_than_fit_into_memory_are_an_error_that_names_the_cause(
 
 
 @pytest.mark.parametrize("random", [False, True])
-@pytest.mark.parametrize("limit", [1000, 20_001])
-def test_with_a_limit_the_same_request_succeeds(service_with, random, limit):
+@pytest.mark.parametrize("limit", [1000, AT_ONCE + 1])
+def test_with_a_limit_the_same_request_succeeds(service_with, random, limit, monkeypatch):
+    monkeypatch.setattr(sampling, "_MOST_AT_ONCE", AT_ONCE)
+
     status, found = ask(service_with({RANDOM: random}), f"{MANY}&limit={limit}")
 
     assert (status, len(found)) == (200, limit)
