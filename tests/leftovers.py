@@ -232,6 +232,8 @@ def _names(things: Things) -> list[str]:
 
 def _ends(thread: threading.Thread) -> bool:
     """Wait for a thread that may have been told to end, and return whether it has."""
+    # who starts it may be in the middle of that
+    thread._started.wait(PATIENCE)  # type: ignore[attr-defined]
     thread.join(PATIENCE)
     return not thread.is_alive()
 

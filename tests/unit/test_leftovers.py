@@ -153,3 +153,11 @@ def test_a_failure_is_not_told_twice(tmp_path):
     with leftovers.nothing_left("A test", failed=lambda: True):
         opened = (tmp_path / "kept").open("w")
     opened.close()
+
+
+def test_a_thread_that_is_being_started_is_waited_for():
+    thread = threading.Thread(target=lambda: None)
+    starting = threading.Thread(target=thread.start)
+    starting.start()
+    assert leftovers._ends(thread)
+    starting.join()

@@ -1,5 +1,6 @@
 """A proxy on loopback that lets requests through to placement, or does them harm."""
 
+import contextlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -36,6 +37,7 @@ class FaultProxy:
         self.fault = lambda number, method, path: None
         self.count = 0
         self.closing = threading.Event()
+        self._clients = contextlib.ExitStack()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -49,13 +51,17 @@ class FaultProxy:
 
     def close(self):
         self.closing.set()
+        # each connection that a client keeps has a thread here
+        self._clients.close()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
     def adapter(self, seconds=60):
+        session = Session(auth=Token(self.url, "admin"), timeout=seconds)
+        self._clients.callback(_hang_up, session.session)
         return RecordingAdapter(
-            Session(auth=Token(self.url, "admin"), timeout=seconds),
+            session,
             service_type="placement",
             raise_exc=False,
             additional_headers={"x-roles": "admin,service"},
@@ -112,3 +118,12 @@ class FaultProxy:
                 """Log nothing: the output belongs to the tests."""
 
         return Handler
+
+
+def _hang_up(client):
+    """End the connections that a client keeps; it itself leaves them to what errors refer to."""
+    for adapter in client.adapters.values():
+        pools = adapter.poolmanager.pools
+        for pool in map(pools.get, pools.keys()):
+            pool.close()
+    client.close()

@@ -8,10 +8,11 @@ import multiprocessing
 import os
 import sys
 import threading
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 
 import pytest
 
+from tests import leftovers
 from tests.patience import PATIENCE
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -21,6 +22,9 @@ PROCESSES.set_forkserver_preload(["tests.functional.compute.imported"])
 @pytest.fixture(scope="session")
 def forking():
     """Have the process from which others are forked; it ends with the run of the tests."""
+    with leftovers.lasting():
+        # Python's own, which it ends itself
+        resource_tracker.ensure_running()
     forkserver.ensure_running()
     yield
     forkserver._forkserver._stop()
