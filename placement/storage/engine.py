@@ -48,6 +48,7 @@ from placement.storage.engine_setup import make_engine
 from placement.storage.fork_guard import dispose
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
+from placement.storage.sqlite_sessions import FILE
 from placement.storage.statement_count import count_statements, time_statements
 from placement.storage.turns import Turn, turns
 
@@ -288,7 +289,14 @@ class Database:
                     result = operation(connection)
                     connection.settle()
                     committing = mode is self._writer
+                    file = plain.info.get(FILE)
                     ended = self._clock()
+                if committing and file is not None and file.is_replaced:
+                    LOG.error("The file %s was replaced while a change was stored", file.path)
+                    raise OutcomeUnknown(
+                        "The file of the database was replaced while the change was stored. "
+                        "It may or may not have happened."
+                    )
                 # another thread may set it, too
                 self._answered = answered = self._clock()
                 # the end of the transaction is a message to the server, too
