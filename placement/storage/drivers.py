@@ -104,17 +104,18 @@ def _arrays(pooled: Any, calls: Sequence[Call]) -> list[Any]:
     return [postgresql_arrays.read(connection, text, values) for text, values, _ in calls]
 
 
-_DRIVERS: dict[type[sa.Dialect], Driver] = {}
+_SQLITE: list[Driver] = []
 
 
 def driver_of(engine: sa.Engine) -> Driver:
-    """Return the driver of the engine's kind.
+    """Return the engine's driver.
 
-    All engines of a kind share it, as its dialect has seen no server yet: statements are compiled
-    once in a process, and not again for each database that it opens.
+    All engines of SQLite share one: statements are compiled once in a process that opens many
+    databases. The other dialects learn from their server how it wants its statements.
     """
     dialect = engine.dialect
-    if type(dialect) not in _DRIVERS:
-        kind = PsycopgDriver if dialect.driver == "psycopg" else Driver
-        _DRIVERS[type(dialect)] = kind(dialect)
-    return _DRIVERS[type(dialect)]
+    if dialect.name != "sqlite":
+        return PsycopgDriver(dialect) if dialect.driver == "psycopg" else Driver(dialect)
+    if not _SQLITE:
+        _SQLITE.append(Driver(dialect))
+    return _SQLITE[0]
