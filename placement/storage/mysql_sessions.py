@@ -24,7 +24,8 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
     :param read_only: whether the server refuses to write
     """
 
-    @event.listens_for(engine, "connect")
+    # before SQLAlchemy finds out what the mode says of quotation marks
+    @event.listens_for(engine, "connect", insert=True)
     def connect(connection: Any, record: Any) -> None:
         with connection.cursor() as cursor:
             if sql_mode:

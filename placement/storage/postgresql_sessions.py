@@ -48,6 +48,13 @@ def set_up_postgresql(engine: sa.Engine, patient: bool) -> None:
 
     from placement.storage.postgresql_batches import Prepared
 
+    # before SQLAlchemy reads the first text
+    @event.listens_for(engine, "connect", insert=True)
+    def encode(connection: Any, record: Any) -> None:
+        # psycopg would return bytes for texts of a database that has no character set
+        if connection.info.encoding == "ascii":
+            connection.execute("SET client_encoding TO 'UTF8'")
+
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: Any) -> None:
         # libpq has pipelines since version 14; texts are written in UTF-8
