@@ -61,7 +61,7 @@
     │   └── OutcomeUnknown          the connection was lost during the commit
     ├── SearchUnfinished            503, a search for candidates reached a limit
     ├── SearchAbandoned             503, the client closed its connection
-    ├── ClaimUnfinished             503, other writers took each candidate of a claim
+    ├── ClaimUnfinished             503, other writers were at each candidate of a claim
     ├── StorageFull                 507
     └── NoRoomForAnswer             507, the disk for temporary files is full
 
@@ -334,13 +334,13 @@ class SearchUnfinished(PlacementError):
 
 
 class ClaimUnfinished(PlacementError):
-    """Other writers took each candidate that a claim had found."""
+    """Other writers took, or had locked, each candidate that a claim had found."""
 
     status, title = 503, "Service Unavailable"
     code = "berth.claim_unfinished"
     text = (
-        "Other writers took the candidates that were found, again and again. Nothing was changed. "
-        "Please try again later."
+        "Other writers took the candidates that were found, or had locked them, until the time of "
+        "the claim was over. Nothing was changed. Please try again later."
     )
 
 

@@ -144,13 +144,19 @@ def _repeatable(
 
 
 def write(
-    database: Database, snapshot: Snapshot, plan: Plan, tries: int, wait: bool = False
+    database: Database,
+    snapshot: Snapshot,
+    plan: Plan,
+    tries: int,
+    patience: float,
+    wait: bool = False,
 ) -> dict[str, int]:
     """Store the plan in one transaction; return the consumers' generations by uuid.
 
     Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
 
     :param snapshot: where the candidates were found
+    :param patience: seconds after which no further try begins
     :param wait: whether to wait for what others have locked
     """
     named = {uuid for request in plan.requests for uuid in request.allocations}
@@ -184,7 +190,7 @@ def write(
             for request in plan.requests
         }
 
-    return database.write(operation, tries)
+    return database.write(operation, tries, patience)
 
 
 def without(

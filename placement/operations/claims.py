@@ -33,6 +33,7 @@ from placement.operations.claim_plan import (
 )
 from placement.operations.explanations import names_from
 from placement.storage import allocations, holdings
+from placement.storage.dialects import LONGEST_LOCK
 from placement.storage.engine import PATIENCE, TRIES, Connection, Database
 from placement.storage.holdings import Held
 
@@ -86,6 +87,8 @@ class Claim:
     ) -> None:
         self.database, self.cloud, self.chooser = database, cloud, chooser
         self.wanted, self.budget, self.tries = wanted, budget, tries
+        #: when the claim is given up: it came now
+        self.end = time.monotonic() + PATIENCE
         self._done: dict[str, Claimed] = {}
         #: in how many ways the consumers were distributed by the last plan
         self._ways = 1
@@ -98,17 +101,25 @@ class Claim:
         long as there are others. After another writer took a candidate, the search is repeated.
 
         Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
-        consumer holds something else; ClaimUnfinished after too many attempts; and what searches
-        and writes of allocations raise.
+        consumer holds something else; ClaimUnfinished after too many attempts, and when the time
+        is over; and what searches and writes of allocations raise.
         """
-        end = time.monotonic() + PATIENCE
+        try:
+            return self._run()
+        except SearchUnfinished:
+            if self.left > 0:
+                raise
+            # not the limit of searches has ended it
+            raise ClaimUnfinished() from None
+
+    def _run(self) -> dict[str, Claimed]:
         snapshot: Snapshot | None = None
         #: the cloud of a moment in which the consumers that are left held nothing
         empty: Snapshot | None = None
         busy: frozenset[str] = frozenset()
         refused: frozenset[str] = frozenset()
         for _ in range(ATTEMPTS):
-            if time.monotonic() > end:
+            if self.left <= 0:
                 break
             if snapshot is None:
                 snapshot, busy = self.cloud.current(), refused
@@ -116,7 +127,10 @@ class Claim:
                 plan, wait = self._best_plan(snapshot, busy)
                 # `busy` keeps the search from providers, not from a tree of which nothing is taken
                 wait = wait or bool(plan.anchors(snapshot))
-                self.settle(plan, write(self.database, snapshot, plan, self.tries, wait))
+                generations = write(
+                    self.database, snapshot, plan, self.tries, max(self.left, LONGEST_LOCK), wait
+                )
+                self.settle(plan, generations)
             except Locked as locked:
                 busy |= locked.uuids
             except Holding:
@@ -140,6 +154,11 @@ class Claim:
                 return self.results()
         raise ClaimUnfinished()
 
+    @property
+    def left(self) -> float:
+        """Return the seconds after which the claim is given up."""
+        return self.end - time.monotonic()
+
     def plan(
         self, cloud: Snapshot, busy: frozenset[str], seconds: float | None = None
     ) -> Plan | None:
@@ -152,7 +171,7 @@ class Claim:
             one distribution of the consumers is tried then
         """
         cloud = without(cloud, self.chooser.request, self.chooser.request.avoid, busy)
-        budget = self.budget()
+        budget = self._budget()
         if seconds is not None:
             budget.shorten(seconds)
         left = self._left()
@@ -162,7 +181,7 @@ class Claim:
         self._ways = 1
         if seconds is not None or not found.choices or not distributions.matter(cloud):
             return None
-        other, self._ways = distributions.other_plan(cloud, self.chooser, left, self.budget())
+        other, self._ways = distributions.other_plan(cloud, self.chooser, left, self._budget())
         return other and repeatable(other, cloud, self.chooser.request, budget)
 
     def after_refusal(self, seen: Snapshot) -> Snapshot:
@@ -188,6 +207,12 @@ class Claim:
     def results(self) -> dict[str, Claimed]:
         """Return what each consumer has got, after all of them are settled."""
         return {request.uuid: self._done[request.uuid] for request in self.wanted}
+
+    def _budget(self) -> Budget:
+        """Return what a search may cost that begins now."""
+        budget = self.budget()
+        budget.shorten(max(self.left, 0))
+        return budget
 
     def _left(self) -> list[ConsumerRequest]:
         return [request for request in self.wanted if request.uuid not in self._done]
@@ -247,11 +272,11 @@ class Claim:
         amounts: dict[str, dict[str, int]] = {}
         for row in held:
             amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
-        return held_candidate(snapshot, self.chooser.request, amounts, self.budget())
+        return held_candidate(snapshot, self.chooser.request, amounts, self._budget())
 
     def _why_none(self, snapshot: Snapshot) -> str:
         """Say why there is no candidate for all consumers."""
-        request, budget = self.chooser.request, self.budget()
+        request, budget = self.chooser.request, self._budget()
         cloud = without(snapshot, request, request.avoid)
         left = self._left()
         placed = plan_for(cloud, self.chooser, left[:-1], budget).choices

@@ -10,13 +10,12 @@ locked its tree.
 
 import os
 import threading
-import time
 
 from placement.candidates.snapshot import Snapshot
-from placement.errors import AllocationRefused
+from placement.errors import AllocationRefused, ClaimUnfinished
 from placement.operations.claim_plan import OVERTAKEN, Holding, Locked, Plan, with_choice, write
 from placement.operations.claims import Claim, Claimed
-from placement.storage.engine import PATIENCE
+from placement.storage.dialects import LONGEST_LOCK
 
 #: how many claims, and consumers, are written together at most
 MOST_CLAIMS, MOST_CONSUMERS = 32, 200
@@ -77,7 +76,7 @@ class _Queue:
             if len(self._waiting) == self._crowd:
                 self._changed.notify_all()
             while self._working and not job.done:
-                self._changed.wait()
+                self._wait_for_others(job)
             jobs: list[Job] = []
             if not job.done:
                 self._working = True
@@ -95,6 +94,17 @@ class _Queue:
                         one.done = True
                     self._changed.notify_all()
         return claim.run() if job.results is None else job.results
+
+    def _wait_for_others(self, job: Job) -> None:
+        """Wait until something changed. Raise ClaimUnfinished if the claim's time is over.
+
+        A claim that others are making now waits for them: it may be stored already.
+        """
+        if job not in self._waiting:
+            self._changed.wait()
+        elif not self._changed.wait(max(job.claim.left, 0)) and job.claim.left <= 0:
+            self._waiting.remove(job)
+            raise ClaimUnfinished()
 
     def _taken(self, own: Job) -> list[Job]:
         """Take claims that wait, in their order, and `own` in any case; no consumer twice."""
@@ -117,8 +127,7 @@ def make_together(jobs: list[Job]) -> None:
 
     :param jobs: no consumer is in two of them
     """
-    first = jobs[0].claim
-    end = time.monotonic() + PATIENCE
+    first = min((job.claim for job in jobs), key=lambda claim: claim.end)
     snapshot: Snapshot | None = None
     busy: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
@@ -128,10 +137,12 @@ def make_together(jobs: list[Job]) -> None:
                 snapshot, busy = first.cloud.current(), refused
             plans = _planned(jobs, snapshot, busy)
             jobs, together = list(plans), sum(plans.values(), Plan())
-            if not jobs or time.monotonic() > end:
+            if not jobs or first.left <= 0:
                 return
             try:
-                generations = write(first.database, snapshot, together, first.tries)
+                generations = write(
+                    first.database, snapshot, together, first.tries, max(first.left, LONGEST_LOCK)
+                )
             except Locked as locked:
                 busy |= locked.uuids
                 # `busy` keeps searches from providers, not from a tree of which nothing is taken

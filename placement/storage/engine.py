@@ -217,13 +217,13 @@ class Database:
             yield connection
             connection.settle()
 
-    def write(self, operation: Operation[T], tries: int = TRIES) -> T:
+    def write(self, operation: Operation[T], tries: int = TRIES, patience: float = PATIENCE) -> T:
         """Run an operation in one transaction: all of it happens, or nothing.
 
         The operation is run again from its start after a failure that another writer caused
         (deadlock, serialization, a row of the same name inserted concurrently), after a connection
         lost before the commit, and after the operation itself raised LostRace; at most `tries`
-        times and for PATIENCE. Then LostRace is raised.
+        times and for `patience` seconds. Then LostRace is raised.
 
         Raises ValueNotStorable where SQLite, which checks neither length nor range, would accept
         the value; TooMuchAtOnce for a statement beyond the database's limits; DatabaseUnavailable
@@ -236,7 +236,7 @@ class Database:
             raise LostRace()
         try:
             self._preparation.run()
-            return self._run(self._writer, self._write_turn, operation, tries)
+            return self._run(self._writer, self._write_turn, operation, tries, None, patience)
         except (DBAPIError, PoolExhausted) as error:
             cause = failure_of(error) if isinstance(error, DBAPIError) else None
             if cause is not None and cause not in OUTAGES:
@@ -263,6 +263,7 @@ class Database:
         operation: Operation[T],
         tries: int = TRIES,
         begun: float | None = None,
+        patience: float = PATIENCE,
     ) -> T:
         """Run in a transaction, again after each temporary failure. Raises the last failure.
 
@@ -280,7 +281,7 @@ class Database:
             last, committing = now, False
             try:
                 with (
-                    turn.taken(PATIENCE - LONGEST_LOCK - (now - begun)),
+                    turn.taken(patience - LONGEST_LOCK - (now - begun)),
                     mode.engine.connect() as plain,
                     plain.begin(),
                 ):
@@ -318,7 +319,7 @@ class Database:
                 tries -= 1
             now = self._clock()
             longest = max(longest, now - last)
-            if not tries or now - begun + longest > PATIENCE:
+            if not tries or now - begun + longest > patience:
                 raise OutcomeUnknown() if doubtful else failure
             self.retries[cause] += 1
             self._statements.repetitions += 1

@@ -173,9 +173,9 @@ def test_other_claims_do_not_wait_with_it(service, locked):
 def test_such_claims_are_made_together(service, cloud, monkeypatch):
     real, plans = joint_claims.write, []
 
-    def counted(database, snapshot, plan, tries):
+    def counted(database, snapshot, plan, *more):
         plans.append(plan)
-        return real(database, snapshot, plan, tries)
+        return real(database, snapshot, plan, *more)
 
     monkeypatch.setattr(joint_claims, "write", counted)
     jobs = [joint_job(service, number, OF_THE_POOL) for number in range(3)]

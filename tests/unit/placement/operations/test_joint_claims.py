@@ -6,16 +6,21 @@ from types import SimpleNamespace
 
 import pytest
 
+from placement.errors import ClaimUnfinished
 from placement.operations import joint_claims
 from placement.operations.joint_claims import JointClaims
 from tests.patience import PATIENCE
 
 
 class StandIn:
-    """A claim that must not be made alone."""
+    """A claim that must not be made alone.
 
-    def __init__(self, uuid):
+    :param left: the seconds after which it is given up
+    """
+
+    def __init__(self, uuid, left=PATIENCE):
         self.wanted = [SimpleNamespace(uuid=uuid)]
+        self.left = left
 
     def run(self):
         raise AssertionError(f"{self.wanted} is made alone")
@@ -28,8 +33,8 @@ def waiting(monkeypatch):
 
     class Noted(threading.Condition):
         def wait(self, timeout=None):
-            # without a timeout: the others wait until the work is done
-            if timeout is None:
+            # with less than a second, the one who works waits for more claims
+            if timeout is None or timeout > 1:
                 waiting.release()
             return super().wait(timeout)
 
@@ -58,3 +63,27 @@ def test_claims_that_come_during_the_work_are_made_together_after_it(monkeypatch
         assert [answer.result(PATIENCE) for answer in answers] == [{}, {}, {}]
 
     assert made == [{"a"}, {"b", "c"}]
+
+
+def test_a_claim_whose_time_is_over_does_not_wait_for_those_that_are_being_made(monkeypatch):
+    begun, enough, made = threading.Event(), threading.Event(), []
+
+    def make_together(jobs):
+        begun.set()
+        assert enough.wait(PATIENCE)
+        made.append({uuid for job in jobs for uuid in job.uuids})
+        for job in jobs:
+            job.results = {}
+
+    monkeypatch.setattr(joint_claims, "make_together", make_together)
+    claims = JointClaims()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(claims.make, StandIn("a"))
+        assert begun.wait(PATIENCE)
+        with pytest.raises(ClaimUnfinished):
+            claims.make(StandIn("b", left=0))
+        enough.set()
+        assert first.result(PATIENCE) == {}
+        assert claims.make(StandIn("c")) == {}
+
+    assert made == [{"a"}, {"c"}]
