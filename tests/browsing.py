@@ -68,7 +68,12 @@ def open_page(chromium, profile):
 
     The test fails if the page logs an error, breaks, or sends a request to another origin.
     """
+    # imported here: not every environment of tests has what serves
+    from tests.functional.placement.served import hang_up
+
     with contextlib.ExitStack() as opened:
+        # the browser keeps connections of windows that are closed
+        opened.callback(hang_up)
         watched = []
 
         def open_at(url, hosts=(), refused=(), cors=False, alone=False, **options):
@@ -150,6 +155,7 @@ def screenshots():
     folder.mkdir(parents=True, exist_ok=True)
 
     def shot(page, name, **options):
-        page.screenshot(path=folder / f"{name}.png", **options)
+        # playwright itself would write a file with threads that it keeps
+        (folder / f"{name}.png").write_bytes(page.screenshot(**options))
 
     return shot

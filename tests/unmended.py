@@ -5,7 +5,6 @@ _ELSEWHERE = "it runs in an environment of its own, in which nobody has judged i
 UNMENDED = {
     "tests/adoption/": _ELSEWHERE,
     "tests/functional/compute/": "only about half of it has been run with the check",
-    "tests/functional/placement/page/": "the browser keeps connections, and so threads of servers",
     "tests/galera/": _ELSEWHERE,
     "tests/installation/": _ELSEWHERE,
     "tests/keystone/": _ELSEWHERE,

@@ -2,12 +2,83 @@
 
 import contextlib
 import json
+import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
+
+from tests.patience import PATIENCE
+
+#: the servers of this process that run
+_running: set["HangingUp"] = set()
+
+
+class HangingUp(socketserver.ThreadingMixIn):
+    """A server that ends its connections, and so their threads, when it is told to."""
+
+    daemon_threads = True
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._connections: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        super().__init__(*given, **named)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Note the connection, and start its thread."""
+        with self._changed:
+            self._connections.add(request)
+            self._changed.notify_all()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End the connection, and forget it."""
+        super().shutdown_request(request)  # type: ignore[misc]
+        with self._changed:
+            self._connections.discard(request)
+            self._changed.notify_all()
+
+    def hang_up(self) -> None:
+        """Answer what was asked, and listen to no client that keeps its connection."""
+        with self._changed:
+            # the threads that are left after that are named by those who look for leftovers
+            self._changed.wait_for(self._has_hung_up, PATIENCE)
+
+    def _has_hung_up(self) -> bool:
+        for connection in self._connections:
+            # the client may have ended it meanwhile; TLS may still answer
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RD)
+        return not self._connections
+
+
+@contextlib.contextmanager
+def running(server: Any) -> Iterator[None]:
+    """Let a server that hangs up run in a thread, until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    _running.add(server)
+    try:
+        yield
+    finally:
+        _running.remove(server)
+        server.shutdown()
+        thread.join()
+        server.hang_up()
+        server.server_close()
+
+
+def hang_up() -> None:
+    """Let all servers that run hang up."""
+    for server in _running:
+        server.hang_up()
+
+
+class _Server(HangingUp, ThreadedWSGIServer):
+    pass
 
 
 class _Quiet(WSGIRequestHandler):
@@ -18,17 +89,9 @@ class _Quiet(WSGIRequestHandler):
 @contextlib.contextmanager
 def served(application: Callable[..., Any], context: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve an application on a free port of the loopback interface; yield its URL."""
-    server = make_server(
-        "127.0.0.1", 0, application, threaded=True, request_handler=_Quiet, ssl_context=context
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    server = _Server("127.0.0.1", 0, application, _Quiet, ssl_context=context)
+    with running(server):
         yield f"http{'s' if context else ''}://127.0.0.1:{server.port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class Recorded:

@@ -11,7 +11,7 @@ from placement import app, config
 from tests.browsing import ELSEWHERE, expect
 from tests.functional.placement.keystone_stub import Keystone, token
 from tests.functional.placement.page.clouds import POOL, numbered
-from tests.functional.placement.served import served
+from tests.functional.placement.served import HangingUp, running, served
 from tests.functional.placement.serving.conftest import starting
 from tests.functional.placement.serving.programs import free_port
 
@@ -46,18 +46,18 @@ class _LogIn(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class _LogInServer(HangingUp, http.server.HTTPServer):
+    pass
+
+
 @pytest.fixture
 def log_in():
     """Yield a server that gives tokens as keystone does; `allows` pages, or not."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _LogIn)
+    server = _LogInServer(("127.0.0.1", 0), _LogIn)
     server.asked, server.allows = [], True
     server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running(server):
+        yield server
 
 
 @pytest.fixture
