@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from multiprocessing.heap import Arena
 from multiprocessing.resource_tracker import ResourceTracker
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy as sa
@@ -49,12 +49,12 @@ _connections: weakref.WeakKeyDictionary[Any, tuple[str, tuple[str, ...]]] = (
 
 @dataclasses.dataclass
 class Things:
-    """Threads, processes, connections, and open files by number."""
+    """Threads, processes, connections, and open files."""
 
     threads: set[threading.Thread] = dataclasses.field(default_factory=set)
     children: set[int] = dataclasses.field(default_factory=set)
     connections: set[Any] = dataclasses.field(default_factory=set)
-    files: set[str] = dataclasses.field(default_factory=set)
+    files: "set[OpenFile]" = dataclasses.field(default_factory=set)
 
     @classmethod
     def of_now(cls) -> "Things":
@@ -88,9 +88,8 @@ class Owner:
     def __init__(self, name: str, is_judged: bool = True) -> None:
         self.name = name
         self._is_judged = is_judged
-        #: what it began, if it outlives a test, and what its files are
+        #: what it began, if it outlives a test
         self.begun = Things()
-        self._targets: dict[str, str] = {}
         #: it also owns the connections that these open later
         self.databases: weakref.WeakSet[Any] = weakref.WeakSet()
         self._endings = contextlib.ExitStack()
@@ -125,7 +124,6 @@ class Owner:
             new = Things.of_now().without(before)
             for each in _lasting:
                 new = new.without(each.begun)
-            self._targets |= {number: _target(number) for number in new.files}
             self.begun |= new
 
     def going_on(self) -> contextlib.AbstractContextManager[None]:
@@ -138,13 +136,11 @@ class Owner:
         # what has ended is forgotten: it may refer to files
         self.begun.threads = {thread for thread in self.begun.threads if not _ends(thread)}
         self.begun.connections &= now.connections
-        # the number of a closed file may be another one's by now
-        files = {number for number in self.begun.files if _target(number) == self._targets[number]}
         rest = Things(
             self.begun.threads,
             self.begun.children & now.children,
             {known for known in now.connections if self.has(known)},
-            files & now.files,
+            self.begun.files & now.files,
         )
         return _names(rest)
 
@@ -213,7 +209,7 @@ def _refuse(name: str, left: list[str]) -> None:
 
 def _names(things: Things) -> list[str]:
     """Name things; the files of connections are not named again."""
-    targets = [_target(number) for number in things.files]
+    targets = [_target(file.number) for file in things.files]
     if any(targets):
         of_connections = tuple(
             file
@@ -238,15 +234,23 @@ def _ends(thread: threading.Thread) -> bool:
     return not thread.is_alive()
 
 
-def _open_files() -> set[str]:
-    """Return the numbers of open files, without the one that reads the list."""
-    # the list is read with the lowest free number, as this is
-    lowest = os.open(FILES, os.O_RDONLY)
-    os.close(lowest)
-    numbers = set(os.listdir(FILES))
-    if not _target(str(lowest)):
-        numbers.discard(str(lowest))
-    return numbers
+class OpenFile(NamedTuple):
+    """An open file: the number of one that was closed may be another one's by now."""
+
+    number: str
+    device: int
+    inode: int
+
+
+def _open_files() -> set[OpenFile]:
+    """Return the open files, without the one that reads the list."""
+    found = set()
+    for number in os.listdir(FILES):
+        # what is closed meanwhile doesn't matter
+        with contextlib.suppress(OSError):
+            status = os.stat(f"{FILES}/{number}")
+            found.add(OpenFile(number, status.st_dev, status.st_ino))
+    return found
 
 
 def _target(number: str) -> str:

@@ -126,6 +126,21 @@ def lasting_database(tmp_path_factory):
     database.close()
 
 
+def test_a_file_that_has_the_number_of_a_lasting_one_is_noticed(tmp_path):
+    """Whoever outlives the test has closed its file meanwhile."""
+    fixture = leftovers.Owner("A fixture")
+    with fixture.beginning():
+        first = (tmp_path / "first").open("w")
+    number = first.fileno()
+    first.close()
+    opened = []
+    words = refused(lambda: opened.append((tmp_path / "kept").open("w")))
+    assert opened[0].fileno() == number
+    opened[0].close()
+    fixture.ended()
+    assert words == f"A test leaves\n  open file {tmp_path}/kept"
+
+
 def test_a_fixture_that_outlives_a_test_leaves_nothing_either(tmp_path):
     for closes in (True, False):
         fixture = leftovers.Owner("A fixture")

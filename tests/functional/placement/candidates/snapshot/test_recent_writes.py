@@ -154,6 +154,7 @@ def test_whatever_bypasses_the_feed_is_found(audited, database, whole, caplog, m
     assert (whole, caplog.text.count(WARNING)) == ([], 0)
 
     database.write(write)
+    wait_until_nobody_is_older(database)
     audited.audit_in_background()
 
     assert caplog.text.count(WARNING) == 1
