@@ -5,6 +5,7 @@ subproblems don't overlap.
 """
 
 import collections
+import dataclasses
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -21,6 +22,17 @@ Top = tuple[frozenset[int], int]
 Solve = Callable[[list[int], list[Top]], Iterable[T]]
 #: bounds the memory of one search
 _MOST_CODES = 50_000
+#: how many tops one step of the budget looks at
+_TOPS_OF_STEP = 4
+
+
+@dataclasses.dataclass(eq=False)
+class _Step:
+    """Where the search goes on: the choices left, the tops before them, and whether one helped."""
+
+    choices: Iterator[tuple[list[int], list[Top]]]
+    tops: list[Top]
+    found: bool = False
 
 
 class Subproblems:
@@ -57,7 +69,7 @@ class Subproblems:
         if not self._possible:
             return
         try:
-            yield from self._descend(0, self.options, [], solve, source)
+            yield from self._found(solve, source)
         finally:
             self.budget.forget(len(self._hopeless))
             self._hopeless.clear()
@@ -125,18 +137,41 @@ class Subproblems:
             wants[kinds[mask]] += 1
         return can_supply(wants, ((kind, 1) for kind in able.values()))
 
-    def _descend(
-        self,
-        number: int,
-        options: list[int],
-        tops: list[Top],
-        solve: Solve[T],
-        source: random.Random | None,
-    ) -> Iterator[T]:
-        if number == len(self._constraints):
-            yield from solve(options, tops)
+    def _found(self, solve: Solve[T], source: random.Random | None) -> Iterator[T]:
+        """Choose a top for one constraint after the other; yield what is found with all of them."""
+        # no recursion: there may be more constraints than Python allows calls
+        way = [_Step(self._choices(self.options, [], source), [])]
+        while way:
+            choice = next(way[-1].choices, None)
+            if choice is None:
+                step = way.pop()
+                if way:
+                    self._note(step, way[-1])
+                continue
+            options, tops = choice
+            if len(tops) < len(self._constraints):
+                way.append(_Step(self._choices(options, tops, source), tops))
+                continue
+            end = _Step(iter(()), tops)
+            for item in solve(options, tops):
+                end.found = True
+                yield item
+            self._note(end, way[-1])
+
+    def _note(self, step: "_Step", before: "_Step") -> None:
+        """Note whether something was found with the tops of a step."""
+        if step.found:
+            before.found = True
             return
-        members, possible = self._constraints[number]
+        self._careful = True
+        if self.budget.remember():
+            self._hopeless.add(self._state(step.tops))
+
+    def _choices(
+        self, options: list[int], tops: list[Top], source: random.Random | None
+    ) -> Iterator[tuple[list[int], list[Top]]]:
+        """Yield the options and tops with each possible top of the next constraint."""
+        members, possible = self._constraints[len(tops)]
         order = list(bits(possible))
         if source is not None:
             source.shuffle(order)
@@ -145,25 +180,18 @@ class Subproblems:
             if narrowed is None:
                 continue
             chosen = [*tops, (members, top)]
+            self.budget.spend(len(chosen) // _TOPS_OF_STEP)
             if not all(
                 any(narrowed[index] >> local & 1 for index in within) for within, local in chosen
             ):
                 continue
-            if self._careful and not self._is_hopeful(narrowed, chosen):
-                continue
-            found = False
-            for item in self._descend(number + 1, narrowed, chosen, solve, source):
-                found = True
-                yield item
-            if not found:
-                self._careful = True
-                if self.budget.remember():
-                    self._hopeless.add(self._state(chosen))
+            if not self._careful or self._is_hopeful(narrowed, chosen):
+                yield narrowed, chosen
 
     def _is_hopeful(self, options: list[int], tops: list[Top]) -> bool:
         if self._hopeless and self._state(tops) in self._hopeless:
             return False
-        self.budget.spend(50)
+        self.budget.spend(50 + len(tops))
         if not all(self._can_serve(members, top, options) for members, top in tops):
             return False
         fixed = self._on_top(options, tops)

@@ -1,5 +1,7 @@
 """same_subtree within one tree: served where it can be, and disproved in a few steps."""
 
+import sys
+
 from placement.candidates.tree_problem import Local
 from tests.unit.placement.candidates.tree_problems import devices_of, looks, packing, solutions
 
@@ -57,3 +59,23 @@ def test_overlapping_same_subtrees_down_a_deep_tree_are_served():
     found = next(solutions(packing([1] * 12, True, subtrees), chains(1, 30), looks(2000)))
 
     assert len(set(found)) == 12
+
+
+def test_more_same_subtrees_than_python_allows_calls_are_served():
+    count = sys.getrecursionlimit() + 100
+    subtrees = tuple(frozenset((n, n + 1)) for n in range(count - 1))
+
+    found = next(
+        solutions(packing([1] * count, subtrees=subtrees), devices_of([count]), looks(200))
+    )
+
+    assert found == (0,) * count
+
+
+def test_more_same_subtrees_than_python_allows_calls_are_disproved():
+    """Each group of a chain fits beside the next, but nothing has room for all."""
+    count = sys.getrecursionlimit() + 100
+    subtrees = tuple(frozenset((n, n + 1)) for n in range(count - 1))
+    shape = packing([1] * count, subtrees=subtrees)
+
+    assert list(solutions(shape, devices_of([count - 1]), looks(20_000))) == []
