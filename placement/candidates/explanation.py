@@ -4,7 +4,7 @@
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -270,17 +270,15 @@ def _fruitful(
     return found, None
 
 
-def _looser(request: CandidateRequest) -> list[tuple[Reason, str, CandidateRequest]]:
-    """Return the request without each single condition on all groups together."""
-    found = []
+def _looser(request: CandidateRequest) -> Iterator[tuple[Reason, str, CandidateRequest]]:
+    """Yield the request without each single condition on all groups together."""
     if request.isolate:
         without = dataclasses.replace(request, isolate=False)
-        found.append((Reason.ISOLATE, "group_policy=isolate", without))
+        yield Reason.ISOLATE, "group_policy=isolate", without
     for suffixes in dict.fromkeys(request.same_subtree):
         others = tuple(other for other in request.same_subtree if other != suffixes)
         without = dataclasses.replace(request, same_subtree=others)
-        found.append((Reason.SAME_SUBTREE, ",".join(sorted(suffixes)), without))
-    return found
+        yield Reason.SAME_SUBTREE, ",".join(sorted(suffixes)), without
 
 
 def _count(

@@ -101,7 +101,7 @@ def _lowered(
     """Return the nearest lower amount of a class that helps; None: none does."""
     group = request.groups[number]
     asked = group.resources[name]
-    for amount in _amounts(snapshot, notes, group, name):
+    for amount in _amounts(snapshot, notes, group, name, budget):
         resources = {**group.resources, name: amount}
         easier = _with_group(request, number, dataclasses.replace(group, resources=resources))
         trees = _trees(snapshot, easier, budget)
@@ -115,7 +115,9 @@ def _lowered(
     return None
 
 
-def _amounts(snapshot: Snapshot, notes: Notes, group: Group, name: str) -> list[int]:
+def _amounts(
+    snapshot: Snapshot, notes: Notes, group: Group, name: str, budget: Budget
+) -> list[int]:
     """Return lower amounts that providers could give which meet all other conditions.
 
     The largest come first. Where a sum of several groups is too much, lower amounts are tried that
@@ -126,7 +128,7 @@ def _amounts(snapshot: Snapshot, notes: Notes, group: Group, name: str) -> list[
     column = snapshot.column(class_id)
     if not len(column.slots) or asked <= 1 or group.suffix not in notes.groups:
         return []
-    providers = _otherwise_fitting(snapshot, notes, group.suffix, name)[column.slots]
+    providers = _otherwise_fitting(snapshot, notes, group.suffix, name, budget)[column.slots]
     step = np.maximum(column.step_size, 1)
     below = np.minimum(column.room.astype(np.int64), min(asked - 1, LARGEST)) // step * step
     fitting = below[providers & (below >= np.maximum(column.min_unit, 1))]
@@ -137,13 +139,16 @@ def _amounts(snapshot: Snapshot, notes: Notes, group: Group, name: str) -> list[
     return sorted({int(amount) for amount in nearest if 0 < amount < asked}, reverse=True)
 
 
-def _otherwise_fitting(snapshot: Snapshot, notes: Notes, suffix: str, name: str) -> Mask:
+def _otherwise_fitting(
+    snapshot: Snapshot, notes: Notes, suffix: str, name: str, budget: Budget
+) -> Mask:
     """Return the providers that meet all but the amount, in trees that meet all else."""
     roots = snapshot.forest.is_root
     for condition in notes.of_root:
         roots = roots & condition.own
     found = np.zeros(snapshot.size, np.bool_)
     for other, group in notes.groups.items():
+        budget.look()
         for part in group.parts or [[]]:
             conditions = [*group.common, *part]
             mine = other == suffix and any(_is_amount(one, name) for one in conditions)
