@@ -54,14 +54,14 @@ class TreeChange:
     requests: Sequence[ConsumerRequest]
     create_names: bool
 
-    @property
+    @functools.cached_property
     def new(self) -> dict[str, Wanted]:
         """The providers to create, by uuid."""
         return {
             uuid: wanted for uuid, wanted in self.providers.items() if wanted.generation is None
         }
 
-    @property
+    @functools.cached_property
     def generations(self) -> dict[str, int]:
         """The generations that the caller expects of the providers that stay, by uuid."""
         return {

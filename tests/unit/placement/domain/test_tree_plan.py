@@ -232,3 +232,11 @@ def test_a_refused_creation_names_the_provider():
     with pytest.raises(CreationRefused) as caught:
         plan(nic=new("nobody")).refuse_misplaced(True)
     assert caught.value.facts == {"uuid": "nic", "name": "name", "reason": tree.NO_SUCH_PARENT}
+
+
+def test_which_providers_are_new_is_found_out_once():
+    """Who asks for each of the new providers would else look at all of them each time."""
+    change = TreeChange("root", {"root": Wanted(None, "a", None)}, {}, (), False)
+
+    assert change.new is change.new
+    assert change.generations is change.generations
