@@ -61,6 +61,10 @@ class Plan:
                 found.add(register.uuids[choice.anchor])
         return found
 
+    def first_root(self, snapshot: Snapshot) -> str:
+        """Return the uuid of the root of the first tree that a candidate was found for."""
+        return snapshot.register.uuids[self.choices[0].anchor]
+
     def tree_ids(self, snapshot: Snapshot) -> set[int]:
         """Return the ids of all providers of the trees that the candidates are from or for."""
         forest, ids = snapshot.forest, snapshot.register.ids

@@ -32,6 +32,7 @@ from placement.operations.claim_plan import (
     write,
 )
 from placement.operations.explanations import names_from
+from placement.operations.tree_lines import TreeLines
 from placement.storage import allocations, holdings
 from placement.storage.dialects import LONGEST_LOCK
 from placement.storage.engine import PATIENCE, TRIES, Connection, Database
@@ -93,7 +94,7 @@ class Claim:
         #: in how many ways the consumers were distributed by the last plan
         self._ways = 1
 
-    def run(self) -> dict[str, Claimed]:
+    def run(self, lines: TreeLines) -> dict[str, Claimed]:
         """Claim, and return what each consumer has got, by uuid in the order of the requests.
 
         A consumer that holds a candidate of the request already keeps it. Providers that other
@@ -103,16 +104,18 @@ class Claim:
         Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
         consumer holds something else; ClaimUnfinished after too many attempts, and when the time
         is over; and what searches and writes of allocations raise.
+
+        :param lines: of this process, for trees that other writers have locked
         """
         try:
-            return self._run()
+            return self._run(lines)
         except SearchUnfinished:
             if self.left > 0:
                 raise
             # not the limit of searches has ended it
             raise ClaimUnfinished() from None
 
-    def _run(self) -> dict[str, Claimed]:
+    def _run(self, lines: TreeLines) -> dict[str, Claimed]:
         snapshot: Snapshot | None = None
         #: the cloud of a moment in which the consumers that are left held nothing
         empty: Snapshot | None = None
@@ -126,10 +129,11 @@ class Claim:
             try:
                 plan, wait = self._best_plan(snapshot, busy)
                 # `busy` keeps the search from providers, not from a tree of which nothing is taken
-                wait = wait or bool(plan.anchors(snapshot))
-                generations = write(
-                    self.database, snapshot, plan, self.tries, max(self.left, LONGEST_LOCK), wait
-                )
+                if wait or plan.anchors(snapshot):
+                    with lines.turn(plan.first_root(snapshot), self.left):
+                        generations = self._write(snapshot, plan, wait=True)
+                else:
+                    generations = self._write(snapshot, plan, wait=False)
                 self.settle(plan, generations)
             except Locked as locked:
                 busy |= locked.uuids
@@ -207,6 +211,10 @@ class Claim:
     def results(self) -> dict[str, Claimed]:
         """Return what each consumer has got, after all of them are settled."""
         return {request.uuid: self._done[request.uuid] for request in self.wanted}
+
+    def _write(self, snapshot: Snapshot, plan: Plan, wait: bool) -> dict[str, int]:
+        patience = max(self.left, LONGEST_LOCK)
+        return write(self.database, snapshot, plan, self.tries, patience, wait)
 
     def _budget(self) -> Budget:
         """Return what a search may cost that begins now."""

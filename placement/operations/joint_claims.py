@@ -15,6 +15,7 @@ from placement.candidates.snapshot import Snapshot
 from placement.errors import AllocationRefused, ClaimUnfinished
 from placement.operations.claim_plan import OVERTAKEN, Holding, Locked, Plan, with_choice, write
 from placement.operations.claims import Claim, Claimed
+from placement.operations.tree_lines import TreeLines
 from placement.storage.dialects import LONGEST_LOCK
 
 #: how many claims, and consumers, are written together at most
@@ -62,6 +63,7 @@ class _Queue:
     """The claims that wait in one process."""
 
     def __init__(self) -> None:
+        self._lines = TreeLines()
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
         self._working = False
@@ -93,7 +95,7 @@ class _Queue:
                     for one in jobs:
                         one.done = True
                     self._changed.notify_all()
-        return claim.run() if job.results is None else job.results
+        return claim.run(self._lines) if job.results is None else job.results
 
     def _wait_for_others(self, job: Job) -> None:
         """Wait until something changed. Raise ClaimUnfinished if the claim's time is over.

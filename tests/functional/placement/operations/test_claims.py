@@ -19,6 +19,7 @@ from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
 from placement.operations import claims, joint_claims
 from placement.operations.claims import Claim
 from placement.operations.joint_claims import JointClaims
+from placement.operations.tree_lines import TreeLines
 from placement.storage import consumers, tables
 from tests.endless import endless
 from tests.functional.placement.operations.claiming import (
@@ -177,7 +178,7 @@ def test_a_consumer_that_another_write_has_locked_does_not_hold_up_other_claims(
     try:
         assert [bool(job.results) for job in jobs] == [True, False, True]
         # what it holds is known without the lock
-        assert jobs[1].claim.run()[numbered("c", 1)].generation == 1
+        assert alone(jobs[1].claim)[numbered("c", 1)].generation == 1
     finally:
         enough.set()
         holder.join(PATIENCE)
@@ -269,6 +270,10 @@ class Seen:
         self.live.look_for_others()
 
 
+def alone(claim):
+    return claim.run(TreeLines())
+
+
 def claim_of(service, cloud, request=None, budget=endless):
     """Return a claim of one VCPU for the first consumer."""
     request = request or CandidateRequest((Group("", {"VCPU": 1}),))
@@ -284,7 +289,7 @@ def outdated(service, change):
     return Seen(service, lambda: seen.pop() if seen else live.current())
 
 
-@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
 def test_a_host_that_was_filled_since_the_search_is_passed_over(service, make):
     def fill():
         taken = holding({HOSTS[0]: {"VCPU": 2}})
@@ -294,7 +299,7 @@ def test_a_host_that_was_filled_since_the_search_is_passed_over(service, make):
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
 
 
-@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
 def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make):
     for uuid in HOSTS[:2]:
         traits = {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 1}
@@ -310,7 +315,7 @@ def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make)
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
 
 
-@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
 def test_a_host_that_was_deleted_since_the_search_is_passed_over(service, make):
     def delete():
         expect(service.delete(f"/resource_providers/{HOSTS[0]}"), 204)
@@ -349,7 +354,7 @@ def test_what_a_consumer_holds_is_judged_with_the_cloud_of_that_moment(service):
 
     live = LiveSnapshot(service.database)
     cloud = Seen(service, current, lambda: expect(service.delete(path), 204))
-    found = claim_of(service, cloud, WHOLE_HOST).run()
+    found = alone(claim_of(service, cloud, WHOLE_HOST))
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[0]: {"VCPU": 2}}
     assert cloud.questions == 1
 
@@ -364,7 +369,7 @@ def test_that_nothing_fits_is_certain_while_others_write_all_the_time(service):
 
     cloud = Seen(service, first=write)
     with pytest.raises(NoCandidate):
-        claim_of(service, cloud, WHOLE_HOST).run()
+        alone(claim_of(service, cloud, WHOLE_HOST))
     assert cloud.questions == 1
 
 
@@ -428,7 +433,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(ser
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("make", [Claim.run, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
 def test_a_search_that_is_not_finished_says_so(service, make):
     with pytest.raises(SearchUnfinished):
         make(claim_of(service, LiveSnapshot(service.database), budget=lambda: Budget(0, None)))

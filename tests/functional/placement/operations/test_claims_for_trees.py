@@ -8,6 +8,7 @@ from placement.candidates.request import CandidateRequest, Group
 from placement.operations import claim_plan, joint_claims
 from tests.databases.questions import kind_of
 from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.running import eventually
 from tests.functional.placement.operations.claiming import ask, joint_job
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
@@ -168,6 +169,22 @@ def test_other_claims_do_not_wait_with_it(service, locked):
     locked()
     threads[0].join(PATIENCE)
     assert waiting == [200]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
+def test_those_that_wait_hold_one_connection(service, locked, monkeypatch):
+    lines, answers = joint_claims.TreeLines(), []
+    monkeypatch.setattr(joint_claims, "TreeLines", lambda: lines)
+    threads = [claiming(service, answers, number) for number in range(6)]
+    eventually(lambda: len(lines) == 6, lambda: str(answers))
+    until_one_waits(service)
+    # another is who has locked the tree
+    assert service.database.connections()[0] == 2
+    locked()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert answers == [200] * 6
+    assert len(lines) == 0
 
 
 def test_such_claims_are_made_together(service, cloud, monkeypatch):

@@ -22,7 +22,7 @@ class StandIn:
         self.wanted = [SimpleNamespace(uuid=uuid)]
         self.left = left
 
-    def run(self):
+    def run(self, lines):
         raise AssertionError(f"{self.wanted} is made alone")
 
 
