@@ -63,7 +63,8 @@
     ├── SearchAbandoned             503, the client closed its connection
     ├── ClaimUnfinished             503, other writers were at each candidate of a claim
     ├── StorageFull                 507
-    └── NoRoomForAnswer             507, the disk for temporary files is full
+    ├── NoRoomForAnswer             507, the disk for temporary files is full
+    └── NoRoomForBody               507, likewise
 
 Operations and rules raise these errors; :mod:`placement.http.error_body` renders them. A handler
 uses :func:`worded` to replace an error's own text.
@@ -364,6 +365,16 @@ class NoRoomForAnswer(PlacementError):
 
     status, title = 507, "Insufficient Storage"
     text = "The service can't store the answer in a temporary file: {why}. Ask for less at once."
+
+
+class NoRoomForBody(PlacementError):
+    """A long body is written to a temporary file while it is received, and that failed."""
+
+    status, title = 507, "Insufficient Storage"
+    text = (
+        "The service can't store the body of the request in a temporary file: {why}. "
+        "Nothing was changed."
+    )
 
 
 class Conflict(PlacementError):

@@ -11,6 +11,42 @@ LONGEST_CHUNK_LINE = 8_192
 LONGEST_HEAD = 64 * 1024
 
 
+class NoRoom:
+    """Like an error of waitress's: there is no room for the body."""
+
+    code = 507
+
+    def __init__(self, failed: OSError) -> None:
+        self.body = failed.strerror or str(failed)
+
+
+class Body:
+    """The buffer of a body, a long one in a temporary file; without room, it forgets what comes.
+
+    The body is read to its end all the same: a client that is still sending may not see an answer.
+
+    :ivar no_room: why there is none
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer
+        self._length = 0
+        self.no_room: NoRoom | None = None
+        self.getfile, self.close = buffer.getfile, buffer.close
+
+    def append(self, data: bytes) -> None:
+        """Keep data from the client."""
+        self._length += len(data)
+        if self.no_room is None:
+            try:
+                self._buffer.append(data)
+            except OSError as failed:
+                self.no_room = NoRoom(failed)
+
+    def __len__(self) -> int:
+        return self._length
+
+
 class Parser(HTTPRequestParser):
     """Parser of one request; `error` says why the request is invalid.
 
@@ -47,6 +83,8 @@ class Parser(HTTPRequestParser):
             self._bound_chunks()
         elif self.content_length > self.longest_body:
             self._end_too_long(self.content_length)
+        if self.completed and self.error is None and self.body_rcv is not None:
+            self.error = self.body_rcv.buf.no_room
         if isinstance(self.error, RequestEntityTooLarge):
             self.error = None
         if self.error is not None:
@@ -69,6 +107,8 @@ class Parser(HTTPRequestParser):
         except ValueError as odd:
             # for example a length of thousands of digits, or an incomplete IPv6 address
             raise ParsingError("The request's line or a header is invalid") from odd
+        if self.body_rcv is not None:
+            self.body_rcv.buf = Body(self.body_rcv.buf)
         if "," in self.headers.get("HOST", ""):
             raise ParsingError("More than one host")
         if "TRANSFER_ENCODING" in self.headers:

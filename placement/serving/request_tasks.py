@@ -7,6 +7,7 @@ from waitress.task import WSGITask
 
 from placement.errors import (
     HeadersTooLong,
+    NoRoomForBody,
     PlacementError,
     ServerBusy,
     TransferNotImplemented,
@@ -17,7 +18,11 @@ from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication
 from placement.http.request_log import RequestLog
 
 #: errors for requests that can't be read, by waitress's status; UnreadableRequest for others
-_UNREADABLE: dict[int, type[PlacementError]] = {431: HeadersTooLong, 501: TransferNotImplemented}
+_UNREADABLE: dict[int, type[PlacementError]] = {
+    431: HeadersTooLong,
+    501: TransferNotImplemented,
+    507: NoRoomForBody,
+}
 #: key of the error in the WSGI environment of a request that the server itself rejects
 REFUSAL = "berth.refusal"
 

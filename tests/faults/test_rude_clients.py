@@ -202,3 +202,30 @@ def test_a_body_may_be_as_long_as_allowed_and_no_longer(service, sent, length, s
     assert answer.status == status
     if status == 413:
         assert str(LONGEST_BODY) in found["errors"][0]["detail"]
+
+
+#: the disk for temporary files is full
+NO_ROOM = """
+import errno
+from waitress.buffers import TempfileBasedBuffer
+def full(*arguments, **more):
+    raise OSError(errno.ENOSPC, "No space left on device")
+TempfileBasedBuffer.newfile = full
+"""
+
+
+@pytest.mark.parametrize("sent", [str.encode, lambda body: in_parts(body.encode())])
+def test_a_body_for_which_the_disk_has_no_room_is_refused_with_a_sentence(database_url, sent):
+    with running(database_url, workers=1, code=NO_ROOM) as service:
+        for length, status in ((1_000_000, 507), (1_000, 200), (1_000_000, 507)):
+            text = json.dumps({"name": str(uuid.uuid4())}).ljust(length)
+            with contextlib.closing(service.connect()) as connection:
+                headers = service.headers() | {"content-type": "application/json"}
+                connection.request("POST", "/resource_providers", sent(text), headers)
+                answer = connection.getresponse()
+                found = json.loads(answer.read())
+            assert answer.status == status, found
+            if status == 507:
+                assert "temporary file: No space left on device" in found["errors"][0]["detail"]
+        assert "uncaptured" not in service.said()
+        assert "Traceback" not in service.said()
