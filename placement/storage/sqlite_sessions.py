@@ -19,6 +19,7 @@ LOG = logging.getLogger(__name__)
 #: where `Connection.info` has the file that a connection has open
 FILE = "file"
 _LOG_FILE = "log file"
+_OPENED = "/proc/self/fd"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +47,19 @@ class OpenFile:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the path leads to another file now, or to none."""
-        return OpenFile.of(self.path) != self
+        """Whether the path leads to another file now, or to none; this one is open.
+
+        Some file systems give one file several numbers in turn. So what counts is the name that the
+        system gives the open file.
+        """
+        if OpenFile.of(self.path) == self:
+            return False
+        for opened in os.listdir(_OPENED):
+            with contextlib.suppress(OSError):
+                found = os.stat(f"{_OPENED}/{opened}")
+                if (found.st_dev, found.st_ino) == self.number:
+                    return os.readlink(f"{_OPENED}/{opened}") != os.path.realpath(self.path)
+        return False
 
 
 def read_only_url(url: sa.URL) -> sa.URL:
@@ -119,7 +131,7 @@ def _forget_log(log: OpenFile) -> None:
     folder = os.open(os.path.dirname(log.path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        if log.number is not None and not log.is_replaced:
+        if log.number is not None and OpenFile.of(log.path) == log:
             for path in (log.path, f"{log.path.removesuffix('-wal')}-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)

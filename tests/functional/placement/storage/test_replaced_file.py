@@ -1,11 +1,13 @@
 """An operator renames a backup over the file of SQLite's database while services run."""
 
+import itertools
 import os
 import sqlite3
 
 import pytest
 from sqlalchemy import event
 
+from placement.storage import sqlite_sessions
 from tests.functional.placement.operations.claiming import ask, got
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered, stock
@@ -84,3 +86,19 @@ def test_a_file_that_is_gone_is_not_made_anew(file, workers):
     os.replace(copy, file)
     for worker in workers:
         assert worker.get(f"/resource_providers/{ROOT}").status_code == 200
+
+
+def test_where_numbers_of_files_change_nothing_is_lost(file, workers, monkeypatch):
+    """Network file systems may give a file other numbers. Its log is the only place of writes."""
+    numbers, log = itertools.count(), file.with_name("placement.db-wal")
+    kept = log.stat().st_ino
+    monkeypatch.setattr(
+        sqlite_sessions.OpenFile,
+        "of",
+        classmethod(lambda cls, path: cls(path, (0, next(numbers) // 3))),
+    )
+    for number in range(4):
+        expect(workers[number % 2].put(f"/traits/CUSTOM_{number}"), 201)
+    for worker in workers:
+        assert len(worker.get("/traits?name=startswith:CUSTOM_").json["traits"]) == 4
+    assert log.stat().st_ino == kept
