@@ -29,6 +29,9 @@ NESTED: Version = (1, 29)
 _MOST_DIGITS = 18
 #: size of the cache of parsed queries, and the longest query that it takes, in characters
 _KEPT, _LONGEST_KEPT = 256, 2048
+#: the longest query in a body, in characters: what placement-api lets through in a URL. A search
+#: has to be read and prepared before its limits of time and memory hold
+LONGEST_IN_BODY = 64 * 1024
 _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 _AFTER_SUBTREES = "`same_subtree`"
 
@@ -45,6 +48,17 @@ def request_of(text: str, version: Version) -> CandidateRequest:
     """
     read = _read_once if len(text) <= _LONGEST_KEPT else _read
     return read(text, version)
+
+
+def request_in_body(text: str, version: Version) -> CandidateRequest:
+    """Parse a query that stands in a body. Raises what `request_of` raises."""
+    if len(text) > LONGEST_IN_BODY:
+        raise BadRequest(
+            f"A query may have at most {LONGEST_IN_BODY} characters, as many as a URL. This one "
+            f"has {len(text)}."
+        )
+    # the parser takes the bytes of a URL; what is no UTF-8 it refuses
+    return request_of(text.encode(errors="surrogatepass").decode("latin-1"), version)
 
 
 def _read(text: str, version: Version) -> CandidateRequest:

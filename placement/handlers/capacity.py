@@ -6,7 +6,7 @@ from placement.candidates.request import CandidateRequest
 from placement.domain import uuids
 from placement.errors import BadRequest
 from placement.handlers.allocation_candidates import budget_of, relaxing_of
-from placement.handlers.allocation_candidates_query import request_of
+from placement.handlers.allocation_candidates_query import request_in_body, request_of
 from placement.http.call import NOW, Call
 from placement.operations.capacities import Breakdown, refusals_of, rooms
 from placement.schemas import capacity as schemas
@@ -56,6 +56,5 @@ def query(call: Call) -> flask.Response:
 
 
 def _request(call: Call, name: str, text: str) -> CandidateRequest:
-    # the parser takes the bytes of a URL; what is no UTF-8 it refuses
     with refusals_of(name):
-        return request_of(text.encode(errors="surrogatepass").decode("latin-1"), call.version)
+        return request_in_body(text, call.version)

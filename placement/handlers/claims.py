@@ -14,7 +14,7 @@ from placement.domain import uuids
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.errors import BadRequest
 from placement.handlers.allocation_candidates import budget_of
-from placement.handlers.allocation_candidates_query import request_of
+from placement.handlers.allocation_candidates_query import request_in_body
 from placement.handlers.consumer_requests import tries
 from placement.http.call import Call
 from placement.operations.claims import Claim, Claimed
@@ -43,10 +43,8 @@ def create(call: Call) -> flask.Response:
 
 
 def _request(call: Call, body: dict[str, Any]) -> CandidateRequest:
-    # the parser takes the bytes of a URL; what is no UTF-8 it refuses
-    text = body["query"].encode(errors="surrogatepass").decode("latin-1")
     avoid = frozenset(map(uuids.normalised, body.get("avoid", ())))
-    return dataclasses.replace(request_of(text, call.version), avoid=avoid)
+    return dataclasses.replace(request_in_body(body["query"], call.version), avoid=avoid)
 
 
 def _consumer(given: dict[str, Any]) -> ConsumerRequest:

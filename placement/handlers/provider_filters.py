@@ -48,7 +48,7 @@ def _read_required(query: Query, version: Version) -> tuple[Sets, frozenset[str]
         more, not_these = parse_traits(value, version)
         required += more
         forbidden |= not_these
-    return tuple(required), forbidden
+    return tuple(dict.fromkeys(required)), forbidden
 
 
 def _read_member_of(query: Query, version: Version) -> tuple[Sets, frozenset[str]]:
@@ -67,4 +67,4 @@ def _read_member_of(query: Query, version: Version) -> tuple[Sets, frozenset[str
             forbidden |= aggregates
         else:
             required.append(aggregates)
-    return tuple(required), forbidden
+    return tuple(dict.fromkeys(required)), forbidden
