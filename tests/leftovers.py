@@ -6,7 +6,6 @@ the middle of a test, says so with `lasting`.
 """
 
 import contextlib
-import dataclasses
 import functools
 import gc
 import multiprocessing.util
@@ -47,35 +46,12 @@ _connections: weakref.WeakKeyDictionary[Any, tuple[str, tuple[str, ...]]] = (
 )
 
 
-@dataclasses.dataclass
-class Things:
-    """Threads, processes, connections, and open files."""
+class OpenFile(NamedTuple):
+    """An open file: the number of one that was closed may be another one's by now."""
 
-    threads: set[threading.Thread] = dataclasses.field(default_factory=set)
-    children: set[int] = dataclasses.field(default_factory=set)
-    connections: set[Any] = dataclasses.field(default_factory=set)
-    files: "set[OpenFile]" = dataclasses.field(default_factory=set)
-
-    @classmethod
-    def of_now(cls) -> "Things":
-        """Return what there is."""
-        return cls(
-            set(threading.enumerate()),
-            _living_children(),
-            {known for known in list(_connections) if known.dbapi_connection is not None},
-            _open_files(),
-        )
-
-    def without(self, those: "Things") -> "Things":
-        """Return what is here and not there."""
-        return Things(*(mine - theirs for mine, theirs in zip(self._all, those._all, strict=True)))
-
-    def __or__(self, those: "Things") -> "Things":
-        return Things(*(mine | theirs for mine, theirs in zip(self._all, those._all, strict=True)))
-
-    @property
-    def _all(self) -> tuple[set[Any], ...]:
-        return self.threads, self.children, self.connections, self.files
+    number: str
+    device: int
+    inode: int
 
 
 class Owner:
@@ -89,7 +65,7 @@ class Owner:
         self.name = name
         self._is_judged = is_judged
         #: what it began, if it outlives a test
-        self.begun = Things()
+        self.begun: set[Any] = set()
         #: it also owns the connections that these open later
         self.databases: weakref.WeakSet[Any] = weakref.WeakSet()
         self._endings = contextlib.ExitStack()
@@ -115,16 +91,13 @@ class Owner:
         """Own what begins in this block, and outlive the test."""
         if self not in _lasting:
             _lasting.append(self)
-        before = Things.of_now()
+        before = _things()
         _owners.append(self)
         try:
             yield
         finally:
             _owners.remove(self)
-            new = Things.of_now().without(before)
-            for each in _lasting:
-                new = new.without(each.begun)
-            self.begun |= new
+            self.begun |= (_things() - before).difference(*(each.begun for each in _lasting))
 
     def going_on(self) -> contextlib.AbstractContextManager[None]:
         """Own what begins in this block as well, in a test that it outlives."""
@@ -132,23 +105,17 @@ class Owner:
 
     def left(self) -> list[str]:
         """Return the names of what it began, outlived tests with, and left."""
-        now = Things.of_now()
+        for thread in _threads_of(self.begun):
+            _ends(thread)
+        now = _things()
         # what has ended is forgotten: it may refer to files
-        self.begun.threads = {thread for thread in self.begun.threads if not _ends(thread)}
-        self.begun.connections &= now.connections
-        rest = Things(
-            self.begun.threads,
-            self.begun.children & now.children,
-            {known for known in now.connections if self.has(known)},
-            self.begun.files & now.files,
-        )
-        return _names(rest)
+        self.begun &= now
+        return _names(thing for thing in now if self.has(thing))
 
-    def has(self, known: Any) -> bool:
-        """Return whether a connection is its own."""
-        pool = known._ConnectionRecord__pool
-        mine = known in self.begun.connections
-        return mine or any(database.engine.pool is pool for database in self.databases)
+    def has(self, thing: Any) -> bool:
+        """Return whether it began something, or a database of its own did."""
+        pool = getattr(thing, "_ConnectionRecord__pool", None)
+        return thing in self.begun or any(each.engine.pool is pool for each in self.databases)
 
 
 #: of all that begins and has no other owner
@@ -177,7 +144,7 @@ def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Itera
 
     :param failed: whether there was a failure already: its traceback keeps what the test had
     """
-    before = Things.of_now()
+    before = _things()
     mine = Owner(name)
     _owners.append(mine)
     try:
@@ -188,18 +155,15 @@ def nothing_left(name: str, failed: Callable[[], bool] = lambda: False) -> Itera
     if _names(_since(before)) and not failed():
         # what nothing refers to any more is closed now or later, by chance
         gc.collect()
-        for thread in _since(before).threads:
+        for thread in _threads_of(_since(before)):
             _ends(thread)
         _refuse(name, _names(_since(before)))
 
 
-def _since(before: Things) -> Things:
+def _since(before: set[Any]) -> set[Any]:
     """Return what began since then, and has no lasting owner."""
-    new = Things.of_now().without(before)
-    for each in _lasting:
-        new = new.without(each.begun)
-        new.connections = {known for known in new.connections if not each.has(known)}
-    return new
+    new = _things() - before
+    return {thing for thing in new if not any(each.has(thing) for each in _lasting)}
 
 
 def _refuse(name: str, left: list[str]) -> None:
@@ -207,23 +171,31 @@ def _refuse(name: str, left: list[str]) -> None:
         pytest.fail("\n  ".join([f"{name} leaves", *left]), pytrace=False)
 
 
-def _names(things: Things) -> list[str]:
-    """Name things; the files of connections are not named again."""
-    targets = [_target(file.number) for file in things.files]
-    if any(targets):
-        of_connections = tuple(
-            file
-            for known, (_, files) in list(_connections.items())
-            if known.dbapi_connection is not None
-            for file in files
-        )
-        targets = [target for target in targets if target and not target.startswith(of_connections)]
-    return [
-        *(f"thread {each.name}, begun at {_threads.get(each, '?')}" for each in things.threads),
-        *(f"process {each}, begun at {_children.get(each, '?')}" for each in things.children),
-        *(f"a connection of {_connections[each][0]}" for each in things.connections),
-        *(f"open file {target}" for target in targets if target),
-    ]
+def _things() -> set[Any]:
+    """Return all threads, ids of processes, connections as pools know them, and open files."""
+    return {*threading.enumerate(), *_living_children(), *_living_connections(), *_open_files()}
+
+
+def _threads_of(things: Iterable[Any]) -> list[threading.Thread]:
+    return [thing for thing in things if isinstance(thing, threading.Thread)]
+
+
+def _names(things: Iterable[Any]) -> list[str]:
+    return sorted(filter(None, map(_name, things)))
+
+
+def _name(thing: Any) -> str:
+    """Name a thing; empty: a file that is closed, or of a connection, which is not named again."""
+    if isinstance(thing, threading.Thread):
+        return f"thread {thing.name}, begun at {_threads.get(thing, '?')}"
+    if isinstance(thing, int):
+        return f"process {thing}, begun at {_children.get(thing, '?')}"
+    if isinstance(thing, OpenFile):
+        target = _target(thing.number)
+        of_connections = [file for each in _living_connections() for file in _connections[each][1]]
+        is_named = bool(target) and not target.startswith(tuple(of_connections))
+        return f"open file {target}" if is_named else ""
+    return f"a connection of {_connections[thing][0]}"
 
 
 def _ends(thread: threading.Thread) -> bool:
@@ -232,14 +204,6 @@ def _ends(thread: threading.Thread) -> bool:
     thread._started.wait(PATIENCE)  # type: ignore[attr-defined]
     thread.join(PATIENCE)
     return not thread.is_alive()
-
-
-class OpenFile(NamedTuple):
-    """An open file: the number of one that was closed may be another one's by now."""
-
-    number: str
-    device: int
-    inode: int
 
 
 def _open_files() -> set[OpenFile]:
@@ -251,6 +215,10 @@ def _open_files() -> set[OpenFile]:
             status = os.stat(f"{FILES}/{number}")
             found.add(OpenFile(number, status.st_dev, status.st_ino))
     return found
+
+
+def _living_connections() -> list[Any]:
+    return [known for known in list(_connections) if known.dbapi_connection is not None]
 
 
 def _target(number: str) -> str:
@@ -331,21 +299,18 @@ def noticed() -> Iterator[None]:
     def connected(connection: Any, known: Any) -> None:
         _connections[known] = (_place(), tuple(_files_of(connection)))
 
-    threading.Thread.start = start  # type: ignore[assignment,method-assign]
-    subprocess.Popen.__init__ = popen  # type: ignore[assignment,method-assign]
-    os.fork, multiprocessing.util.spawnv_passfds = fork, spawn  # type: ignore[assignment]
-    ResourceTracker.ensure_running = ensure_running  # type: ignore[assignment,method-assign]
-    Arena.__init__ = arena  # type: ignore[assignment,method-assign]
-    event.listen(sa.pool.Pool, "connect", connected)
-    try:
-        yield
-    finally:
-        event.remove(sa.pool.Pool, "connect", connected)
-        Arena.__init__ = plain_arena  # type: ignore[method-assign]
-        ResourceTracker.ensure_running = plain_tracker  # type: ignore[method-assign]
-        os.fork, multiprocessing.util.spawnv_passfds = plain_fork, plain_spawn
-        subprocess.Popen.__init__ = plain_popen  # type: ignore[method-assign]
-        threading.Thread.start = plain_start  # type: ignore[method-assign]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        patch.setattr(subprocess.Popen, "__init__", popen)
+        patch.setattr(os, "fork", fork)
+        patch.setattr(multiprocessing.util, "spawnv_passfds", spawn)
+        patch.setattr(ResourceTracker, "ensure_running", ensure_running)
+        patch.setattr(Arena, "__init__", arena)
+        event.listen(sa.pool.Pool, "connect", connected)
+        try:
+            yield
+        finally:
+            event.remove(sa.pool.Pool, "connect", connected)
 
 
 def _files_of(connection: Any) -> Iterable[str]:
