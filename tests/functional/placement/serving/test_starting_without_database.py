@@ -61,7 +61,8 @@ def test_a_database_without_schema_is_not_used_until_it_is_synced(started, folde
     folder.mkdir()
     refused = statuses(client)
     with contextlib.closing(Database(DatabaseSettings(url))) as database:
-        tables = database.engine.dialect.get_table_names(database.engine.connect())
+        with database.engine.connect() as connection:
+            tables = database.engine.dialect.get_table_names(connection)
         schema_upgrade.sync(database)
     assert (refused, tables, statuses(client)) == ([200, 503], [], [200, 200])
     assert "run placement-manage db sync" in caplog.text
