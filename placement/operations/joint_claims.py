@@ -5,7 +5,7 @@ does both for all claims that came while the thread before it worked. Each claim
 those before it were stored already, so they don't choose the same place. Where a claim can't go
 with the others, or its search is a long one, its own thread makes it alone, and the others aren't
 concerned. The same holds for a claim that takes of sharing providers alone while another writer has
-locked its tree.
+locked its tree: it waits in that tree's line (`tree_lines.py`).
 """
 
 import os

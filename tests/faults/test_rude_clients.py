@@ -185,6 +185,16 @@ def test_a_body_without_end_is_not_read_to_its_end(service):
     assert service.get("/resource_providers").status == 200
 
 
+def create(service, sent, length):
+    """Create a provider with a body so long; return the status and the body of the answer."""
+    text = json.dumps({"name": str(uuid.uuid4())}).ljust(length)
+    with contextlib.closing(service.connect()) as connection:
+        headers = service.headers() | {"content-type": "application/json"}
+        connection.request("POST", "/resource_providers", sent(text), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
 def in_parts(body):
     """Return chunks, so that the length isn't known in advance."""
     yield body
@@ -193,13 +203,8 @@ def in_parts(body):
 @pytest.mark.parametrize("sent", [str.encode, lambda body: in_parts(body.encode())])
 @pytest.mark.parametrize(("length", "status"), [(LONGEST_BODY, 200), (LONGEST_BODY + 1, 413)])
 def test_a_body_may_be_as_long_as_allowed_and_no_longer(service, sent, length, status):
-    text = json.dumps({"name": str(uuid.uuid4())}).ljust(length)
-    with contextlib.closing(service.connect()) as connection:
-        headers = service.headers() | {"content-type": "application/json"}
-        connection.request("POST", "/resource_providers", sent(text), headers)
-        answer = connection.getresponse()
-        found = json.loads(answer.read())
-    assert answer.status == status
+    told, found = create(service, sent, length)
+    assert told == status
     if status == 413:
         assert str(LONGEST_BODY) in found["errors"][0]["detail"]
 
@@ -218,13 +223,8 @@ TempfileBasedBuffer.newfile = full
 def test_a_body_for_which_the_disk_has_no_room_is_refused_with_a_sentence(database_url, sent):
     with running(database_url, workers=1, code=NO_ROOM) as service:
         for length, status in ((1_000_000, 507), (1_000, 200), (1_000_000, 507)):
-            text = json.dumps({"name": str(uuid.uuid4())}).ljust(length)
-            with contextlib.closing(service.connect()) as connection:
-                headers = service.headers() | {"content-type": "application/json"}
-                connection.request("POST", "/resource_providers", sent(text), headers)
-                answer = connection.getresponse()
-                found = json.loads(answer.read())
-            assert answer.status == status, found
+            told, found = create(service, sent, length)
+            assert told == status, found
             if status == 507:
                 assert "temporary file: No space left on device" in found["errors"][0]["detail"]
         assert "uncaptured" not in service.said()
