@@ -33,13 +33,51 @@ def fill(route, status, body):
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
 
 
-def until(page, happened):
-    """Let the page's clock run until something has happened."""
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end
-        page.clock.run_for(3000)
-        page.wait_for_timeout(10)
+#: counts in a page what it asked and wasn't answered yet
+COUNTING = """{
+    const ask = window.fetch;
+    window.underWay = 0;
+    window.fetch = async (...request) => {
+      window.underWay += 1;
+      try {
+        const answer = await ask(...request);
+        await answer.clone().arrayBuffer();
+        return answer;
+      } finally {
+        window.underWay -= 1;
+      }
+    };
+    0;
+}"""
+
+
+class Clock:
+    """The clock of a page. It stands while an answer is under way.
+
+    A page rests ten times as long as an answer took. If the clock went on, an answer on a busy
+    machine would take minutes of it, and the page would rest for hours.
+    """
+
+    def __init__(self, page):
+        self._page = page
+        page.clock.install()
+        page.evaluate(COUNTING)
+        page.add_init_script(COUNTING)
+
+    def turn(self):
+        """Let three seconds pass, and wait for the answers to what was asked in them."""
+        self._page.clock.run_for(3000)
+        end = time.monotonic() + PATIENCE
+        while self._page.evaluate("underWay"):
+            assert time.monotonic() < end
+            self._page.wait_for_timeout(5)
+
+    def turn_until(self, happened):
+        """Let turns pass until something has happened: a page rests for two minutes at most."""
+        end = time.monotonic() + PATIENCE
+        while not happened():
+            assert time.monotonic() < end
+            self.turn()
 
 
 class Absence:
@@ -224,17 +262,16 @@ def test_where_changes_can_not_be_told_answers_are_asked_for_ever_more_rarely(
     open_page, small_cloud
 ):
     page = open_page(f"{small_cloud.ui}#/reshape", refused=[410], alone=True)
-    page.clock.install()
+    clock = Clock(page)
     asked = []
     page.route("**/changes*", lambda route: fill(route, 410, GONE))
     page.route("**/explain?*", lambda route: (asked.append(1), route.continue_()))
     page.goto(f"{small_cloud.ui}#/why?resources=VGPU:4")
     expect(page.get_by_role("status").first).to_have_text("Live")
     for _ in range(80):
-        page.clock.run_for(3000)
+        clock.turn()
     assert len(asked) <= 12
-    # on a busy machine an answer comes some turns later
-    until(page, lambda: len(asked) >= 3)
+    clock.turn_until(lambda: len(asked) >= 3)
 
 
 def test_a_count_follows_the_cloud(open_page, changing_cloud):
@@ -264,18 +301,18 @@ def test_a_count_that_is_refused_later_is_told(open_page, changing_cloud):
 
 def test_where_no_position_lasts_all_is_read_ever_more_rarely(open_page, small_cloud):
     page = open_page(f"{small_cloud.ui}#/reshape", refused=[410], alone=True)
-    page.clock.install()
+    clock = Clock(page)
     reads = []
     page.route("**/changes?*", lambda route: fill(route, 410, GONE))
     page.route("**/provider_trees?*", lambda route: (reads.append(1), route.continue_()))
     page.get_by_role("link", name="Cloud").click()
     expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
     for _ in range(40):
-        page.clock.run_for(3000)
+        clock.turn()
     # it stays usable, and two minutes are a few reads
     expect(page.get_by_text("4 trees of 16 providers.")).to_be_visible()
     assert len(reads) <= 8
-    until(page, lambda: len(reads) >= 2)
+    clock.turn_until(lambda: len(reads) >= 2)
 
 
 def test_nothing_piles_up_over_many_changes(open_page, changing_cloud):
@@ -283,14 +320,14 @@ def test_nothing_piles_up_over_many_changes(open_page, changing_cloud):
     expect(page.get_by_role("heading", name="compute1_numa0")).to_be_visible()
     numbers = page.context.new_cdp_session(page)
     numbers.send("Performance.enable")
-    page.clock.install()
+    clock = Clock(page)
     asked = []
     body = {"position": "next", "providers": [numbered(GPU, 2)], "complete": True}
     page.route("**/changes?*", lambda route: (asked.append(1), fill(route, 200, body)))
 
     def counted(rounds):
         wanted = len(asked) + rounds
-        until(page, lambda: len(asked) >= wanted)
+        clock.turn_until(lambda: len(asked) >= wanted)
         numbers.send("HeapProfiler.collectGarbage")
         metrics = numbers.send("Performance.getMetrics")["metrics"]
         return {each["name"]: each["value"] for each in metrics}
