@@ -314,6 +314,12 @@ class DatabaseUnavailable(PlacementError):
     text = "The database is not available. Nothing was changed."
 
 
+class DatabaseReadOnly(DatabaseUnavailable):
+    """The database takes no changes, and can be read all the same."""
+
+    text = "The database is read-only at present. Nothing was changed."
+
+
 class OutcomeUnknown(DatabaseUnavailable):
     """The commit's result is unknown: the client must read the data to find out."""
 

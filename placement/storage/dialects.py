@@ -74,14 +74,16 @@ _MYSQL_FAILURES = {
     3024: CANCELED,
     3572: "lock_timeout",
 }
-#: the server can't be reached (yet), or has too many connections
-_MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 2002, 2003, 2005, 2006, 2013})
+#: the server can't be reached (yet), or it or the user has too many connections
+_MYSQL_UNREACHABLE = frozenset({1040, 1047, 1053, 1203, 1226, 2002, 2003, 2005, 2006, 2013})
 #: texts with which PostgreSQL refuses a connection although it may accept one soon
 _POSTGRESQL_STATES = (
     "starting up",
     "shutting down",
     "recovery mode",
     "too many clients",
+    # of a role, or of a database
+    "too many connections for",
     "slots are",
     # PgBouncer's
     "cannot connect to server",

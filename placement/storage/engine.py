@@ -20,6 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import QueuePool
 
 from placement.errors import (
+    DatabaseReadOnly,
     LostRace,
     OutcomeUnknown,
     PlacementError,
@@ -245,6 +246,9 @@ class Database:
             refusal = refusal_of(error)
             if refusal is None:
                 raise
+            if isinstance(refusal, DatabaseReadOnly):
+                # after a failover, the address leads to another server, and old connections don't
+                self.engine.dispose()
             raise refusal from error
 
     def prepare_first(self, work: Callable[[], object]) -> None:

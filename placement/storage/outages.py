@@ -6,7 +6,12 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from placement.errors import DatabaseUnavailable, PlacementError, StorageFull
+from placement.errors import (
+    DatabaseReadOnly,
+    DatabaseUnavailable,
+    PlacementError,
+    StorageFull,
+)
 from placement.storage.dialects import failure_of, number_of, state_of, words_of
 
 LOG = logging.getLogger(__name__)
@@ -15,10 +20,13 @@ LOG = logging.getLogger(__name__)
 _FULL = frozenset({"SQLITE_FULL", "53100", 1021, 1114})
 #: "no space" in the text of another error of MySQL
 _NO_SPACE = ("No space left on device", "Got error 28 ")
-#: beginnings of names and states: input/output errors, missing files, a read-only database (an old
-#: primary), no more memory or connections, a server that shuts down
-_OUT_OF_SERVICE = ("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "25006", "53", "57P", "58")
-_MYSQL_OUT_OF_SERVICE = frozenset({1037, 1040, 1041, 1053, 1152, 1203, 1290, 1792, 1836, 1927})
+#: beginnings of names and states of a read-only database: a file, or the primary before a failover
+_READ_ONLY = ("SQLITE_READONLY", "25006")
+_MYSQL_READ_ONLY = frozenset({1290, 1792, 1836})
+#: beginnings of names and states: input/output errors, missing files, no more memory or
+#: connections, a server that shuts down
+_OUT_OF_SERVICE = ("SQLITE_IOERR", "SQLITE_CANTOPEN", "53", "57P", "58")
+_MYSQL_OUT_OF_SERVICE = frozenset({1037, 1040, 1041, 1053, 1152, 1203, 1226, 1927})
 
 
 def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
@@ -31,6 +39,8 @@ def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
         refusal = DatabaseUnavailable()
     elif _is_full(error):
         refusal = StorageFull()
+    elif _is_one_of(error, _READ_ONLY, _MYSQL_READ_ONLY):
+        refusal = DatabaseReadOnly()
     elif _is_out_of_service(error):
         refusal = DatabaseUnavailable()
     if refusal is not None:
@@ -50,10 +60,14 @@ def _is_out_of_service(error: DBAPIError) -> bool:
     if isinstance(error, OperationalError) and error.statement is None:
         # no connection could be made
         return True
+    return _is_one_of(error, _OUT_OF_SERVICE, _MYSQL_OUT_OF_SERVICE)
+
+
+def _is_one_of(error: DBAPIError, beginnings: tuple[str, ...], numbers: frozenset[int]) -> bool:
     names = _names(error)
-    if names & _MYSQL_OUT_OF_SERVICE:
+    if names & numbers:
         return True
-    return any(isinstance(name, str) and name.startswith(_OUT_OF_SERVICE) for name in names)
+    return any(isinstance(name, str) and name.startswith(beginnings) for name in names)
 
 
 def _names(error: DBAPIError) -> set[Any]:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from placement.errors import DatabaseUnavailable, StorageFull
+from placement.errors import DatabaseReadOnly, DatabaseUnavailable, StorageFull
 from placement.storage.outages import refusal_of
 
 
@@ -48,20 +48,32 @@ def test_a_full_disk_has_a_status_of_its_own(origin):
         failed(Origin(1047, "WSREP has not yet prepared node for application use")),
         failed(Origin(1053, "Server shutdown in progress")),
         failed(Origin(1203, "User has already more than 'max_user_connections'")),
-        failed(Origin(1290, "The server is running with the --read-only option")),
+        failed(Origin(1226, "User has exceeded the 'max_updates_per_hour' resource")),
         failed(Origin("terminating connection", sqlstate="57P01")),
         failed(Origin("crash of another server process", sqlstate="57P02")),
-        failed(Origin("cannot execute INSERT in a read-only transaction", sqlstate="25006")),
         failed(Origin("out of memory", sqlstate="53200")),
         failed(Origin("could not read block", sqlstate="58030")),
         failed(Origin("disk I/O error", sqlite_errorname="SQLITE_IOERR_WRITE")),
-        failed(Origin("attempt to write a readonly database", sqlite_errorname="SQLITE_READONLY")),
         failed(Origin("unable to open database file", sqlite_errorname="SQLITE_CANTOPEN")),
         PoolExhausted("QueuePool limit of size 5 overflow 10 reached"),
     ],
 )
 def test_a_database_that_can_not_be_asked_is_unavailable(error):
     assert type(refusal_of(error)) is DatabaseUnavailable
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        Origin(1290, "The server is running with the --read-only option"),
+        Origin(1792, "Cannot execute statement in a READ ONLY transaction"),
+        Origin("cannot execute INSERT in a read-only transaction", sqlstate="25006"),
+        Origin("attempt to write a readonly database", sqlite_errorname="SQLITE_READONLY"),
+        Origin("attempt to write", sqlite_errorname="SQLITE_READONLY_DIRECTORY"),
+    ],
+)
+def test_a_database_that_takes_no_changes_is_read_only(origin):
+    assert type(refusal_of(failed(origin))) is DatabaseReadOnly
 
 
 @pytest.mark.parametrize(
