@@ -58,11 +58,13 @@
     ├── ServerBusy                  503
     ├── TooManyWaits                503, requests that wait for changes
     ├── DatabaseUnavailable         503
+    │   ├── DatabaseReadOnly
     │   └── OutcomeUnknown          the connection was lost during the commit
     ├── SearchUnfinished            503, a search for candidates reached a limit
     ├── SearchAbandoned             503, the client closed its connection
     ├── ClaimUnfinished             503, other writers were at each candidate of a claim
     ├── StorageFull                 507
+    │   └── IdsUsedUp               no number for a new row
     ├── NoRoomForAnswer             507, the disk for temporary files is full
     └── NoRoomForBody               507, likewise
 
@@ -364,6 +366,12 @@ class StorageFull(PlacementError):
 
     status, title = 507, "Insufficient Storage"
     text = "The database has no space left. Nothing was changed."
+
+
+class IdsUsedUp(StorageFull):
+    """The ids of a table have 32 bits, as OpenStack Placement made it; the last one is taken."""
+
+    text = "A table of the database has no number left for a new row. Nothing was changed."
 
 
 class NoRoomForAnswer(PlacementError):

@@ -94,6 +94,8 @@ _POSTGRESQL_STATES = (
 )
 #: there is no common collation of column and value, or the character set lacks a character
 _MYSQL_NO_SUCH_CHARACTER = frozenset({1267, 1270, 1271, 1366, 3854, 3988})
+#: the last id of a table is taken, by SQL state and by the numbers of MariaDB and MySQL
+_OUT_OF_IDS = frozenset({"2200H", 167, 1467})
 #: violated unique and foreign keys, by the drivers' names
 _BROKEN_KEYS = {
     "SQLITE_CONSTRAINT_UNIQUE": "duplicate",
@@ -323,7 +325,14 @@ def failure_of(error: DBAPIError) -> str | None:
 def is_not_storable(error: DBAPIError) -> bool:
     """Return whether the error is about a value that the database can't store or compare with."""
     # MySQL doesn't compare a text with a column whose character set lacks one of its characters
+    if is_out_of_ids(error):
+        return False
     return isinstance(error, DataError) or number_of(error.orig) in _MYSQL_NO_SUCH_CHARACTER
+
+
+def is_out_of_ids(error: DBAPIError) -> bool:
+    """Return whether a new row got no id, because the table's last one is taken."""
+    return bool({state_of(error.orig), number_of(error.orig)} & _OUT_OF_IDS)
 
 
 def words_of(origin: BaseException | None) -> str:

@@ -9,10 +9,17 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from placement.errors import (
     DatabaseReadOnly,
     DatabaseUnavailable,
+    IdsUsedUp,
     PlacementError,
     StorageFull,
 )
-from placement.storage.dialects import failure_of, number_of, state_of, words_of
+from placement.storage.dialects import (
+    failure_of,
+    is_out_of_ids,
+    number_of,
+    state_of,
+    words_of,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -39,6 +46,8 @@ def refusal_of(error: DBAPIError | PoolExhausted) -> PlacementError | None:
         refusal = DatabaseUnavailable()
     elif _is_full(error):
         refusal = StorageFull()
+    elif is_out_of_ids(error):
+        refusal = IdsUsedUp()
     elif _is_one_of(error, _READ_ONLY, _MYSQL_READ_ONLY):
         refusal = DatabaseReadOnly()
     elif _is_out_of_service(error):
