@@ -14,6 +14,9 @@ from placement.http.environ import CONTEXT, VERSION, Environ
 from placement.http.extensions import asks_extension
 from placement.microversions import SINCE_CODES, UnacceptableVersion
 
+#: characters of a message; longer ones repeat most of a body, some of them twice
+LONGEST = 20_000
+
 
 def answer(environ: Environ, error: PlacementError) -> webob.Response:
     """Return the response for `error`, without the headers of the microversion."""
@@ -22,7 +25,7 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
         return {"errors": [_describe(error, strip_tags(body), environ)]}
 
     kind = webob.exc.status_map[error.status]
-    exception = kind(detail=error.message, json_formatter=as_json)
+    exception = kind(detail=_cut(error.message), json_formatter=as_json)
     if isinstance(error, MethodNotAllowed) and error.allow:
         exception.headers["allow"] = ", ".join(error.allow)
     if error.retry_after is not None:
@@ -40,6 +43,15 @@ def answer(environ: Environ, error: PlacementError) -> webob.Response:
         # webob knows no such form, and would write plain text
         request.accept = JSON
     return request.get_response(exception)
+
+
+def _cut(message: str) -> str:
+    """Return the message, without the middle of one that is too long."""
+    more = len(message) - LONGEST
+    if more <= 0:
+        return message
+    kept = LONGEST // 2
+    return f"{message[:kept]} … ({more} characters are left out) … {message[-kept:]}"
 
 
 def strip_tags(text: str) -> str:

@@ -43,6 +43,19 @@ def test_an_error_has_status_title_detail_code_and_request_id_in_this_order():
     ]
 
 
+@pytest.mark.parametrize("accept", ["application/json", "text/plain", "text/html"])
+def test_a_message_that_repeats_a_long_body_is_cut_in_its_middle(accept):
+    text = answer(errors.BadRequest("begin " + "x" * 2**20 + " end"), accept=accept).text
+    assert ("begin x" in text, "x end" in text) == (True, True)
+    assert "(1028586 characters are left out)" in text
+    assert len(text) < error_body.LONGEST + 1_000
+
+
+def test_a_message_of_the_longest_length_is_not_cut():
+    message = "m" * error_body.LONGEST
+    assert described(errors.BadRequest(message))["detail"].endswith(f"\n\n {message}  ")
+
+
 @pytest.mark.parametrize(
     ("version", "has_code"), [((1, 22), False), ((1, 23), True), (None, False)]
 )
