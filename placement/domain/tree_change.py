@@ -17,7 +17,11 @@ from placement.errors import (
     ObjectRefused,
     ProviderNotFound,
     ProviderOutsideTree,
+    TooMuchAtOnce,
 )
+
+#: levels of new providers in one change: each takes a statement, as a parent's id must be known
+MOST_LEVELS = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -214,7 +218,10 @@ class TreePlan:
                 raise ProviderOutsideTree(uuid=uuid, root=root, other=top)
 
     def levels(self) -> Iterator[list[str]]:
-        """Yield the new providers, each after its parent; the root of a new tree comes alone."""
+        """Yield the new providers, each after its parent; the root of a new tree comes alone.
+
+        Raises TooMuchAtOnce after MOST_LEVELS.
+        """
         new = self.change.new
         below: dict[str | None, list[str]] = {}
         for uuid in new:
@@ -226,12 +233,18 @@ class TreePlan:
             if parent in self.members
             for uuid in children
         ]
-        left = len(new)
+        left, most = len(new), MOST_LEVELS
         if self.change.root in new:
             left -= 1
+            most -= 1
             yield [self.change.root]
             level += below.get(self.change.root, [])
         while level:
+            if not most:
+                raise TooMuchAtOnce(
+                    f"One write may add at most {MOST_LEVELS} levels of providers below each other."
+                )
+            most -= 1
             left -= len(level)
             yield level
             level = [uuid for parent in level for uuid in below.get(parent, ())]

@@ -5,7 +5,7 @@ from tests.functional.placement.small_cloud import holding, numbered
 
 #: children of one root, providers below each other, consumers, names in one list
 MANY = examples(200, 3_000)
-DEEP = examples(60, 1_000)
+DEEP = examples(60, 999)
 #: request groups of one search
 GROUPS = examples(30, 1_000)
 WIDE_ROOT, DEEP_ROOT, GONE_ROOT = numbered("a", 1), numbered("d", 1), numbered("e", 1)

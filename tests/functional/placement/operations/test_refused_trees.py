@@ -12,11 +12,25 @@ from tests.functional.placement.small_cloud import (
     ROOT,
     UNKNOWN,
     holding,
+    numbered,
 )
 
 pytestmark = pytest.mark.spread_over_databases
 
+#: each is below the one before
+DEEP = [numbered("a", 1_000 + number) for number in range(1_001)]
 REFUSED = {
+    "more levels than one write may add": (
+        400,
+        "at most 1000 levels of providers",
+        ROOT,
+        {
+            "providers": {
+                uuid: new(uuid, uuid, parent)[uuid]
+                for uuid, parent in zip(DEEP, (ROOT, *DEEP), strict=False)
+            }
+        },
+    ),
     "an unknown root": (404, f"No resource provider with uuid {UNKNOWN} found", UNKNOWN, {}),
     "a root that is no uuid": (404, "with uuid x found", "x", {}),
     "children of an unknown root": (
