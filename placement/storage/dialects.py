@@ -1,7 +1,7 @@
 """What differs between SQLite, PostgreSQL and MariaDB/MySQL: drivers, pools, failures."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -349,6 +349,13 @@ def is_too_large(error: DBAPIError) -> bool:
     state = state_of(origin)
     # class 54: program limit exceeded
     return str(state).startswith("54") or any(text in str(origin) for text in _TOO_LARGE)
+
+
+def is_longer(error: DBAPIError, longest: float) -> bool:
+    """Return whether the values of the failed statement alone take more than so many characters."""
+    given = error.params
+    values = given.values() if isinstance(given, Mapping) else given or ()
+    return sum(len(str(value)) for value in values) > longest
 
 
 def state_of(origin: BaseException | None) -> str | None:

@@ -39,6 +39,7 @@ from placement.storage.dialects import (
     LONGEST_LOCK,
     OUTAGES,
     failure_of,
+    is_longer,
     is_not_storable,
     is_too_large,
     is_unreachable,
@@ -47,6 +48,7 @@ from placement.storage.dialects import (
 from placement.storage.drivers import Driver, driver_of
 from placement.storage.engine_setup import make_engine
 from placement.storage.fork_guard import dispose
+from placement.storage.mysql_sessions import LONGEST_STATEMENT
 from placement.storage.outages import refusal_of
 from placement.storage.preparation import Preparation
 from placement.storage.sqlite_sessions import FILE
@@ -281,6 +283,7 @@ class Database:
         begun = now if begun is None else begun
         longest = now - begun
         doubtful = False
+        longest_statement: float = math.inf
         for attempt in itertools.count(1):
             last, committing = now, False
             try:
@@ -289,6 +292,7 @@ class Database:
                     mode.engine.connect() as plain,
                     plain.begin(),
                 ):
+                    longest_statement = plain.info.get(LONGEST_STATEMENT, math.inf)
                     connection = Connection(plain, self._statements, self._driver)
                     mode.begin(connection)
                     result = operation(connection)
@@ -311,7 +315,7 @@ class Database:
                 # SQLite's driver raises these for numbers beyond 64 bits and text that is no UTF-8
                 raise ValueNotStorable() from error
             except (DBAPIError, LostRace) as error:
-                cause = _cause_of(error, committing)
+                cause = _cause_of(error, committing, longest_statement)
                 failure: Exception = error
             except (PlacementError, PoolExhausted) as error:
                 if doubtful:
@@ -363,8 +367,11 @@ class Database:
         self.engine.dispose()
 
 
-def _cause_of(error: DBAPIError | LostRace, committing: bool) -> str:
-    """Name the cause of a temporary failure. Raises the error if it is not temporary."""
+def _cause_of(error: DBAPIError | LostRace, committing: bool, longest: float) -> str:
+    """Name the cause of a temporary failure. Raises the error if it is not temporary.
+
+    :param longest: the longest statement that the server takes, in bytes
+    """
     if isinstance(error, LostRace):
         return RACE
     if is_not_storable(error):
@@ -375,6 +382,8 @@ def _cause_of(error: DBAPIError | LostRace, committing: bool) -> str:
     if committing and cause == DISCONNECT:
         LOG.error("A connection was lost while a change was stored: %s", words_of(error.orig))
         raise OutcomeUnknown() from error
+    if cause == DISCONNECT and is_longer(error, longest):
+        raise TooMuchAtOnce() from error
     if cause is None:
         raise error
     return cause

@@ -11,6 +11,10 @@ from placement.storage.dialects import LONGEST_LOCK
 #: key in the `info` of a connection to a node of a Galera cluster; the value is a number other than
 #: 0, made from the node's name
 CLUSTER = "cluster"
+#: key there of the longest statement that the server takes, in bytes; it closes the connection of a
+#: longer one
+LONGEST_STATEMENT = "longest statement"
+_VARIABLES = "('wsrep_on', 'wsrep_node_name', 'max_allowed_packet')"
 #: the statements before which a node of a Galera cluster waits for the other nodes: SELECT and
 #: BEGIN, UPDATE and DELETE, INSERT, SHOW
 _GALERA_WAITS = 1 | 2 | 4 | 8
@@ -39,8 +43,9 @@ def set_up_mysql(engine: sa.Engine, sql_mode: str, patient: bool, read_only: boo
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
             for limit in () if patient else ("innodb_lock_wait_timeout", "lock_wait_timeout"):
                 cursor.execute(f"SET SESSION {limit} = LEAST(@@SESSION.{limit}, {LONGEST_LOCK})")
-            cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('wsrep_on', 'wsrep_node_name')")
+            cursor.execute(f"SHOW VARIABLES WHERE Variable_name IN {_VARIABLES}")
             variables = dict(cursor.fetchall())
+            record.info[LONGEST_STATEMENT] = int(variables["max_allowed_packet"])
             if variables.get("wsrep_on") == "ON":
                 record.info[CLUSTER] = 1 + zlib.crc32(variables["wsrep_node_name"].encode())
                 # each transaction sees all that was committed before on any node of the cluster
