@@ -1,5 +1,6 @@
 """/berth/v1/changes (extensions.md 7)."""
 
+import functools
 from typing import Any
 
 import flask
@@ -24,8 +25,8 @@ _OTHERS_WROTE = (
     "Read all again, and go on from the position of that answer."
 )
 _GONE = (
-    "The changes after this position aren't all known any more: there were too many, or the "
-    "database was restored. Read all again, and go on from the position of that answer."
+    "The changes after this position can't be told any more: there were too many, or the database "
+    "was restored. Read all again, and go on from the position of that answer."
 )
 
 
@@ -36,7 +37,7 @@ def list_all(call: Call) -> flask.Response:
     query.refuse_repeated(schemas.OWN)
     after = query.get("after")
     if after is None:
-        found = call.database.read(lambda connection: _start(call, connection))
+        found = feed_position.ask(call.database, functools.partial(_start, call))
         return _reply(call, found)
     try:
         cursor = feed_position.parsed(after)
@@ -58,8 +59,7 @@ def _waited(call: Call, cursor: Cursor, seconds: int) -> bool:
     )
 
 
-def _start(call: Call, connection: Connection) -> Page:
-    now = change_feed.start(connection)
+def _start(call: Call, connection: Connection, now: Cursor) -> Page:
     _refuse_others(call, connection, now)
     return Page([], now, True, False)
 
@@ -67,8 +67,7 @@ def _start(call: Call, connection: Connection) -> Page:
 def _page(call: Call, cursor: Cursor, limit: int) -> Page:
     """Return what comes after the cursor now, at most `limit` providers. Raises PositionGone."""
 
-    def read(connection: Connection) -> Page:
-        now = change_feed.start(connection)
+    def read(connection: Connection, now: Cursor) -> Page:
         _refuse_others(call, connection, now)
         page = feed_pages.read(connection, cursor, now, limit)
         if page is None:
@@ -78,11 +77,12 @@ def _page(call: Call, cursor: Cursor, limit: int) -> Page:
             raise PositionGone(_OTHERS_WROTE)
         return page
 
-    if not change_feed.has_news(call.database, cursor) and call.others.knows(cursor):
+    has_news = change_feed.has_news(call.database, cursor)
+    if not has_news and feed_position.is_short(cursor) and call.others.knows(cursor):
         if call.others.may_write:
             raise PositionGone(_OTHERS)
         return Page([], cursor, True, False)
-    return call.database.read(read)
+    return feed_position.ask(call.database, read)
 
 
 def _refuse_others(call: Call, connection: Connection, now: Cursor) -> None:

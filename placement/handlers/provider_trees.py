@@ -33,9 +33,8 @@ def _read(call: Call, query: TreesQuery) -> flask.Response:
     is_stream = call.form == NDJSON
     limit = query.limit if is_stream or query.limit is not None else TREES_OF_PAGE
 
-    def write(connection: Connection) -> tuple[str, bool]:
-        # before anything else: a change after this position is in the feed
-        cursor = change_feed.start(connection)
+    # the cursor is read before anything else: a change after this position is in the feed
+    def write(connection: Connection, cursor: Cursor) -> tuple[Cursor, bool]:
         position = feed_position.written(cursor)
         is_watched = not call.others.may_write_now(connection, cursor)
         pages = Pages(connection, query, limit, call.client_left)
@@ -43,15 +42,18 @@ def _read(call: Call, query: TreesQuery) -> flask.Response:
         for piece in (pages.as_lines if is_stream else pages.as_json)(position):
             body.write(piece)
         body.finish()
-        return position, is_watched
+        return cursor, is_watched
 
     with kept(Spool()) as body:
-        position, is_watched = call.database.read(write)
-        return call.stream(body, _tag(call, query, position) if is_watched else None)
+        cursor, is_watched = feed_position.ask(call.database, write)
+        return call.stream(body, _tag(call, query, cursor) if is_watched else None)
 
 
-def _tag(call: Call, query: TreesQuery, position: str) -> str:
-    return f"{position}.{_about(call, query)}"
+def _tag(call: Call, query: TreesQuery, cursor: Cursor) -> str | None:
+    """Return the tag; None if a header might be too short for it: more writes run than usual."""
+    if not feed_position.is_short(cursor):
+        return None
+    return f"{feed_position.written(cursor)}.{_about(call, query)}"
 
 
 def _about(call: Call, query: TreesQuery) -> str:
@@ -78,36 +80,39 @@ def _unchanged(call: Call, query: TreesQuery) -> flask.Response | None:
         return None
     for cursor in _cursors(tags, _about(call, query)):
         if not change_feed.has_news(call.database, cursor):
-            return call.unchanged(_tag(call, query, feed_position.written(cursor)))
+            return call.unchanged(_tag(call, query, cursor))
         if query.depends_on_names_alone:
-            position = call.database.read(_still_true(call, query, cursor))
-            if position is not None:
-                return call.unchanged(_tag(call, query, position))
+            newer = feed_position.ask(call.database, _still_true(call, query, cursor))
+            if newer is not None:
+                return call.unchanged(_tag(call, query, newer))
     return None
 
 
 def _cursors(tags: list[str], about: str) -> Iterator[Cursor]:
+    """Return the cursors of tags for this question; a long one gets an answer with a new tag."""
     for tag in tags:
         position, _, of = tag.rpartition(".")
         if of == about:
             with contextlib.suppress(ValueError):
-                yield feed_position.parsed(position)
+                cursor = feed_position.parsed(position)
+                if feed_position.is_short(cursor):
+                    yield cursor
 
 
 def _still_true(
     call: Call, query: TreesQuery, cursor: Cursor
-) -> Callable[[Connection], str | None]:
-    """Return a question for the position up to which the answer is unchanged; None if it isn't."""
+) -> Callable[[Connection, Cursor], Cursor | None]:
+    """Return a question for the cursor up to which the answer is unchanged; None if it isn't."""
 
-    def ask(connection: Connection) -> str | None:
+    def ask(connection: Connection, now: Cursor) -> Cursor | None:
         news = change_feed.read(connection, cursor, _MOST_NEWS)
-        if news is None or call.others.may_write_now(connection, news.cursor):
+        if news is None or call.others.may_write_now(connection, now):
             return None
         kinds = news.kinds
         if NO_PROVIDER in kinds or any(kind & _ANYWHERE for kind in kinds.values()):
             return None
         if kinds and provider_trees.have_any(connection, query.named, kinds):
             return None
-        return feed_position.written(news.cursor)
+        return now
 
     return ask

@@ -13,16 +13,17 @@ failed over to a copy without the last writes. Then the reader has to read all t
 
 import dataclasses
 import datetime
-import enum
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from placement.storage import feed_lanes
+from placement.storage import feed_ends, feed_lanes
 from placement.storage.compiled import Compiled
 from placement.storage.engine import Connection, Database
+from placement.storage.feed_kinds import NO_PROVIDER as NO_PROVIDER
+from placement.storage.feed_kinds import Kind as Kind
 from placement.storage.feed_lanes import NO_LANE
 from placement.storage.list_parameters import parts
 from placement.storage.tables import change_lanes, provider_changes, utcnow
@@ -34,20 +35,6 @@ TRIM_EVERY = 1_000
 _AT_ONCE = 500
 #: how many lanes are read together with their rows at most: most of them have no new rows
 _FEW_LANES = 32
-
-
-class Kind(enum.IntFlag):
-    """The kinds of changes of a provider."""
-
-    ROW = 1  # created, renamed or moved
-    INVENTORY = 2
-    USAGE = 4
-    TRAITS = 8
-    AGGREGATES = 16
-    DELETED = 32
-    NAMES = 64  # a resource class or trait was added, deleted or renamed; without a provider
-    OTHERS = 128  # another service writes to the tables, without the feed; without a provider
-
 
 _INSERT = Compiled(sa.insert(provider_changes))
 
@@ -86,8 +73,6 @@ def _advance_and_append() -> sa.Select[Any]:
 
 
 _ADVANCE_AND_APPEND = Compiled(_advance_and_append())
-#: the provider id of rows that name no provider
-NO_PROVIDER = 0
 
 
 def record(connection: Connection, provider_ids: Iterable[int], kind: Kind) -> None:
@@ -124,14 +109,17 @@ def record_each(
     """
     if not kinds:
         return
-    first = _append(connection, kinds, deleted or {})
-    # one write may append many rows and skip the exact multiple, so compare the whole stretch
-    if (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
+    first, is_new = _append(connection, kinds, deleted or {})
+    # one write may append many rows and skip the exact multiple, so compare the whole stretch. A
+    # lane may end before it has so many rows: who opens one sees to them
+    if is_new or (first - 1) // TRIM_EVERY != (first - 1 + len(kinds)) // TRIM_EVERY:
         _trim(connection, 2 * max(TRIM_EVERY, len(kinds)))
 
 
-def _append(connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str]) -> int:
-    """Append the rows; return the first position."""
+def _append(
+    connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[int, str]
+) -> tuple[int, bool]:
+    """Append the rows; return the first position, and whether this write opened the lane."""
     here, count, now = feed_lanes.home(connection), len(kinds), utcnow()
     if connection.dialect.name == "postgresql":
         given = {
@@ -142,7 +130,7 @@ def _append(connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[
         }
         last = connection.execute(_ADVANCE_AND_APPEND, feed_lanes.advance(here, count) | given)
         if last.scalar() is not None:
-            return last.scalar() - count + 1
+            return last.scalar() - count + 1, False
         stretch = feed_lanes.open_lane(connection, here, count)
     else:
         stretch = feed_lanes.take(connection, count)
@@ -159,7 +147,7 @@ def _append(connection: Connection, kinds: Mapping[int, Kind], deleted: Mapping[
         for position, (provider_id, kind) in enumerate(kinds.items(), stretch.first)
     ]
     connection.later(_INSERT, rows)
-    return stretch.first
+    return stretch.first, stretch.before == 0
 
 
 def oldest_if_trimmed(connection: Connection) -> datetime.datetime | None:
@@ -248,17 +236,19 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
         now, rows = _state_and_rows(connection, cursor)
     else:
         now = start(connection)
-    if any(
-        lane not in now.lanes or now.lanes[lane][0] < position
+    # the lanes that ended are read as if they still were
+    lanes = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
+    if lanes is None or any(
+        lane not in lanes or lanes[lane][0] < position
         for lane, (position, _) in cursor.lanes.items()
     ):
         return None
     moved = {
         lane: cursor.lanes.get(lane, (0, 0))
-        for lane, state in now.lanes.items()
+        for lane, state in lanes.items()
         if cursor.lanes.get(lane) != state
     }
-    owed = sum(now.lanes[lane][0] - position for lane, (position, _) in moved.items())
+    owed = sum(lanes[lane][0] - position for lane, (position, _) in moved.items())
     if owed > most:
         return None
     if rows is None:
@@ -269,6 +259,8 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
     kinds: dict[int, Kind] = {}
     follows = dict(moved)
     for lane, position, before, provider_id, kind in rows:
+        if lane == feed_ends.ENDS:
+            continue
         kinds[provider_id] = kinds.get(provider_id, Kind(0)) | Kind(kind)
         if lane == NO_LANE:
             continue
@@ -277,7 +269,7 @@ def read(connection: Connection, cursor: Cursor, most: int = 2 * KEPT) -> News |
             return None
         follows[lane] = (position, mark)
     if any(
-        follows[lane][0] != now.lanes[lane][0] or now.lanes[lane][0] == position
+        follows[lane][0] != lanes[lane][0] or lanes[lane][0] == position
         for lane, (position, _) in moved.items()
     ):
         # rows are missing, or another write has the position that the reader read last

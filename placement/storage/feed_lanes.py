@@ -24,6 +24,12 @@ from placement.storage.tables import change_lanes
 NO_LANE = 0
 #: bits of a lane's id and of a mark: the sum of thousands of marks fits into 64 bits
 _BITS = 48
+#: the greatest id that `open_lane` gives
+LARGEST_ID = 1 << _BITS
+#: bytes of a lane's id, of a position and of a mark
+_SIZES = (7, 7, 6)
+#: how long `packed` is
+LENGTH = sum(_SIZES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +99,12 @@ def home(connection: Connection) -> int:
 
 def advance(here: int, count: int) -> dict[str, int]:
     """Return the parameters of `ADVANCE_FREE` for so many positions."""
-    return {"here": here, "count": count, "new_mark": secrets.randbits(_BITS)}
+    return {"here": here, "count": count, "new_mark": new_mark()}
+
+
+def new_mark() -> int:
+    """Return the mark of one write."""
+    return secrets.randbits(_BITS)
 
 
 def _advance(connection: Connection, here: int, count: int) -> Stretch | None:
@@ -128,8 +139,24 @@ def open_lane(connection: Connection | sa.Connection, here: int = 0, count: int 
             "home": here,
             "id": lane,
             "position": count,
-            "mark": secrets.randbits(_BITS),
+            "mark": new_mark(),
             "before": 0,
         },
     )
     return Stretch(lane, 1, 0)
+
+
+def packed(lane: int, position: int, mark: int) -> bytes:
+    """Return the state of a lane as bytes."""
+    values = zip((lane, position, mark), _SIZES, strict=True)
+    return b"".join(value.to_bytes(size) for value, size in values)
+
+
+def unpacked(content: bytes) -> tuple[int, int, int]:
+    """Return the lane, its position and mark that were `packed`."""
+    end_of_id, end_of_position = _SIZES[0], _SIZES[0] + _SIZES[1]
+    return (
+        int.from_bytes(content[:end_of_id]),
+        int.from_bytes(content[end_of_id:end_of_position]),
+        int.from_bytes(content[end_of_position:]),
+    )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from placement.storage import feed_ends
 from placement.storage.change_feed import KEPT, NO_PROVIDER, Cursor, Kind
 from placement.storage.engine import Connection
 from placement.storage.list_parameters import among, parts
@@ -83,11 +84,28 @@ def read(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Pag
     """Return the next page after the cursor; None if the feed doesn't continue from there.
 
     None is also returned for the deletion of a provider whose uuid isn't known any more: a worker
-    of an earlier version wrote it. Rows without a lane aren't read: `change_feed.has_news` gives
-    them one first.
+    of an earlier version wrote it. And for a place among many ended lanes, because its position
+    would be long. Rows without a lane aren't read: `change_feed.has_news` gives them one first.
 
     :param now: what `change_feed.start` returns in this transaction
     :param limit: the maximum number of providers, at least 1
+    """
+    lanes_to_read = feed_ends.with_ended(connection, cursor.lanes, now.lanes)
+    if lanes_to_read is None:
+        return None
+    page = _page(connection, cursor, Cursor(lanes_to_read), limit)
+    if page is None:
+        return None
+    if page.complete:
+        return dataclasses.replace(page, cursor=now)
+    ended = page.cursor.lanes.keys() - now.lanes.keys()
+    return page if len(ended) <= feed_ends.MOST_LANES else None
+
+
+def _page(connection: Connection, cursor: Cursor, now: Cursor, limit: int) -> Page | None:
+    """Return the next page.
+
+    :param now: the lanes that there are, and those that ended after the cursor
     """
     if any(
         lane not in now.lanes or now.lanes[lane][0] < position

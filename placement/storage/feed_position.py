@@ -7,26 +7,59 @@ Form: url-safe base64, without padding, of a version byte, of 20 bytes for each 
 order (lane, position, mark), and of a checksum. The checksum finds texts that were cut or mistyped;
 it doesn't keep anybody from making a position. A made one is harmless: the feed doesn't continue
 from there.
+
+A position goes into request lines and headers, which servers and proxies bound. So lanes end before
+one is given out if there are many (`feed_ends`). What is left are the lanes of writes that run at
+this moment, and few others.
 """
 
 import base64
 import binascii
+import contextlib
+from collections.abc import Callable
+from typing import TypeVar
 
+from placement.errors import PlacementError
+from placement.storage import change_feed, feed_ends, feed_lanes
 from placement.storage.change_feed import Cursor
+from placement.storage.engine import Connection, Database
+
+T = TypeVar("T")
 
 _VERSION = b"\x01"
-#: bytes of a lane's id, of its position and of its mark (`feed_lanes` gives out 48 random bits)
-_SIZES = (7, 7, 6)
-_LANE = sum(_SIZES)
 _CHECKSUM = 4
+
+
+def is_short(cursor: Cursor) -> bool:
+    """Say whether the position has as few lanes as a position that is given out has."""
+    return len(cursor.lanes) <= feed_ends.MOST_LANES
+
+
+def ask(database: Database, question: Callable[[Connection, Cursor], T]) -> T:
+    """Answer a question about the database, and give it the cursor of this moment.
+
+    If there are many lanes, those that no write has locked end first. A database that takes no
+    changes is asked all the same: the position is longer then.
+    """
+
+    def if_short(connection: Connection) -> tuple[T] | None:
+        now = change_feed.start(connection)
+        return (question(connection, now),) if is_short(now) else None
+
+    answer = database.read(if_short)
+    if answer is None:
+        with contextlib.suppress(PlacementError):
+            while database.write(feed_ends.end_lanes) == feed_ends.AT_ONCE:
+                pass
+        return database.read(lambda connection: question(connection, change_feed.start(connection)))
+    return answer[0]
 
 
 def written(cursor: Cursor) -> str:
     """Return the position of a reader that has read as far as the cursor says."""
     parts = [_VERSION]
     for lane in sorted(cursor.lanes):
-        values = (lane, *cursor.lanes[lane])
-        parts += (value.to_bytes(size) for value, size in zip(values, _SIZES, strict=True))
+        parts.append(feed_lanes.packed(lane, *cursor.lanes[lane]))
     content = b"".join(parts)
     return base64.urlsafe_b64encode(content + _checksum(content)).rstrip(b"=").decode()
 
@@ -38,20 +71,15 @@ def parsed(text: str) -> Cursor:
     except ValueError as odd:
         raise _unknown() from odd
     lanes = content[len(_VERSION) : -_CHECKSUM]
-    cursor = Cursor(dict(_lane(lanes[at : at + _LANE]) for at in range(0, len(lanes), _LANE)))
+    states = (
+        feed_lanes.unpacked(lanes[at : at + feed_lanes.LENGTH])
+        for at in range(0, len(lanes), feed_lanes.LENGTH)
+    )
+    cursor = Cursor({lane: (position, mark) for lane, position, mark in states})
     # the one check of version, length, order, checksum, and of what base64 overlooks
     if written(cursor) != text:
         raise _unknown()
     return cursor
-
-
-def _lane(content: bytes) -> tuple[int, tuple[int, int]]:
-    values, at = [], 0
-    for size in _SIZES:
-        values.append(int.from_bytes(content[at : at + size]))
-        at += size
-    lane, position, mark = values
-    return lane, (position, mark)
 
 
 def _checksum(content: bytes) -> bytes:

@@ -2,6 +2,9 @@
 
 import concurrent.futures
 
+import pytest
+
+from placement.storage import change_feed, feed_ends, feed_position
 from tests.functional.placement.changes.watching import Watcher, Writer, everything
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
@@ -24,7 +27,11 @@ def test_each_node_names_the_changes_of_all(urls):
         assert nothing == {"position": found["position"], "providers": [], "complete": True}
 
 
-def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls):
+@pytest.mark.parametrize("ending", [False, True], ids=["lanes stay", "lanes end"])
+def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls, monkeypatch, ending):
+    if ending:
+        # whatever node is asked for a position, it ends lanes of all
+        monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
     services = [Service(url) for url in urls]
     services[0].put("/resource_classes/CUSTOM_A")
     writers = [Writer(service, seed) for seed, service in enumerate(services)]
@@ -46,3 +53,5 @@ def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls):
     watcher.catch_up()
     assert watcher.copy == everything(services[-1])
     assert watcher.read_all == 1
+    lanes = services[0].database.read(change_feed.start).lanes
+    assert (feed_ends.ENDS in lanes) == ending

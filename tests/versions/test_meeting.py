@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from placement.storage import tables
 from placement.storage.engine import Database, DatabaseSettings
 from tests.concurrency import growing
-from tests.concurrency.growing import OURS, THEIRS, Claiming, Restocking, Searching
+from tests.concurrency.growing import OURS, PLENTY, THEIRS, Claiming, Restocking, Searching
 from tests.faults import forking
 from tests.faults.running import PATIENCE_AT_START, ROOT, eventually, running
+from tests.functional.placement.changes.lanes import change_in_new_lanes, number_of_lanes
 from tests.versions.earlier import manage, release_before
 
 pytestmark = pytest.mark.spread_over_databases
@@ -172,3 +173,39 @@ def test_changes_of_the_earlier_version_are_named_or_refused(new_database, befor
         again = new.get(CHANGES).body["position"]
         assert new.delete(f"/resource_providers/{OURS}").status == 204
         assert new.get(f"{CHANGES}?after={again}").body["providers"] == [OURS]
+
+
+def test_searches_of_the_earlier_version_see_changes_in_lanes_that_ended(
+    new_database, before, services
+):
+    """It knows nothing of ends, and reads all again after one."""
+    url = new_database(empty=True)
+    synced(before, url)
+    synced(ROOT, url)
+    database = Database(DatabaseSettings(url))
+
+    def end_lanes(service):
+        change_in_new_lanes(database, 100, OURS)
+        assert len(service.get(CHANGES).body["position"]) < 100
+        assert number_of_lanes(database) == 1
+
+    with contextlib.closing(database), services(url, before) as old, services(url, ROOT) as new:
+        growing.build(old)
+        end_lanes(new)
+        for number in (1, 2):
+            assert _disk(old) == _disk(new) == {THEIRS: PLENTY + number - 1}
+            # the lane of this write begins and ends between two searches of the old version
+            body = {
+                "inventories": {"DISK_GB": {"total": PLENTY + number}},
+                "resource_provider_generation": number,
+            }
+            assert new.put(f"/resource_providers/{THEIRS}/inventories", body).status == 200
+            end_lanes(new)
+        assert _disk(old) == _disk(new) == {THEIRS: PLENTY + number}
+
+
+def _disk(service):
+    """Return what a search says of providers with a disk."""
+    found = service.get("/allocation_candidates?resources=DISK_GB:1").body
+    summaries = found["provider_summaries"]
+    return {uuid: one["resources"]["DISK_GB"]["capacity"] for uuid, one in summaries.items()}

@@ -8,8 +8,11 @@ import os
 import pytest
 import sqlalchemy as sa
 
-from placement.storage import change_feed, feed_pages, tables
+from placement.storage import change_feed, feed_ends, feed_pages, feed_position, tables
+from tests.functional.placement.candidates.snapshot.comparing import assert_fresh
+from tests.functional.placement.changes.lanes import change_in_new_lanes
 from tests.functional.placement.changes.watching import (
+    UUIDS,
     InThread,
     Watcher,
     Writer,
@@ -61,6 +64,33 @@ def test_a_watcher_beside_writers_of_several_workers(prepared):
         watcher.catch_up()
         assert watcher.copy == everything(prepared)
         assert watcher.read_all == 1
+
+
+def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
+    """Each position ends all lanes that no write has locked; neither a copy nor a search minds."""
+    monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
+    prepared.write("POST", "/resource_providers", {"name": "first", "uuid": UUIDS[0]})
+    change_in_new_lanes(prepared.database, 1, UUIDS[0])
+    other = type(prepared)(prepared.url)
+    watchers = [Watcher(prepared, 1), Watcher(other, 2)]
+    writers = [Writer(service, seed) for seed, service in enumerate((prepared, other, other))]
+    live = other.running.snapshot
+    live.current()
+    running = [InThread(writer.step, STEPS) for writer in writers]
+    while any(thread.is_alive() for thread in running):
+        for watcher in watchers:
+            watcher.step()
+        live.current()
+    for thread in running:
+        thread.join()
+    assert [thread.failure for thread in running if thread.failure] == []
+    for watcher in watchers:
+        watcher.catch_up()
+        assert watcher.copy == everything(prepared)
+        assert watcher.read_all == 1
+    assert feed_ends.ENDS in prepared.database.read(change_feed.start).lanes
+    assert_fresh(live, prepared.database)
+    assert live.loads == {"first use": 1}
 
 
 def test_a_watcher_of_a_feed_that_is_trimmed(prepared, monkeypatch):
