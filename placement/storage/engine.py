@@ -74,6 +74,7 @@ class Database:
 
     `retries` counts by cause how often a transaction was run again. `statements` is the number of
     SQL statements that the calling thread has sent so far, without those that begin transactions.
+    `is_read_only` is what was given.
 
     :param pause: waits for so many seconds
     :param clock: monotonic time in seconds
@@ -93,7 +94,7 @@ class Database:
         timed: bool = False,
     ) -> None:
         self._settings = settings
-        self._read_only = read_only
+        self.is_read_only = read_only
         self.engine = make_engine(settings, read_only=read_only)
         self._tally = tally
         self._statements = count_statements(self.engine, tally)
@@ -337,7 +338,7 @@ class Database:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _refuse_if_read_only(self) -> None:
-        if self._read_only:
+        if self.is_read_only:
             raise RuntimeError("The database was opened for reading only.")
 
     def wait_until_reachable(self) -> None:

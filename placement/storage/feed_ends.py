@@ -44,9 +44,12 @@ def end_lanes(connection: Connection) -> int:
     Lanes that tell of another service stay. Workers look for that in the lanes that are there, and
     those of the version before don't look into others.
     """
-    # first, so that one transaction at a time ends lanes
+    # first, so that one transaction at a time ends lanes, and who comes second sees the ends
     of_ends = sa.select(_L.position, _L.mark).where(_LANE_OF_ENDS).with_for_update()
     known = connection.execute(of_ends).first()
+    if known is None:
+        row = {"home": _NOBODY, "id": ENDS, "position": 0, "mark": 0, "before": 0}
+        connection.execute(sa.insert(change_lanes), row)
     position, mark = known or (0, 0)
     free = (
         sa.select(_L.home, _L.id, _L.position, _L.mark)
@@ -74,15 +77,11 @@ def end_lanes(connection: Connection) -> int:
             for place, row in zip(_places(position, len(ended)), ended, strict=True)
         ],
     )
-    values = {
-        "position": position + 2 * len(ended),
-        "before": mark,
-        "mark": feed_lanes.new_mark(),
-    }
-    if known is None:
-        connection.execute(sa.insert(change_lanes).values(home=_NOBODY, id=ENDS, **values))
-    else:
-        connection.execute(sa.update(change_lanes).where(_LANE_OF_ENDS).values(**values))
+    connection.execute(
+        sa.update(change_lanes)
+        .where(_LANE_OF_ENDS)
+        .values(position=position + 2 * len(ended), before=mark, mark=feed_lanes.new_mark())
+    )
     return len(ended)
 
 
@@ -120,10 +119,12 @@ def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:
     :param seen: the lanes of the reader's cursor
     """
     nothing = (0, 0)
-    (after, mark), state = seen.get(ENDS, nothing), now.get(ENDS, nothing)
-    if (after, mark) == state:
-        return now
-    last, _ = state
+    (after, mark), (last, last_mark) = seen.get(ENDS, nothing), now.get(ENDS, nothing)
+    lanes = {lane: state for lane, state in now.items() if lane != ENDS}
+    if ENDS in seen:
+        lanes[ENDS] = after, mark
+    if (after, mark) == (last, last_mark):
+        return lanes
     unread = last - after
     if not 0 < unread <= 2 * _MOST_UNREAD:
         return None
@@ -135,13 +136,10 @@ def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:
     places = list(_places(after, unread // 2))
     if not places or [row.position for row in rows] != places or rows[0].before != mark:
         return None
-    lanes = {lane: place for lane, place in now.items() if lane != ENDS}
-    if ENDS in seen:
-        lanes[ENDS] = seen[ENDS]
     for _, _, ended in rows:
         if ended is None:
-            # a restore of single columns, or another program: whatever it was, it isn't known
+            # whatever emptied the column: which lane ended isn't known any more
             return None
-        lane, *place = feed_lanes.unpacked(base64.urlsafe_b64decode(ended + "="))
-        lanes[lane] = (place[0], place[1])
+        lane, position, mark = feed_lanes.unpacked(base64.urlsafe_b64decode(ended + "="))
+        lanes[lane] = position, mark
     return lanes

@@ -44,7 +44,9 @@ def ask(database: Database, question: Callable[[Connection, Cursor], T]) -> T:
 
     def if_short(connection: Connection) -> tuple[T] | None:
         now = change_feed.start(connection)
-        return (question(connection, now),) if is_short(now) else None
+        if is_short(now) or database.is_read_only:
+            return (question(connection, now),)
+        return None
 
     answer = database.read(if_short)
     if answer is None:

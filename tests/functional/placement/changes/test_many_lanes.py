@@ -1,11 +1,14 @@
 """However many lanes the feed ever had, positions and entity tags stay short (extensions.md 7)."""
 
+import concurrent.futures
 import contextlib
 import threading
 
 import pytest
 import sqlalchemy as sa
+from werkzeug.test import Client
 
+from placement import app, config
 from placement.errors import DatabaseReadOnly
 from placement.storage import change_feed, feed_ends, feed_position, tables
 from placement.storage.change_feed import Cursor, Kind
@@ -261,3 +264,32 @@ def test_a_database_that_refuses_to_write_still_answers(worn, monkeypatch):
 
     monkeypatch.setattr(worn.database, "write", refuse)
     assert len(position(worn)) > LONGEST
+
+
+def test_a_service_that_never_writes_still_answers(worn):
+    conf = config.load(
+        files=[],
+        environ=False,
+        overrides={
+            ("placement_database", "connection"): worn.url,
+            ("api", "auth_strategy"): "noauth2",
+        },
+    )
+    lanes = number_of_lanes(worn.database)
+    with contextlib.closing(app.start_reading(conf, extensions=True)) as reading:
+        headers = {"x-auth-token": "admin", "x-roles": "admin,service"}
+        found = Client(reading.application).get(TREES, headers=headers)
+    assert (found.status_code, len(found.json["trees"])) == (200, 2)
+    assert number_of_lanes(worn.database) == lanes
+
+
+def test_workers_that_end_lanes_at_once_all_answer_shortly(worn):
+    """The first end of all makes the lane of ends: who comes second sees that of the first."""
+    after = long_position(worn)
+    rename(worn, EMPTY, "other")
+    with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        workers = [stack.enter_context(contextlib.closing(Service(worn.url))) for _ in range(4)]
+        found = list(pool.map(position, workers))
+        assert max(map(len, found)) <= LONGEST
+        assert [changes(worker, after)["providers"] for worker in workers] == [[EMPTY]] * 4
+        assert {changes(worn, one)["position"] for one in found} == {position(worn)}
