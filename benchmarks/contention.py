@@ -5,6 +5,8 @@ the same trees, and beside the same clients when they write other trees. The las
 machine in the same way, so the difference between them is the waiting for locks. The difference
 between the last and the first is the load of the machine. Rounds are short and take turns; medians
 are shown.
+
+A second part measures claims that wait for a tree (``waiting_claims.py``); ``--part`` chooses one.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from benchmarks import waiting_claims
 from tests.databases.mortal import mortal
 from tests.faults import mixed
 from tests.faults.running import NO_ANSWER, Answer, Client, running
@@ -71,8 +74,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of each round")
     parser.add_argument("--rounds", type=int, default=5, help="of each load")
     parser.add_argument("--database", choices=("postgresql", "mariadb"), help="just this one")
+    parser.add_argument("--part", choices=("writes", "waiting"), help="just this one")
     given = parser.parse_args()
     for kind in ("postgresql", "mariadb") if given.database is None else (given.database,):
+        if given.part != "writes":
+            waiting_claims.measure(kind, given.seconds)
+        if given.part == "waiting":
+            continue
         with mortal(kind) as server:
             # a thread for each client, so that no client waits for another one's thread
             with running(server.url, workers=2, threads=8) as service:

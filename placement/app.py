@@ -292,7 +292,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
     """
     # imported here because a service that idles needs none of them
     from placement.candidates.table_snapshot import TableSnapshot
-    from placement.operations.joint_claims import JointClaims
+    from placement.operations.claim_lines import ClaimLines
     from placement.operations.provider_lists import ProviderLists
     from placement.operations.suspects import Suspects
 
@@ -311,7 +311,7 @@ def start_reading(conf: cfg.ConfigOpts, extensions: bool = False) -> Reading:
         database,
         policy,
         snapshot,
-        JointClaims(),
+        ClaimLines(),
         FeedWatch(database),
         Untold(),
         ProjectUsages(database, beside),

@@ -19,7 +19,7 @@ from placement.monitoring.page import Build, page
 from placement.monitoring.providers import ProviderPage
 from placement.monitoring.suspected import Suspected
 from placement.operations.asked_lists import AskedLists
-from placement.operations.joint_claims import JointClaims
+from placement.operations.claim_lines import ClaimLines
 from placement.operations.provider_lists import ProviderLists
 from placement.operations.suspects import Suspects
 from placement.storage.engine import Database
@@ -33,7 +33,7 @@ class SearchParts:
     """
 
     snapshot: LiveSnapshot
-    claims: JointClaims
+    claims: ClaimLines
     lists: ProviderLists
     suspects: Suspects
     pages: Mapping[str, WSGIApplication]
@@ -55,7 +55,7 @@ def made(
     suspects = Suspects.configured(conf, database, snapshot.current)
     pages = {} if counting is None else pages_of(counting, database, snapshot, suspects)
     lists = ProviderLists(database, others_in_feed, asked, snapshot)
-    return SearchParts(snapshot, JointClaims(), lists, suspects, pages)
+    return SearchParts(snapshot, ClaimLines(), lists, suspects, pages)
 
 
 def pages_of(

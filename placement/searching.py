@@ -73,7 +73,7 @@ class Searching:
             self.parts.snapshot.rest()
 
     def make(self, claim: Any) -> Any:
-        """Make a claim; see `JointClaims`."""
+        """Make a claim; see `ClaimLines`."""
         return self.parts.claims.make(claim)
 
     def find(self, wanted: Any, form: Hashable, write: Callable[[Any], bytes]) -> Any:

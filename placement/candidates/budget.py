@@ -108,8 +108,13 @@ class Budget:
             raise OutOfTime
         if now >= self._ask_at:
             self._ask_at = now + _ASK_EVERY
-            if self._client_left():
+            if self.is_abandoned:
                 raise Abandoned
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Say whether the client is gone."""
+        return self._client_left()
 
     def keep(self, size: int, problem: "Searched | None" = None) -> None:
         """Note bytes that will stay in memory until the answer is out. Raise OutOfMemory.

@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -12,7 +11,6 @@ from placement.candidates import tree_order
 from placement.candidates.budget import Budget, SearchEnded
 from placement.candidates.candidate_batch import Batch
 from placement.candidates.columns import Mask, Numbers, Slots
-from placement.candidates.render import SolutionWriter
 from placement.candidates.request import CandidateRequest
 from placement.candidates.search import prepare, search
 from placement.candidates.snapshot import Snapshot
@@ -20,7 +18,6 @@ from placement.candidates.tree_problem import Shape, Solution
 from placement.candidates.trees import Family, Trees
 from placement.candidates.unfinished import refusal
 from placement.errors import BadRequest
-from placement.microversions import NEWEST
 
 #: in how many trees a candidate is looked for together: few at first, as most trees have one
 _FIRST_CHUNK, _LAST_CHUNK = 16, 4096
@@ -236,13 +233,24 @@ def _chunk_in_order(trees: Trees, chunk: Slots, is_simple: Mask) -> Iterator[Bat
 
 def _choice_of(snapshot: Snapshot, shape: Shape, batch: Batch) -> Choice:
     """Return the first candidate of a batch, as the newest microversion shows it."""
-    writer = SolutionWriter(shape, snapshot.names.classes, NEWEST)
-    slots = batch.family.slots(0)
-    uuids = snapshot.register.uuids
-    shown = json.loads(writer.bound([uuids[slot] for slot in slots]).write(batch.solution))
+    locals_ = batch.family.slots(0)
+    slots = [locals_[local] for local in batch.solution]
+    allocations: dict[str, dict[str, int]] = {}
+    mappings: dict[str, dict[str, None]] = {}
+    classes, uuids = snapshot.names.classes, snapshot.register.uuids
+    for variable, slot in zip(shape.variables, slots, strict=True):
+        mappings.setdefault(variable.suffix, {})[uuids[slot]] = None
+        for class_id, amount in variable.demand:
+            given = allocations.setdefault(uuids[slot], {})
+            given[classes[class_id]] = given.get(classes[class_id], 0) + amount
     return Choice(
-        {uuid: given["resources"] for uuid, given in shown["allocations"].items()},
-        shown["mappings"],
-        tuple(dict.fromkeys(slots[local] for local in batch.solution)),
+        allocations,
+        {suffix: list(chosen) for suffix, chosen in sorted(mappings.items(), key=_is_suffixed)},
+        tuple(dict.fromkeys(slots)),
         int(batch.family.roots[0]),
     )
+
+
+def _is_suffixed(mapping: tuple[str, object]) -> bool:
+    """Sort the group without a suffix before the others, which keep their order."""
+    return bool(mapping[0])

@@ -62,7 +62,7 @@ class Snapshots(Protocol):
 
 
 class Claims(Protocol):
-    """What makes the claims of this process: `placement.operations.joint_claims.JointClaims`."""
+    """What makes the claims of this process: `placement.operations.claim_lines.ClaimLines`."""
 
     def make(self, claim: Any) -> Any:
         """Make one claim; return what it got."""

@@ -4,13 +4,20 @@ import collections
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
+from placement.candidates.advancing import advance
 from placement.candidates.budget import Budget
 from placement.candidates.choice import Choice, Chooser
 from placement.candidates.holdings import held_candidate
 from placement.candidates.request import CandidateRequest
 from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest
-from placement.errors import AllocationRefused, LostRace, ResourceClassNotFound, SearchUnfinished
+from placement.errors import (
+    AllocationRefused,
+    LostRace,
+    PlacementError,
+    ResourceClassNotFound,
+    SearchUnfinished,
+)
 from placement.errors import UnknownProviderNamed as UnknownProvider
 from placement.operations.allocations import Room, lock, store
 from placement.operations.locked_consumers import LockedConsumers
@@ -22,6 +29,11 @@ from placement.storage.engine import Connection, Database
 _ALL = 1 << 62
 #: changes of a provider that the write itself checks
 _CHECKED = Kind.USAGE | Kind.INVENTORY
+#: changes after which a provider may be in another tree, or gone
+_STRUCTURE = Kind.ROW | Kind.DELETED
+#: of how many changed providers, for how many seconds, and with how many bytes candidates are
+#: judged again while their trees are locked
+_MOST_JUDGED, _LONGEST_JUDGING, _LARGEST_JUDGING = 100, 0.2, 1 << 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,24 +42,32 @@ class Plan:
 
     :param requests: what is to be stored; no consumer twice
     :param choices: the candidates, in the order of the requests
+    :param queries: what each of them is a candidate of
     :param claims: how many claims take something of each provider, by uuid
     """
 
     requests: Sequence[ConsumerRequest] = ()
     choices: Sequence[Choice] = ()
+    queries: Sequence[CandidateRequest] = ()
     claims: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of_claim(cls, requests: Sequence[ConsumerRequest], choices: Sequence[Choice]) -> "Plan":
+    def of_claim(
+        cls,
+        requests: Sequence[ConsumerRequest],
+        choices: Sequence[Choice],
+        query: CandidateRequest,
+    ) -> "Plan":
         """Return the plan of one claim."""
         named = (uuid for request in requests for uuid in request.allocations)
-        return cls(requests, choices, dict.fromkeys(named, 1))
+        return cls(requests, choices, [query] * len(choices), dict.fromkeys(named, 1))
 
     def __add__(self, other: "Plan") -> "Plan":
         """Return the plan for the consumers of both."""
         return Plan(
             (*self.requests, *other.requests),
             (*self.choices, *other.choices),
+            (*self.queries, *other.queries),
             collections.Counter(self.claims) + collections.Counter(other.claims),
         )
 
@@ -116,7 +136,7 @@ def plan_for(
             break
         requests.append(dataclasses.replace(consumer, allocations=choice.allocations))
         choices.append(choice)
-    return Plan.of_claim(requests, choices)
+    return Plan.of_claim(requests, choices, chooser.request)
 
 
 def repeatable(plan: Plan, cloud: Snapshot, request: CandidateRequest, budget: Budget) -> Plan:
@@ -154,8 +174,8 @@ def write(
     tries: int,
     patience: float,
     wait: bool = False,
-) -> dict[str, int]:
-    """Store the plan in one transaction; return the consumers' generations by uuid.
+) -> tuple[Plan, dict[str, int]]:
+    """Store the plan in one transaction; return it as stored, and the consumers' generations.
 
     Raise Locked, Holding, or one of OVERTAKEN, if other writers are in the way.
 
@@ -167,7 +187,7 @@ def write(
     # a move locks all providers of a tree, so it and such a claim can't pass each other
     anchors = plan.anchors(snapshot)
 
-    def operation(connection: Connection) -> dict[str, int]:
+    def operation(connection: Connection) -> tuple[Plan, dict[str, int]]:
         if wait:
             locked, nodes, room = lock(connection, plan.requests, anchors)
         else:
@@ -186,10 +206,10 @@ def write(
         missing = (named | anchors) - nodes.keys()
         if missing and not wait:
             raise Locked(missing)
-        _refuse_if_changed(connection, snapshot, plan)
+        holding = still_holding(connection, snapshot, plan)
         store(connection, locked, nodes, room, plan.claims)
         known = {uuid.lower(): consumer for uuid, consumer in locked.stored.items()}
-        return {
+        return holding, {
             request.uuid: known[request.uuid].generation + 1 if request.uuid in known else 1
             for request in plan.requests
         }
@@ -236,16 +256,34 @@ def choices_by_consumer(plan: Plan) -> Mapping[str, Choice]:
     }
 
 
-def _refuse_if_changed(connection: Connection, snapshot: Snapshot, plan: Plan) -> None:
-    """Raise Outdated if a tree of the plan isn't what the search saw.
+def still_holding(connection: Connection, snapshot: Snapshot, plan: Plan) -> Plan:
+    """Return the plan if its candidates are candidates still, now that their trees are locked.
 
-    Only the usage and inventories of the plan's providers may differ: the write checks these.
+    Where a tree of the plan isn't what the search saw, what changed is read, and each candidate is
+    judged again. Usage and inventories don't matter here: the write checks them itself. Raise
+    Outdated where a candidate isn't one any more, and where to find out would take long.
     """
     if snapshot.cursor is None:
-        return
+        return plan
     news = change_feed.read(connection, snapshot.cursor)
     if news is None:
         raise Outdated
     concerned = plan.tree_ids(snapshot)
-    if any(kind & ~_CHECKED for key, kind in news.kinds.items() if key in concerned):
+    kinds = {key: kind for key, kind in news.kinds.items() if key in concerned and kind & ~_CHECKED}
+    if not kinds:
+        return plan
+    if len(kinds) > _MOST_JUDGED or any(kind & _STRUCTURE for kind in kinds.values()):
         raise Outdated
+    now = advance(connection, snapshot, kinds)
+    budget = Budget(_LONGEST_JUDGING, _LARGEST_JUDGING)
+    try:
+        found = [
+            held_candidate(now, query, choice.allocations, budget)
+            for query, choice in zip(plan.queries, plan.choices, strict=True)
+        ]
+    except PlacementError as unfinished:
+        raise Outdated from unfinished
+    choices = [choice for choice in found if choice is not None]
+    if len(choices) < len(found):
+        raise Outdated
+    return dataclasses.replace(plan, choices=choices)

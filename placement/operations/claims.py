@@ -2,44 +2,30 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from placement.candidates import explanation
 from placement.candidates.budget import Budget
 from placement.candidates.choice import Choice, Chooser
-from placement.candidates.explanation import why_none
 from placement.candidates.holdings import held_candidate
 from placement.candidates.snapshot import Snapshot
 from placement.domain.consumer import ConsumerRequest, check_generation
-from placement.errors import (
-    AllocationRefused,
-    ClaimUnfinished,
-    ConcurrentUpdate,
-    NoCandidate,
-    SearchUnfinished,
-)
+from placement.errors import ConcurrentUpdate, PlacementError
 from placement.operations import distributions
 from placement.operations.claim_plan import (
-    OVERTAKEN,
-    Holding,
-    Locked,
     Plan,
     choices_by_consumer,
     plan_for,
     repeatable,
     with_choice,
     without,
-    write,
 )
 from placement.operations.explanations import names_from
-from placement.operations.tree_lines import TreeLines
 from placement.storage import allocations, holdings
-from placement.storage.dialects import LONGEST_LOCK
 from placement.storage.engine import PATIENCE, TRIES, Connection, Database
 from placement.storage.holdings import Held
 
-#: how many plans are written before a claim is given up
-ATTEMPTS = 200
 T = TypeVar("T")
 
 
@@ -70,6 +56,9 @@ class Cloud(Protocol):
 class Claim:
     """One claim for some consumers: all of them get a candidate, or none.
 
+    A consumer that holds a candidate of the request already keeps it. `claim_batch.Batch` makes
+    claims.
+
     :param wanted: one request for each consumer, without allocations. Their uuids differ and are
         normalised; a type of None is no condition for consumers that exist
     :param cloud: where searches get the cloud from
@@ -93,100 +82,49 @@ class Claim:
         self._done: dict[str, Claimed] = {}
         #: in how many ways the consumers were distributed by the last plan
         self._ways = 1
-
-    def run(self, lines: TreeLines) -> dict[str, Claimed]:
-        """Claim, and return what each consumer has got, by uuid in the order of the requests.
-
-        A consumer that holds a candidate of the request already keeps it. Providers that other
-        writers have locked are passed over, and those where the database refused a candidate, as
-        long as there are others. After another writer took a candidate, the search is repeated.
-
-        Raise NoCandidate if the cloud has no candidates for all consumers; ConcurrentUpdate if a
-        consumer holds something else; ClaimUnfinished after too many attempts, and when the time
-        is over; and what searches and writes of allocations raise.
-
-        :param lines: of this process, for trees that other writers have locked
-        """
-        try:
-            return self._run(lines)
-        except SearchUnfinished:
-            if self.left > 0:
-                raise
-            # not the limit of searches has ended it
-            raise ClaimUnfinished() from None
-
-    def _run(self, lines: TreeLines) -> dict[str, Claimed]:
-        snapshot: Snapshot | None = None
         #: the cloud of a moment in which the consumers that are left held nothing
-        empty: Snapshot | None = None
-        busy: frozenset[str] = frozenset()
-        refused: frozenset[str] = frozenset()
-        for _ in range(ATTEMPTS):
-            if self.left <= 0:
-                break
-            if snapshot is None:
-                snapshot, busy = self.cloud.current(), refused
-            try:
-                plan, wait = self._best_plan(snapshot, busy)
-                # `busy` keeps the search from providers, not from a tree of which nothing is taken
-                if wait or plan.anchors(snapshot):
-                    with lines.turn(plan.first_root(snapshot), self.left):
-                        generations = self._write(snapshot, plan, wait=True)
-                else:
-                    generations = self._write(snapshot, plan, wait=False)
-                self.settle(plan, generations)
-            except Locked as locked:
-                busy |= locked.uuids
-            except Holding:
-                snapshot = self._keep()
-            except (NoCandidate, SearchUnfinished):
-                # the consumers may have held something when the search saw the cloud, for example
-                # after an earlier try of the same claim
-                if snapshot is empty:
-                    raise
-                seen, left = snapshot.cursor, self._left()
-                snapshot = empty = self._keep()
-                if snapshot.cursor == seen and left == self._left():
-                    raise
-                busy = refused
-            except AllocationRefused as refusal:
-                refused |= refusal.providers
-                snapshot, busy = self.after_refusal(snapshot), refused
-            except OVERTAKEN:
-                snapshot = None
-            if len(self._done) == len(self.wanted):
-                return self.results()
-        raise ClaimUnfinished()
+        self._empty: Snapshot | None = None
 
     @property
     def left(self) -> float:
         """Return the seconds after which the claim is given up."""
         return self.end - time.monotonic()
 
+    @property
+    def is_abandoned(self) -> bool:
+        """Say whether nobody waits for the answer any more."""
+        return self.budget().is_abandoned
+
     def plan(
-        self, cloud: Snapshot, busy: frozenset[str], seconds: float | None = None
+        self,
+        cloud: Snapshot,
+        busy: Collection[str] = (),
+        trees: Collection[str] = (),
+        seconds: float | None = None,
     ) -> Plan | None:
         """Choose candidates for the consumers that hold none; None if there aren't any for all.
 
         Raise what searches raise.
 
         :param busy: uuids of providers that must not be chosen
+        :param trees: uuids of roots of trees of which nothing must be chosen
         :param seconds: how long the search may take at most, if that is less than the budget; only
             one distribution of the consumers is tried then
         """
-        cloud = without(cloud, self.chooser.request, self.chooser.request.avoid, busy)
+        request = self.chooser.request
+        cloud = without(cloud, request, request.avoid.union(trees), busy)
         budget = self._budget()
         if seconds is not None:
             budget.shorten(seconds)
         left = self._left()
         found = plan_for(cloud, self.chooser, left, budget)
         if len(found.choices) == len(left):
-            return repeatable(found, cloud, self.chooser.request, budget)
+            return repeatable(found, cloud, request, budget)
         self._ways = 1
         if seconds is not None or not found.choices or not distributions.matter(cloud):
             return None
         other, self._ways = distributions.other_plan(cloud, self.chooser, left, self._budget())
-        return other and repeatable(other, cloud, self.chooser.request, budget)
+        return other and repeatable(other, cloud, request, budget)
 
     def after_refusal(self, seen: Snapshot) -> Snapshot:
         """Return the cloud as of now, after the database refused a candidate.
@@ -208,13 +146,14 @@ class Claim:
         for request in self._left():
             self._done[request.uuid] = Claimed(choices[request.uuid], generations[request.uuid])
 
-    def results(self) -> dict[str, Claimed]:
-        """Return what each consumer has got, after all of them are settled."""
-        return {request.uuid: self._done[request.uuid] for request in self.wanted}
+    @property
+    def is_made(self) -> bool:
+        """Say whether each consumer has got its candidate."""
+        return len(self._done) == len(self.wanted)
 
-    def _write(self, snapshot: Snapshot, plan: Plan, wait: bool) -> dict[str, int]:
-        patience = max(self.left, LONGEST_LOCK)
-        return write(self.database, snapshot, plan, self.tries, patience, wait)
+    def results(self) -> dict[str, Claimed]:
+        """Return what each consumer has got, by uuid, in the order of the requests."""
+        return {request.uuid: self._done[request.uuid] for request in self.wanted}
 
     def _budget(self) -> Budget:
         """Return what a search may cost that begins now."""
@@ -225,20 +164,23 @@ class Claim:
     def _left(self) -> list[ConsumerRequest]:
         return [request for request in self.wanted if request.uuid not in self._done]
 
-    def _best_plan(self, snapshot: Snapshot, busy: frozenset[str]) -> tuple[Plan, bool]:
-        """Return a plan, and whether to wait for locks. Raise NoCandidate.
+    def after_failure(self, seen: Snapshot, failure: PlacementError) -> Snapshot:
+        """Return another cloud to search in, after a search found nothing.
 
-        :param busy: providers to choose only if there are no others
+        The consumers may have held something when the search saw the cloud, for example after an
+        earlier try of the same claim. Raise the failure if they didn't.
+
+        :param seen: where the search found nothing
         """
-        found = self.plan(snapshot, busy)
-        wait = found is None
-        if found is None and busy:
-            found = self.plan(snapshot, frozenset())
-        if found is None:
-            raise NoCandidate(self._why_none(snapshot))
-        return found, wait
+        if seen is self._empty:
+            raise failure
+        left = self._left()
+        snapshot = self._empty = self.keep()
+        if snapshot.cursor == seen.cursor and left == self._left():
+            raise failure
+        return snapshot
 
-    def _keep(self) -> Snapshot:
+    def keep(self) -> Snapshot:
         """Note the consumers that hold a candidate; return the cloud of the moment that tells.
 
         Raise ConcurrentUpdate for the first one that holds something else.
@@ -282,7 +224,7 @@ class Claim:
             amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.used
         return held_candidate(snapshot, self.chooser.request, amounts, self._budget())
 
-    def _why_none(self, snapshot: Snapshot) -> str:
+    def why_none(self, snapshot: Snapshot) -> str:
         """Say why there is no candidate for all consumers."""
         request, budget = self.chooser.request, self._budget()
         cloud = without(snapshot, request, request.avoid)
@@ -290,7 +232,7 @@ class Claim:
         placed = plan_for(cloud, self.chooser, left[:-1], budget).choices
         for choice in placed:
             cloud = with_choice(cloud, choice)
-        reason = why_none(cloud, request, budget, names_from(self.database))
+        reason = explanation.why_none(cloud, request, budget, names_from(self.database))
         if not placed:
             return reason
         told = f"There is room for {len(placed)} of {len(left)} consumers, then: {reason}"

@@ -16,10 +16,10 @@ from placement.candidates.live_snapshot import LiveSnapshot
 from placement.candidates.request import CandidateRequest, Group
 from placement.domain.consumer import UNCHECKED, ConsumerRequest
 from placement.errors import ClaimUnfinished, NoCandidate, SearchUnfinished
-from placement.operations import claims, joint_claims
+from placement.operations import claim_batch
+from placement.operations.claim_batch import Batch, Job
+from placement.operations.claim_lines import ClaimLines
 from placement.operations.claims import Claim
-from placement.operations.joint_claims import JointClaims
-from placement.operations.tree_lines import TreeLines
 from placement.storage import consumers, tables
 from tests.endless import endless
 from tests.functional.placement.operations.claiming import (
@@ -27,6 +27,7 @@ from tests.functional.placement.operations.claiming import (
     ask,
     got,
     joint_job,
+    make_together,
     outcome,
     stocked,
     used,
@@ -126,7 +127,7 @@ def test_claims_made_together_raise_generations_as_those_made_one_after_the_othe
         return [expect(service.get(path), 200).json["generation"] for path in paths]
 
     before = generations()
-    joint_claims.make_together([joint_job(service, number) for number in range(3)])
+    make_together([joint_job(service, number) for number in range(3)])
     raised = [after - first for first, after in zip(before, generations(), strict=True)]
     assert raised == [used(service).get(uuid, 0) for uuid in HOSTS] == [2, 1, 0, 0]
 
@@ -137,7 +138,7 @@ def test_claims_made_together_pass_over_a_host_that_is_gone_without_a_new_look(s
     looks = [jobs[0].claim.cloud.current()]
     jobs[0].claim.cloud = Seen(service, current=looks.pop)
     expect(service.delete(f"/resource_providers/{HOSTS[0]}"), 204)
-    joint_claims.make_together(jobs)
+    make_together(jobs)
     assert [next(iter(job.results.values())).choice.allocations for job in jobs] == [
         {uuid: {"VCPU": 1}} for uuid in (HOSTS[1], HOSTS[1], HOSTS[2])
     ]
@@ -147,14 +148,14 @@ def test_claims_made_together_pass_over_a_host_that_is_gone_without_a_new_look(s
 def test_an_error_in_one_search_does_not_concern_other_claims(service, failing):
     jobs = [joint_job(service, number) for number in range(3)]
     jobs[failing].claim.chooser = Failing()
-    joint_claims.make_together(jobs)
+    make_together(jobs)
     assert [bool(job.results) for job in jobs] == [number != failing for number in range(3)]
 
 
 def test_a_long_search_does_not_hold_up_other_claims(service):
     jobs = [joint_job(service, number) for number in range(3)]
     jobs[1].claim.chooser = Endless()
-    joint_claims.make_together(jobs)
+    make_together(jobs)
     assert [bool(job.results) for job in jobs] == [True, False, True]
 
 
@@ -170,7 +171,7 @@ def test_a_consumer_that_another_write_has_locked_does_not_hold_up_other_claims(
         enough.wait(PATIENCE)
 
     holder = threading.Thread(target=service.database.write, args=(hold,))
-    leader = threading.Thread(target=joint_claims.make_together, args=(jobs,))
+    leader = threading.Thread(target=make_together, args=(jobs,))
     holder.start()
     assert ready.wait(PATIENCE)
     leader.start()
@@ -208,7 +209,7 @@ class Endless:
 
 
 def test_threads_of_a_new_process_wait_for_each_other(service, monkeypatch):
-    made = JointClaims()
+    made = ClaimLines()
     monkeypatch.setattr("os.getpid", lambda: -1)
     jobs = [joint_job(service, number).claim for number in range(6)]
     results = in_threads([functools.partial(made.make, claim) for claim in jobs])
@@ -271,7 +272,12 @@ class Seen:
 
 
 def alone(claim):
-    return claim.run(TreeLines())
+    job = Job(claim)
+    job.is_alone = True
+    Batch([job], lambda job, root: None, frozenset).run()
+    if job.error is not None:
+        raise job.error
+    return job.results
 
 
 def claim_of(service, cloud, request=None, budget=endless):
@@ -289,7 +295,7 @@ def outdated(service, change):
     return Seen(service, lambda: seen.pop() if seen else live.current())
 
 
-@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: ClaimLines().make(claim)])
 def test_a_host_that_was_filled_since_the_search_is_passed_over(service, make):
     def fill():
         taken = holding({HOSTS[0]: {"VCPU": 2}})
@@ -299,7 +305,7 @@ def test_a_host_that_was_filled_since_the_search_is_passed_over(service, make):
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
 
 
-@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: ClaimLines().make(claim)])
 def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make):
     for uuid in HOSTS[:2]:
         traits = {"traits": ["HW_CPU_X86_AVX"], "resource_provider_generation": 1}
@@ -315,7 +321,7 @@ def test_a_host_that_lost_a_trait_since_the_search_is_passed_over(service, make)
     assert found[numbered("c", 1)].choice.allocations == {HOSTS[1]: {"VCPU": 1}}
 
 
-@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: ClaimLines().make(claim)])
 def test_a_host_that_was_deleted_since_the_search_is_passed_over(service, make):
     def delete():
         expect(service.delete(f"/resource_providers/{HOSTS[0]}"), 204)
@@ -325,8 +331,7 @@ def test_a_host_that_was_deleted_since_the_search_is_passed_over(service, make):
 
 
 def test_a_claim_whose_hosts_are_always_taken_is_given_up(service, monkeypatch):
-    monkeypatch.setattr(claims, "ATTEMPTS", 5)
-    monkeypatch.setattr(joint_claims, "ATTEMPTS", 5)
+    monkeypatch.setattr(claim_batch, "ATTEMPTS", 5)
     live = LiveSnapshot(service.database)
     before = live.current()
     taken = {
@@ -335,10 +340,10 @@ def test_a_claim_whose_hosts_are_always_taken_is_given_up(service, monkeypatch):
     expect(service.post("/allocations", taken), 204)
     rows = service.tables()
     with pytest.raises(ClaimUnfinished):
-        JointClaims().make(claim_of(service, Seen(service, lambda: before)))
+        ClaimLines().make(claim_of(service, Seen(service, lambda: before)))
     assert service.tables() == rows
     with pytest.raises(NoCandidate):
-        JointClaims().make(claim_of(service, live))
+        ClaimLines().make(claim_of(service, live))
 
 
 WHOLE_HOST = CandidateRequest((Group("", {"VCPU": 2}, in_tree=HOSTS[0]),))
@@ -433,7 +438,7 @@ def test_the_number_of_statements_does_not_depend_on_the_number_of_consumers(ser
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("make", [alone, lambda claim: JointClaims().make(claim)])
+@pytest.mark.parametrize("make", [alone, lambda claim: ClaimLines().make(claim)])
 def test_a_search_that_is_not_finished_says_so(service, make):
     with pytest.raises(SearchUnfinished):
         make(claim_of(service, LiveSnapshot(service.database), budget=lambda: Budget(0, None)))
