@@ -119,7 +119,7 @@ class Cloud:
     def transactions(self) -> int:
         """Return how many transactions the server has ended."""
         with self.engine.connect() as connection:
-            return int(connection.execute(sa.text(COUNTS[self.engine.dialect.name])).scalar())
+            return int(connection.execute(sa.text(COUNTS[self.engine.dialect.name])).scalar_one())
 
 
 HOT_QUERY = "resources=VCPU:1&required=HW_CPU_X86_AVX"
