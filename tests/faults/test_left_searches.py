@@ -1,7 +1,9 @@
 """A search ends, and frees its thread, after its client has disconnected."""
 
 import contextlib
+import json
 import random
+import select
 import socket
 
 import pytest
@@ -10,6 +12,8 @@ from tests.faults.forking import running
 from tests.faults.running import eventually
 from tests.functional.placement.service import Service
 from tests.functional.placement.serving.programs import free_port
+from tests.functional.placement.small_cloud import numbered
+from tests.patience import PATIENCE
 
 THREADS = 4
 DEVICES, GROUPS = 11, 30
@@ -18,7 +22,11 @@ LEFT = "ended because the client left"
 
 
 #: without limits, so that only the client's disconnection ends a search
-ENDLESS = {"BERTH__SEARCH_TIME_LIMIT": "0", "BERTH__SEARCH_MEMORY_LIMIT": "0"}
+ENDLESS = {
+    "BERTH__SEARCH_TIME_LIMIT": "0",
+    "BERTH__SEARCH_MEMORY_LIMIT": "0",
+    "BERTH__EXPLAIN_BUDGET_MS": str(PATIENCE * 1000),
+}
 #: seconds
 LIMITED = {"BERTH__SEARCH_TIME_LIMIT": "3"}
 
@@ -83,6 +91,39 @@ def test_searches_of_disconnected_clients_do_not_block_a_worker(cloud):
         stack.close()
         assert service.get("/resource_providers").status == 200
         eventually(lambda: count_logged(service, LEFT) == THREADS, service.said)
+
+
+CLAIM = {"uuid": numbered("c", 1), "project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+#: requests that search in other ways
+OTHERS = {
+    "/berth/v1/allocation_candidates/explain": None,
+    "/berth/v1/capacity": None,
+    "/berth/v1/claims": {"consumers": [CLAIM]},
+}
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_searches_of_another_kind_leave_threads_to_others_and_end_with_their_clients(cloud, path):
+    query, body = exploding().partition("?")[2], OTHERS[path]
+    method, target = ("GET", f"{path}?{query}") if body is None else ("POST", path)
+    sent = None if body is None else json.dumps({"query": query, **body})
+    with searched(cloud, ENDLESS) as service, contextlib.ExitStack() as stack:
+
+        def search(number):
+            connection = stack.enter_context(contextlib.closing(service.connect()))
+            headers = service.headers() | {"content-type": "application/json"}
+            connection.request(method, target, sent, headers)
+            eventually(lambda: count_logged(service, f"{method} {path}") == number, service.said)
+            return connection.sock
+
+        sockets = [search(number) for number in range(1, THREADS)]
+        assert service.get("/").status == 200
+        assert service.get("/resource_providers?name=root").status == 200
+        sockets.append(search(THREADS))
+        # none is answered, so they have all threads
+        assert select.select(sockets, [], [], 0)[0] == []
+        stack.close()
+        assert service.get("/resource_providers").status == 200
 
 
 @contextlib.contextmanager
