@@ -32,10 +32,11 @@ class ProviderCache:
     :param conf: configuration with group [compute]; the refresh period is read at each use
 
     `tree` has the providers. `read_at` has the time at which a provider's associations were read,
-    in seconds since the epoch; a provider without a time was not read whole. `recollection` has
-    what was known before a conflict. `gathered` has the allocations of consumers as they were read
-    for the reshape that is going on; `before_reshape` has them by root, where they were read whole
-    because a reshape may follow. `imagined` has the providers that a rehearsal only imagines.
+    in seconds of a clock that never goes back; a provider without a time was not read whole.
+    `recollection` has what was known before a conflict. `gathered` has the allocations of consumers
+    as they were read for the reshape that is going on; `before_reshape` has them by root, where
+    they were read whole because a reshape may follow. `imagined` has the providers that a rehearsal
+    only imagines.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -150,14 +151,14 @@ class ProviderCache:
         if uuid in self.imagined:
             return False
         period = self._conf.compute.resource_provider_association_refresh
-        last = self.read_at.get(uuid, 0)
-        if not period and last:
-            return False
-        return time.time() - last > period
+        last = self.read_at.get(uuid)
+        if last is None:
+            return True
+        return bool(period) and time.monotonic() - last > period
 
     def note_read(self, uuid: str) -> None:
         """Remember that the provider's associations were read just now."""
-        self.read_at[uuid] = time.time()
+        self.read_at[uuid] = time.monotonic()
 
     def note_unread(self, uuid: str) -> None:
         """Remember that the provider's associations are not read whole, so that it is stale."""

@@ -62,14 +62,14 @@ class AllocationAudit:
 
     def note(self, node: TrackedNode) -> None:
         """Remember that the node's allocations are in order now."""
-        node.audited = (_holders(node), time.time())
+        node.audited = (_holders(node), time.monotonic())
 
     def _is_due(self, node: TrackedNode) -> bool:
         if self._mode.is_tracker or node.audited is None:
             return True
         known, when = node.audited
         period = self._conf.compute.resource_provider_association_refresh
-        return known != _holders(node) or bool(period and time.time() - when > period)
+        return known != _holders(node) or bool(period and time.monotonic() - when > period)
 
     def _run(self, context: RequestContext, node: TrackedNode) -> set[str] | Exception | None:
         try:

@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from types import SimpleNamespace
 
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
@@ -130,8 +131,10 @@ class TestADeletedAllocation:
         host.update()
         delete_behind_its_back(outsider, instance)
         host.conf.set_override("resource_provider_association_refresh", 1, group="compute")
-        later = time.time() + 2
-        monkeypatch.setattr("time.time", lambda: later)
+        later = time.monotonic() + 2
+        # somebody sets the machine's clock back meanwhile
+        clock = SimpleNamespace(monotonic=lambda: later, time=lambda: time.time() - 3600)
+        monkeypatch.setattr("compute.resource_tracker.allocation_audit.time", clock)
         host.update()
         assert outsider.allocations(instance.uuid) == {host.uuid: WHOLE}
 

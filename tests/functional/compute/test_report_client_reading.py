@@ -135,15 +135,22 @@ def test_c2_within_the_timer_nothing_is_sent_and_the_copy_is_another(
 
 @pytest.fixture
 def clock(monkeypatch):
-    """`clock(seconds)` moves the time of the cache on by that much."""
+    """`clock(seconds)` moves the time of the cache on by that much.
+
+    Somebody sets the machine's clock back by a day as soon as anything was read.
+    """
     import time
 
     passed = [0]
 
     class Later:
         @staticmethod
+        def monotonic():
+            return time.monotonic() + passed[0]
+
+        @staticmethod
         def time():
-            return time.time() + passed[0]
+            return time.time() - 86_400
 
     monkeypatch.setattr("compute.report.cache.time", Later)
     return lambda seconds: passed.__setitem__(0, seconds)

@@ -59,6 +59,8 @@ def test_clearing_is_told_unless_it_is_the_beginning(make, caplog):
     ("period", "last", "now", "stale"),
     [
         (300, None, 1000, True),
+        # the machine has just been started
+        (300, None, 10, True),
         (300, 1000, 1300, False),
         (300, 1000, 1300.5, True),
         (0, None, 1000, True),
@@ -69,7 +71,7 @@ def test_clearing_is_told_unless_it_is_the_beginning(make, caplog):
 def test_associations_go_stale_after_the_period(make, monkeypatch, period, last, now, stale):
     client = make()
     client.conf.set_override("resource_provider_association_refresh", period, group="compute")
-    monkeypatch.setattr("compute.report.cache.time", SimpleNamespace(time=lambda: now))
+    monkeypatch.setattr("compute.report.cache.time", SimpleNamespace(monotonic=lambda: now))
     if last is not None:
         client.cache.read_at["u"] = last
     assert client.cache.is_stale("u") is stale
