@@ -6,10 +6,13 @@ limit: it ends when the server was silent for `read_timeout` seconds, or when a 
 for LONGEST_LOCK.
 """
 
+import logging
+
 import sqlalchemy as sa
 
 from placement.storage.database_settings import DatabaseSettings
 from placement.storage.dialects import MYSQL, prepare, read_url
+from placement.storage.error_log import shorten
 from placement.storage.fork_guard import keep_to_process
 from placement.storage.mysql_sessions import set_up_mysql
 from placement.storage.postgresql_sessions import limit_silence, set_up_postgresql
@@ -37,6 +40,7 @@ def make_engine(
         options["logging_name"] = logging_name(settings.connection_debug)
     engine = sa.create_engine(url, **options)
     keep_to_process(engine)
+    shorten(logging.getLogger("sqlalchemy.pool.impl.QueuePool"))
     if settings.connection_trace:
         name_callers(engine)
     if engine.dialect.name == "sqlite":

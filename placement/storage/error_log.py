@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from placement.storage.dialects import number_of, state_of
+from placement.storage.dialects import number_of, state_of, words_of
 
 #: packages whose exceptions are errors of a database
 _DRIVERS = frozenset({"psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql", "mariadb"})
@@ -30,6 +30,23 @@ def log_unexpected(logger: logging.Logger, what: str, error: BaseException) -> N
         logger.debug("The same with all that was said", exc_info=error)
     else:
         logger.error("%s: %s", what, error, exc_info=error)
+
+
+def shorten(logger: logging.Logger) -> None:
+    """Have a logger tell of each error in one line, as a warning: somebody else sees to it.
+
+    A pool replaces a connection that fails when it is given back, after its work was done.
+    """
+    if _in_one_line not in logger.filters:
+        logger.addFilter(_in_one_line)
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg = f"{record.getMessage()}: {words_of(record.exc_info[1])}"
+        record.args, record.exc_info = None, None
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return True
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
