@@ -13,6 +13,7 @@ takes that for a row that it lacks, and reads all tables again. So it needs to k
 import base64
 import datetime
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -30,19 +31,35 @@ _NOBODY = -1
 #: how many lanes end in one transaction at most, and after how many ends a reader reads all again
 AT_ONCE = 500
 _MOST_UNREAD = 10_000
+#: how long ago another node of a cluster used a lane that it probably doesn't use any more
+_LATELY = datetime.timedelta(seconds=10)
 
 _L, _C = change_lanes.c, provider_changes.c
 _LANE_OF_ENDS = sa.and_(_L.home == _NOBODY, _L.id == ENDS)
+
+_STATE = sa.select(_L.home, _L.id, _L.position, _L.mark)
+_FREE = (
+    _STATE.where(_L.id != ENDS)
+    .order_by(_L.home, _L.id)
+    .limit(AT_ONCE)
+    .with_for_update(skip_locked=True)
+)
+_THIS = sa.and_(_L.home == sa.bindparam("of_home"), _L.id == sa.bindparam("of_id"))
+_ONE_IF_FREE = _STATE.where(_THIS).with_for_update(skip_locked=True)
 
 #: by lane, the last position and the mark of the write that took it
 Lanes = Mapping[int, tuple[int, int]]
 
 
-def end_lanes(connection: Connection) -> int:
+def end_lanes(connection: Connection, is_repeated: bool = False) -> int:
     """End lanes that no write has locked, at most AT_ONCE; return their number.
 
     Lanes that tell of another service stay. Workers look for that in the lanes that are there, and
     those of the version before don't look into others.
+
+    :param is_repeated: whether this was tried before. Probably another node of a cluster, whose
+        locks aren't seen here, used a lane meanwhile. Those that other nodes used lately aren't
+        touched then: a lock on them would make this fail again
     """
     # first, so that one transaction at a time ends lanes, and who comes second sees the ends
     of_ends = sa.select(_L.position, _L.mark).where(_LANE_OF_ENDS).with_for_update()
@@ -51,22 +68,14 @@ def end_lanes(connection: Connection) -> int:
         row = {"home": _NOBODY, "id": ENDS, "position": 0, "mark": 0, "before": 0}
         connection.execute(sa.insert(change_lanes), row)
     position, mark = known or (0, 0)
-    free = (
-        sa.select(_L.home, _L.id, _L.position, _L.mark)
-        .where(_L.id != ENDS)
-        .order_by(_L.home, _L.id)
-        .limit(AT_ONCE)
-        .with_for_update(skip_locked=True)
-    )
-    locked = connection.execute(free).all()
+    here = feed_lanes.home(connection)
+    locked = _idle(connection, here) if here and is_repeated else connection.execute(_FREE).all()
     staying = _telling_of_others(connection, [row.id for row in locked])
     ended = [row for row in locked if row.id not in staying]
     if not ended:
         return 0
     connection.execute(
-        sa.delete(change_lanes).where(
-            _L.home == sa.bindparam("of_home"), _L.id == sa.bindparam("of_id")
-        ),
+        sa.delete(change_lanes).where(_THIS),
         [{"of_home": row.home, "of_id": row.id} for row in ended],
     )
     now = utcnow()
@@ -109,6 +118,20 @@ def _telling_of_others(connection: Connection, lanes: Sequence[int]) -> set[int]
         _C.kind.bitwise_and(int(Kind.OTHERS)) != 0,
     )
     return set(connection.execute(telling).scalars())
+
+
+def _idle(connection: Connection, here: int) -> list[sa.Row[Any]]:
+    """Lock the lanes of this node that no write has locked, and idle ones of other nodes."""
+    lately = sa.exists().where(
+        _C.lane == _L.id, _C.position == _L.position, _C.created_at >= utcnow() - _LATELY
+    )
+    idle = sa.select(_L.home, _L.id).where(_L.id != ENDS, sa.or_(_L.home == here, ~lately))
+    # one by one: a search would lock others on its way
+    rows = [
+        connection.execute(_ONE_IF_FREE, {"of_home": home, "of_id": lane}).first()
+        for home, lane in connection.execute(idle.limit(AT_ONCE)).all()
+    ]
+    return [row for row in rows if row is not None]
 
 
 def with_ended(connection: Connection, seen: Lanes, now: Lanes) -> Lanes | None:

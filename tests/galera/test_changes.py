@@ -1,15 +1,18 @@
 """Every node names the changes of all nodes, which have their own lanes (extensions.md 7)."""
 
 import concurrent.futures
+import threading
 
 import pytest
 
 from placement.storage import change_feed, feed_ends, feed_position
+from placement.storage.change_feed import Kind
 from tests.functional.placement.changes.watching import Watcher, Writer, everything
 from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import expect, numbered
 
 STEPS = 15
+POSITIONS = 10
 
 
 def test_each_node_names_the_changes_of_all(urls):
@@ -55,3 +58,23 @@ def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls, monkey
     assert watcher.read_all == 1
     lanes = services[0].database.read(change_feed.start).lanes
     assert (feed_ends.ENDS in lanes) == ending
+
+
+def test_busy_nodes_keep_no_client_of_another_node_waiting(urls, monkeypatch):
+    """Their locks aren't seen; a lane that they use stays when its end met one of their writes."""
+    monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
+    idle, *busy = [Service(url) for url in urls]
+    ended = threading.Event()
+
+    def write(database):
+        while not ended.is_set():
+            database.write(lambda connection: change_feed.record(connection, [1], Kind.USAGE))
+
+    with concurrent.futures.ThreadPoolExecutor(2 * len(busy)) as pool:
+        writing = [pool.submit(write, service.database) for service in 2 * busy]
+        for _ in range(POSITIONS):
+            expect(idle.get("/berth/v1/changes"), 200)
+        ended.set()
+        for job in writing:
+            job.result()
+    assert idle.database.retries.total() <= 3 * POSITIONS
