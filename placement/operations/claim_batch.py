@@ -35,6 +35,8 @@ class Job:
         self.attempts = 0
         #: whether no other claim must wait for its searches
         self.is_alone = False
+        #: whether it had its turn in the line of a tree of which it could get nothing
+        self.has_left_line = False
         self.results: dict[str, Claimed] | None = None
         self.error: Exception | None = None
 
@@ -184,17 +186,28 @@ class Batch:
         return together
 
     def _plan(self, job: Job, cloud: Snapshot) -> Plan | None:
-        """Return the plan of one claim; None: it was sent to the line of a tree."""
+        """Return the plan of one claim; None: it was sent to the line of a tree, or leaves its own.
+
+        In a line it waits for whatever it takes. Others that stand there must not wait with it for
+        another tree. So it leaves the line, once, if it takes nothing of this one.
+        """
         claim, seconds = job.claim, None if self._is_alone else LONGEST_SEARCH
         plan = claim.plan(cloud, self._busy, self._trees, seconds)
-        # `busy` keeps a search from providers, not from a tree of which nothing is taken
-        roots = plan.anchors(cloud) & (self._busy | self._trees) if plan is not None else set()
         if plan is None and (self._busy or self._trees):
             plan = claim.plan(cloud, seconds=seconds)
-            roots = {plan.first_root(cloud)} if plan is not None else set()
         if plan is None:
             raise NoCandidate(claim.why_none(cloud) if self._is_alone else "")
-        if not roots or self._root is not None:
+        trees = plan.trees(cloud)
+        if self._root is None:
+            # `busy` keeps a search from providers, not from a tree of which nothing is taken
+            locked = {
+                root for uuid, root in trees.items() if uuid in self._busy or root in self._trees
+            }
+            if not locked:
+                return plan
+            self._send(job, min(locked))
+        elif self._root in trees.values() or job.has_left_line:
             return plan
-        self._send(job, min(roots))
+        else:
+            job.has_left_line = True
         return None

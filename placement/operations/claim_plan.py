@@ -81,9 +81,12 @@ class Plan:
                 found.add(register.uuids[choice.anchor])
         return found
 
-    def first_root(self, snapshot: Snapshot) -> str:
-        """Return the uuid of the root of the first tree that a candidate was found for."""
-        return snapshot.register.uuids[self.choices[0].anchor]
+    def trees(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return what the write locks: the uuids of providers, each with that of its root."""
+        root, register = snapshot.forest.root, snapshot.register
+        named = {uuid for choice in self.choices for uuid in choice.allocations}
+        slots = register.slot_of_uuid
+        return {uuid: register.uuids[root[slots[uuid]]] for uuid in named | self.anchors(snapshot)}
 
     def tree_ids(self, snapshot: Snapshot) -> set[int]:
         """Return the ids of all providers of the trees that the candidates are from or for."""

@@ -1,0 +1,107 @@
+"""Who stands in the line of a locked tree waits for that tree, and for nothing else."""
+
+import contextlib
+import threading
+
+import pytest
+
+from placement.operations.allocations import lock
+from tests.faults.locks import wait_until_somebody_waits
+from tests.faults.running import eventually
+from tests.functional.placement.operations.claiming import ask
+from tests.functional.placement.small_cloud import numbered
+from tests.functional.placement.topology import Cloud
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
+
+#: the pool serves a
+TOPOLOGY = [
+    {"name": "a", "inventories": {"VCPU": {"total": 3}}, "aggregates": ["g"]},
+    {"name": "b", "inventories": {"VCPU": {"total": 9}}},
+    {
+        "name": "pool",
+        "inventories": {"DISK_GB": {"total": 9}},
+        "traits": ["MISC_SHARES_VIA_AGGREGATE"],
+        "aggregates": ["g"],
+    },
+]
+ANY = "resources=VCPU:1"
+
+
+@pytest.fixture
+def cloud(service):
+    return Cloud(service).build(TOPOLOGY)
+
+
+@pytest.fixture
+def locked(service, cloud):
+    """Return a function that locks a provider, and returns a function that ends that."""
+    with contextlib.ExitStack() as ends:
+
+        def locking(name):
+            ready, enough = threading.Event(), threading.Event()
+
+            def hold(connection):
+                lock(connection, [], [cloud.uuids[name]])
+                ready.set()
+                enough.wait(PATIENCE)
+
+            holder = threading.Thread(target=service.database.write, args=(hold,))
+            holder.start()
+            ends.callback(holder.join, PATIENCE)
+            ends.callback(enough.set)
+            assert ready.wait(PATIENCE)
+            return enough.set
+
+        yield locking
+
+
+class Claiming(threading.Thread):
+    """A claim of one consumer, under way."""
+
+    def __init__(self, service, number, query):
+        super().__init__()
+        self._asked = service, numbered("c", number), query
+        self.status = None
+        self.start()
+
+    def run(self):
+        service, consumer, query = self._asked
+        self.status = ask(service, consumer, query=query).status_code
+
+    def end(self):
+        self.join(PATIENCE)
+        return self.status
+
+
+def waiting(service, cloud, name):
+    return service.running.searching.parts.claims.waiting(cloud.uuids[name])
+
+
+def test_a_claim_of_a_tree_that_is_free_again_does_not_wait_for_another_tree(
+    service, cloud, locked
+):
+    """One that stands in the same line finds room in the other tree only, when it has its turn."""
+    of_a = f"{ANY}&in_tree={cloud.uuids['a']}"
+    free_a, free_b = locked("a"), locked("b")
+    claims = [Claiming(service, 0, of_a)]
+    wait_until_somebody_waits(service.url)
+    for number, query in enumerate([of_a, of_a, "resources=VCPU:3"], 1):
+        claims.append(Claiming(service, number, query))
+        eventually(lambda number=number: waiting(service, cloud, "a") == number)
+    free_a()
+    assert [claim.end() for claim in claims[:3]] == [200] * 3
+    assert claims[3].status is None
+    free_b()
+    assert claims[3].end() == 200
+
+
+def test_a_claim_that_takes_nothing_of_a_locked_pool_does_not_wait_for_it(service, cloud, locked):
+    free = locked("pool")
+    waits = Claiming(service, 0, "resources=VCPU:1,DISK_GB:1")
+    wait_until_somebody_waits(service.url)
+    assert Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}").end() == 200
+    assert waits.status is None
+    free()
+    assert waits.end() == 200
