@@ -35,6 +35,8 @@ def test_a_watcher_that_changes_nodes_ends_at_what_the_cluster_says(urls, monkey
     if ending:
         # whatever node is asked for a position, it ends lanes of all
         monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
+        # small pages among any number of ended lanes
+        monkeypatch.setattr(feed_ends, "MOST_LANES", 10_000)
     services = [Service(url) for url in urls]
     services[0].put("/resource_classes/CUSTOM_A")
     writers = [Writer(service, seed) for seed, service in enumerate(services)]

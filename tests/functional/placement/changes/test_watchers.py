@@ -69,6 +69,8 @@ def test_a_watcher_beside_writers_of_several_workers(prepared):
 def test_a_watcher_beside_writers_while_lanes_end(prepared, monkeypatch):
     """Each position ends all lanes that no write has locked; neither a copy nor a search minds."""
     monkeypatch.setattr(feed_position, "is_short", lambda cursor: len(cursor.lanes) <= 1)
+    # small pages among any number of ended lanes
+    monkeypatch.setattr(feed_ends, "MOST_LANES", 10_000)
     prepared.write("POST", "/resource_providers", {"name": "first", "uuid": UUIDS[0]})
     change_in_new_lanes(prepared.database, 1, UUIDS[0])
     other = type(prepared)(prepared.url)
