@@ -6,6 +6,7 @@ unless the look-ups before it leave no provider.
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -16,7 +17,8 @@ from placement.domain.provider_filter import ProviderFilter
 from placement.errors import BadRequest, ResourceClassNotFound
 from placement.storage import aggregates, provider_list, resource_classes, traits
 from placement.storage.engine import Connection, Database
-from placement.storage.list_parameters import among
+from placement.storage.list_parameters import among, parts
+from placement.storage.many_sets import in_all
 from placement.storage.provider_list import CHANGED, ProviderList, newest
 from placement.storage.providers import COLUMNS, FAMILY
 from placement.storage.ratios import exact
@@ -31,6 +33,8 @@ from placement.storage.tables import resource_providers as providers
 _ID = providers.c.id
 _LISTED = sa.select(*COLUMNS[1:6], CHANGED).select_from(FAMILY)
 Condition = sa.ColumnElement[bool]
+#: sets, and amounts of classes, that one statement joins; for more, providers are found first
+_MOST_JOINED = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Shape:
     """The conditions of a search. Requests of the same shape differ only in the values."""
 
     in_tree: bool = False
+    ids: bool = False
     required: int = 0
     forbidden: bool = False
     member_of: int = 0
@@ -98,18 +103,54 @@ def prepared(connection: Connection, wanted: ProviderFilter) -> tuple[Shape, dic
         values["uuid"] = wanted.uuid
     if wanted.uuids is not None:
         values["uuids"] = sorted(wanted.uuids)
-    shape = Shape(
-        in_tree=wanted.in_tree is not None,
+    counted = Shape(
         required=len(wanted.required),
-        forbidden="forbidden" in values,
         member_of=len(wanted.member_of),
-        not_member_of="not_member_of" in values,
         resources=len(wanted.resources),
+    )
+    sets = _joined(connection, counted, values)
+    if sets.ids and not values["ids"]:
+        return None
+    shape = dataclasses.replace(
+        sets,
+        in_tree=wanted.in_tree is not None,
+        forbidden="forbidden" in values,
+        not_member_of="not_member_of" in values,
         name=wanted.name is not None,
         uuid=wanted.uuid is not None,
         uuids=wanted.uuids is not None,
     )
     return shape, values
+
+
+def _joined(connection: Connection, sets: Shape, values: dict[str, Any]) -> Shape:
+    """Return the shape of the sets, or of the ids that are in all of them, which are added."""
+    if sets.required + sets.member_of + sets.resources <= _MOST_JOINED:
+        return sets
+    found = [
+        in_all(connection, kind, [values[f"{kind}_{number}"] for number in range(count)])
+        for kind, count in (("traits", sets.required), ("aggregates", sets.member_of))
+    ]
+    named = [each for each in found if each is not None]
+    left = set.intersection(*named) if named else None
+    for numbers in parts(range(sets.resources), _MOST_JOINED):
+        left = _able(connection, numbers, values, left)
+    values["ids"] = sorted(left or ())
+    return Shape(ids=True)
+
+
+def _able(
+    connection: Connection, numbers: Sequence[int], values: dict[str, Any], left: set[int] | None
+) -> set[int]:
+    """Return the ids of the providers that can give some of the amounts; `left` None: of all."""
+    given = {
+        f"{what}_{place}": values[f"{what}_{number}"]
+        for place, number in enumerate(numbers)
+        for what in ("class", "amount")
+    }
+    shape = Shape(ids=left is not None, resources=len(numbers))
+    question = sa.select(_ID).where(*conditions(shape))
+    return set(connection.execute(question, given | {"ids": sorted(left or ())}).scalars())
 
 
 def _root_of(connection: Connection, uuid: str) -> int | None:
@@ -182,7 +223,8 @@ def _look_up_classes(
     return True
 
 
-def _anything(connection: Connection, shape: Shape, values: dict[str, Any]) -> bool:
+def _anything(connection: Connection, sets: Shape, values: dict[str, Any]) -> bool:
+    shape = _joined(connection, sets, values)
     return connection.execute(_statement(shape).limit(1), values).first() is not None
 
 
@@ -197,6 +239,8 @@ def conditions(shape: Shape) -> list[Condition]:
     chosen: list[Condition] = []
     if shape.in_tree:
         chosen.append(providers.c.root_provider_id == sa.bindparam("root_id"))
+    if shape.ids:
+        chosen.append(among(_ID, "ids"))
     # aggregates first: they usually have fewer providers than a trait has
     sets = [(_MEMBERS, f"aggregates_{number}") for number in range(shape.member_of)]
     sets += [(_HAVING_TRAIT, f"traits_{number}") for number in range(shape.required)]
