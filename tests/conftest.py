@@ -1,5 +1,6 @@
 """Settings and fixtures for all tests."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -23,6 +24,15 @@ pytest_plugins = [
 def pytest_xdist_auto_num_workers() -> int:
     """Return how many workers `-n auto` means. Tests wait for servers part of their time."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from what lasts: thousands of tests, and what they import.
+
+    Many tests have it look for what they left (`tests/leftovers.py`).
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
