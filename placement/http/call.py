@@ -17,7 +17,7 @@ from placement.http.client_disconnect import client_left
 from placement.http.content_headers import JSON
 from placement.http.context import RequestContext
 from placement.http.environ import STOPPING, THREADS, Environ, WSGIApplication, absolute_url
-from placement.http.json_body import loads, place_of_nul
+from placement.http.json_body import loads, place_of_nul, why_no_nul
 from placement.http.json_text import dumps
 from placement.http.query import Query, checked_query
 from placement.http.spool import Spool
@@ -220,7 +220,7 @@ class Call:
             raise SchemaMismatch(why=reason)
         place = place_of_nul(content, body)
         if place is not None:
-            raise SchemaMismatch(why=f"{place} has the character NUL, which no name may have")
+            raise SchemaMismatch(why=why_no_nul(place))
         return body
 
     @property

@@ -12,6 +12,11 @@ from placement.errors import MalformedJSON
 _LONG_NUMBER = re.compile(rb"\d{19}")
 
 
+def why_no_nul(place: str) -> str:
+    """Return what is wrong with a text that has the character NUL."""
+    return f"{place} has the character NUL, which no text may have"
+
+
 def place_of_nul(body: bytes, value: Any) -> str | None:
     """Say where the parsed body has a string with NUL, like `$.consumers[0]`; None: nowhere.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from placement.errors import BadQuery, DuplicateKey
+from placement.http.json_body import why_no_nul
 from placement.microversions import Version, pick
 
 if TYPE_CHECKING:
@@ -71,5 +72,5 @@ def checked_query(text: str, schemas: "Mapping[Version, Schema]", version: Versi
     for name, value in query.pairs:
         # databases disagree on it (json_body.py)
         if "\0" in value:
-            raise BadQuery(why=f"{name} has the character NUL, which no name may have")
+            raise BadQuery(why=why_no_nul(name))
     return query

@@ -166,7 +166,7 @@ def test_a_limit_always_applies(suspicious, monkeypatch):
         ("marker=", "no marker that the service gave out"),
         ("marker=two_roots.1.0&marker=two_roots.1.0", "may be specified only once"),
         ("marker=two_roots.99999999999999999999.0", "no marker"),
-        ("marker=%00", "marker has the character NUL"),
+        ("marker=%00", "marker has the character NUL, which no text may have"),
         ("marker=two_roots.1.0%27%20OR%201=1", "no marker"),
         ("kind=over_capacity&marker=two_roots.1.0", "this marker is of a list with two_roots"),
         ("kind=%FF", "Invalid query string parameters"),
