@@ -5,6 +5,7 @@ done once for all claims of a batch. Each is planned as if those before it were 
 they don't choose the same place. A single claim is a batch of one.
 """
 
+import time
 from collections.abc import Callable, Collection, Sequence
 
 from placement.candidates.snapshot import Snapshot
@@ -23,6 +24,8 @@ from placement.storage.dialects import LONGEST_LOCK
 ATTEMPTS, ATTEMPTS_TOGETHER = 200, 20
 #: seconds that the others of a batch wait at most for the search of one claim
 LONGEST_SEARCH = 0.1
+#: seconds in the line of a locked tree after which a claim looks what its consumers hold
+LOOK_AFTER = 1.0
 
 
 class Job:
@@ -37,6 +40,10 @@ class Job:
         self.is_alone = False
         #: whether it had its turn in the line of a tree of which it could get nothing
         self.has_left_line = False
+        #: since when it waits in a line
+        self.waits_since = time.monotonic()
+        #: whether it has seen what its consumers hold
+        self.has_looked = False
         self.results: dict[str, Claimed] | None = None
         self.error: Exception | None = None
 
@@ -44,6 +51,11 @@ class Job:
     def has_ended(self) -> bool:
         """Say whether the claim was made, or failed."""
         return self.results is not None or self.error is not None
+
+    @property
+    def should_look(self) -> bool:
+        """Say whether it waits for so long that its consumers may hold what another try got."""
+        return not self.has_looked and time.monotonic() - self.waits_since >= LOOK_AFTER
 
     def fail(self, error: Exception) -> None:
         """End with an error."""
@@ -122,8 +134,10 @@ class Batch:
     def _attempt(self) -> None:
         """Write a plan for all; return if they are stored, or have to be planned in another way."""
         if self._snapshot is None:
-            self._snapshot, self._busy = self._cloud.current(), self._refused
+            self._snapshot, self._busy = self._current(), self._refused
             self._trees = frozenset(self._lined()) - {self._root or ""}
+            if all(job.claim.is_made for job in self._jobs):
+                return
         snapshot = self._snapshot
         try:
             together = self._planned(snapshot)
@@ -147,6 +161,14 @@ class Batch:
         else:
             for job in self._jobs:
                 job.claim.settle(stored, generations)
+
+    def _current(self) -> Snapshot:
+        """Return the cloud as of now; look at what the consumers hold if the claim has to."""
+        job = self._jobs[0]
+        if self._root is not None or len(self._jobs) > 1 or not job.should_look:
+            return self._cloud.current()
+        job.has_looked = True
+        return job.claim.keep()
 
     def _look_at(self, holding: Holding) -> None:
         """See to the claims of which consumers hold something already."""

@@ -8,6 +8,7 @@ connection. Who stands in a line holds no connection.
 
 import os
 import threading
+import time
 
 from placement.errors import ClaimUnfinished, SearchAbandoned
 from placement.operations.claim_batch import Batch, Job
@@ -114,6 +115,7 @@ class _Lines:
         with self._changed:
             line = self._lines.setdefault(key, _Line())
             self._place[job] = key
+            job.waits_since = time.monotonic()
             line.waiting.append(job)
             if len(line.waiting) == line.crowd:
                 self._changed.notify_all()
@@ -136,6 +138,8 @@ class _Lines:
                 if job not in line.waiting:
                     # another thread works for it
                     self._changed.wait()
+                elif line.is_working and key != COMMON and job.should_look:
+                    self._leave(line, job)
                 elif line.is_working:
                     self._wait_in(line, job)
                 else:
@@ -156,6 +160,11 @@ class _Lines:
         else:
             self._changed.wait(min(claim.left, LOOK_EVERY))
             return
+
+    def _leave(self, line: _Line, job: Job) -> None:
+        """Have a job go by itself, to see what its consumers hold; it comes back if it has to."""
+        line.waiting.remove(job)
+        del self._place[job]
 
     def _forget(self, job: Job) -> None:
         """Nothing more is done for a job: its thread doesn't wait any more."""

@@ -63,12 +63,13 @@ class Claiming(threading.Thread):
     def __init__(self, service, number, query):
         super().__init__()
         self._asked = service, numbered("c", number), query
-        self.status = None
+        self.status = self.body = None
         self.start()
 
     def run(self):
         service, consumer, query = self._asked
-        self.status = ask(service, consumer, query=query).status_code
+        answer = ask(service, consumer, query=query)
+        self.status, self.body = answer.status_code, answer.json
 
     def end(self):
         self.join(PATIENCE)
@@ -102,6 +103,19 @@ def test_a_claim_that_takes_nothing_of_a_locked_pool_does_not_wait_for_it(servic
     waits = Claiming(service, 0, "resources=VCPU:1,DISK_GB:1")
     wait_until_somebody_waits(service.url)
     assert Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}").end() == 200
+    assert waits.status is None
+    free()
+    assert waits.end() == 200
+
+
+def test_a_claim_that_was_made_is_answered_again_while_its_tree_is_locked(service, cloud, locked):
+    first = ask(service, numbered("c", 0), query=ANY)
+    free = locked("a")
+    waits = Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}")
+    wait_until_somebody_waits(service.url)
+    again = Claiming(service, 0, f"{ANY}&in_tree={cloud.uuids['a']}")
+    assert again.end() == 200
+    assert again.body == first.json
     assert waits.status is None
     free()
     assert waits.end() == 200
