@@ -214,8 +214,15 @@ class Batch:
         another tree. So it leaves the line, once, if it takes nothing of this one.
         """
         claim, seconds = job.claim, None if self._is_alone else LONGEST_SEARCH
-        plan = claim.plan(cloud, self._busy, self._trees, seconds)
-        if plan is None and (self._busy or self._trees):
+        is_narrow = bool(self._busy or self._trees)
+        try:
+            plan = claim.plan(cloud, self._busy, self._trees, seconds)
+        except SearchUnfinished:
+            # what is quickly found in all the cloud may be locked for a moment only
+            if not (is_narrow and self._is_alone):
+                raise
+            plan = None
+        if plan is None and is_narrow:
             plan = claim.plan(cloud, seconds=seconds)
         if plan is None:
             raise NoCandidate(claim.why_none(cloud) if self._is_alone else "")

@@ -1,32 +1,36 @@
 """Who stands in the line of a locked tree waits for that tree, and for nothing else."""
 
 import contextlib
+import random
 import threading
 
 import pytest
 
 from placement.operations.allocations import lock
+from tests.faults import locks
 from tests.faults.locks import wait_until_somebody_waits
 from tests.faults.running import eventually
 from tests.functional.placement.operations.claiming import ask
+from tests.functional.placement.service import Service
 from tests.functional.placement.small_cloud import numbered
 from tests.functional.placement.topology import Cloud
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.parametrize("database_kind", ["postgresql", "mariadb"], indirect=True)
 
-#: the pool serves a
+#: the pool serves a, and is locked before it
 TOPOLOGY = [
-    {"name": "a", "inventories": {"VCPU": {"total": 3}}, "aggregates": ["g"]},
-    {"name": "b", "inventories": {"VCPU": {"total": 9}}},
     {
         "name": "pool",
         "inventories": {"DISK_GB": {"total": 9}},
         "traits": ["MISC_SHARES_VIA_AGGREGATE"],
         "aggregates": ["g"],
     },
+    {"name": "a", "inventories": {"VCPU": {"total": 3}}, "aggregates": ["g"]},
+    {"name": "b", "inventories": {"VCPU": {"total": 9}}},
 ]
 ANY = "resources=VCPU:1"
+BYTES = "CUSTOM_BYTES"
 
 
 @pytest.fixture
@@ -35,15 +39,15 @@ def cloud(service):
 
 
 @pytest.fixture
-def locked(service, cloud):
+def locked(service):
     """Return a function that locks a provider, and returns a function that ends that."""
     with contextlib.ExitStack() as ends:
 
-        def locking(name):
+        def locking(uuid):
             ready, enough = threading.Event(), threading.Event()
 
             def hold(connection):
-                lock(connection, [], [cloud.uuids[name]])
+                lock(connection, [], [uuid])
                 ready.set()
                 enough.wait(PATIENCE)
 
@@ -76,7 +80,7 @@ class Claiming(threading.Thread):
         return self.status
 
 
-def waiting(service, cloud, name):
+def in_line(service, cloud, name):
     return service.running.searching.parts.claims.waiting(cloud.uuids[name])
 
 
@@ -85,12 +89,12 @@ def test_a_claim_of_a_tree_that_is_free_again_does_not_wait_for_another_tree(
 ):
     """One that stands in the same line finds room in the other tree only, when it has its turn."""
     of_a = f"{ANY}&in_tree={cloud.uuids['a']}"
-    free_a, free_b = locked("a"), locked("b")
+    free_a, free_b = locked(cloud.uuids["a"]), locked(cloud.uuids["b"])
     claims = [Claiming(service, 0, of_a)]
     wait_until_somebody_waits(service.url)
     for number, query in enumerate([of_a, of_a, "resources=VCPU:3"], 1):
         claims.append(Claiming(service, number, query))
-        eventually(lambda number=number: waiting(service, cloud, "a") == number)
+        eventually(lambda number=number: in_line(service, cloud, "a") == number)
     free_a()
     assert [claim.end() for claim in claims[:3]] == [200] * 3
     assert claims[3].status is None
@@ -99,7 +103,7 @@ def test_a_claim_of_a_tree_that_is_free_again_does_not_wait_for_another_tree(
 
 
 def test_a_claim_that_takes_nothing_of_a_locked_pool_does_not_wait_for_it(service, cloud, locked):
-    free = locked("pool")
+    free = locked(cloud.uuids["pool"])
     waits = Claiming(service, 0, "resources=VCPU:1,DISK_GB:1")
     wait_until_somebody_waits(service.url)
     assert Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}").end() == 200
@@ -110,7 +114,7 @@ def test_a_claim_that_takes_nothing_of_a_locked_pool_does_not_wait_for_it(servic
 
 def test_a_claim_that_was_made_is_answered_again_while_its_tree_is_locked(service, cloud, locked):
     first = ask(service, numbered("c", 0), query=ANY)
-    free = locked("a")
+    free = locked(cloud.uuids["a"])
     waits = Claiming(service, 1, f"{ANY}&in_tree={cloud.uuids['a']}")
     wait_until_somebody_waits(service.url)
     again = Claiming(service, 0, f"{ANY}&in_tree={cloud.uuids['a']}")
@@ -119,3 +123,32 @@ def test_a_claim_that_was_made_is_answered_again_while_its_tree_is_locked(servic
     assert waits.status is None
     free()
     assert waits.end() == 200
+
+
+def test_a_long_search_beside_a_locked_tree_does_not_refuse_a_claim_that_fits_there(
+    service, locked
+):
+    """Whether the groups fit in the other tree is bin packing without any slack."""
+    source = random.Random(1)
+    amounts = [source.randint(10**6, 10**7) for _ in range(24)]
+    room = sum(amounts) // 6 + 1
+    cloud = Cloud(service).build(
+        [
+            {"name": "easy", "inventories": {"VCPU": {"total": 9}, BYTES: {"total": 10**9}}},
+            {"name": "hard", "inventories": {"VCPU": {"total": 9}}},
+            *(
+                {"name": f"d{n}", "parent": "hard", "inventories": {BYTES: {"total": room}}}
+                for n in range(6)
+            ),
+        ]
+    )
+    groups = [f"resources_{n}={BYTES}:{amount}" for n, amount in enumerate(amounts)]
+    query = "&".join(["resources=VCPU:9", *groups, "group_policy=none"])
+    hasty = Service(
+        service.url, placement_database__sync_on_startup=False, berth__search_time_limit=1
+    )
+    free = locked(cloud.uuids["easy"])
+    claim = Claiming(hasty, 0, query)
+    eventually(lambda: claim.status or locks.waiting(service.url))
+    free()
+    assert claim.end() == 200
