@@ -72,6 +72,8 @@ class Budget:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds, self.size = seconds, size
+        #: whether the seconds are fewer than those that it began with
+        self.is_shortened = False
         self._client_left = client_left
         self._clock = clock
         now = clock()
@@ -87,7 +89,7 @@ class Budget:
         """Let the search end after so many seconds from now, if it wouldn't end earlier."""
         end = self._clock() + seconds
         if self._end is None or end < self._end:
-            self.seconds, self._end = seconds, end
+            self.seconds, self._end, self.is_shortened = seconds, end, True
 
     def share(self, parts: int) -> "Budget":
         """Return a budget with one of so many equal parts of the time that is left."""

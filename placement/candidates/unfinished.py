@@ -34,6 +34,8 @@ def what_ended(ended: SearchEnded, budget: Budget) -> str:
     """Return the reason, as the end of a sentence."""
     if isinstance(ended, Abandoned):
         return "because the client left"
+    if isinstance(ended, OutOfTime) and budget.is_shortened:
+        return f"after {budget.seconds:.2g} seconds, which were all that it had left"
     if isinstance(ended, OutOfTime):
         return f"after {budget.seconds:g} seconds ([berth]search_time_limit)"
     return (

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from placement.candidates.budget import Abandoned, Budget, OutOfMemory, OutOfTime
+from placement.candidates.unfinished import what_ended
 
 
 class Clock:
@@ -73,3 +74,11 @@ def test_memory_is_kept_up_to_the_bound():
 
     with pytest.raises(OutOfMemory):
         budget.keep(1)
+
+
+def test_the_option_is_named_where_it_ended_the_search_and_nowhere_else():
+    budget = Budget(3, None)
+    budget.shorten(30)
+    assert what_ended(OutOfTime(), budget) == "after 3 seconds ([berth]search_time_limit)"
+    budget.shorten(0.1)
+    assert what_ended(OutOfTime(), budget) == "after 0.1 seconds, which were all that it had left"
