@@ -14,6 +14,7 @@ ELSEWHERE = {
     "A refused request changes nothing": "`orphans` knows it: the answers are the same at first",
     "A database that is out of reach, or full": "an outage is no answer that is compared",
     "Bodies have a longest length": "no request has such a body",
+    "Messages have a longest length": "no request has such a body",
     "PlacementDirect patches nothing, and may reshape": "a library",
     "Proxy headers are honoured": "only answers to POST have addresses of the outside",
     "Waiting for keystone is bounded": "configuration",

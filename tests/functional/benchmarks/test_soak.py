@@ -3,6 +3,7 @@
 import functools
 import gc
 import random
+import sys
 import threading
 import weakref
 
@@ -98,10 +99,17 @@ def test_a_table_that_has_grown_is_told(table, more, told):
 
 def caches():
     """Return the bounded and the unbounded caches of our functions."""
-    found = [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]
+    # the collector doesn't know of those that were imported before the tests (tests/conftest.py)
+    modules = [module for name, module in sys.modules.items() if name.startswith("placement.")]
+    classes = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
+    found = {one for place in [*modules, *classes] for one in vars(place).values() if is_cache(one)}
     ours = [one for one in found if one.__module__.startswith("placement.")]
     bounded = [one for one in ours if one.cache_info().maxsize is not None]
     return bounded, [one for one in ours if one not in bounded]
+
+
+def is_cache(one):
+    return isinstance(one, functools._lru_cache_wrapper)
 
 
 def objects():
