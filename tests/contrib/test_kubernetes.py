@@ -8,6 +8,7 @@ import yaml
 
 from tests.contrib.files import text_of
 from tests.contrib.users import PLACEMENT
+from tests.faults.running import accepts
 from tests.functional.placement.serving.conftest import configuration
 from tests.functional.placement.serving.programs import Server, free_port
 from tests.patience import PATIENCE
@@ -36,6 +37,9 @@ def test_without_its_database_the_pod_lives_and_is_not_ready(container, tmp_path
     try:
         server.wait_until(lambda: asked(server, container["startupProbe"]) == 200)
         server.wait_until(lambda: asked(server, container["readinessProbe"]) == 200)
+        # one worker answers before the others have read the database
+        workers = int(arguments[arguments.index("--workers") + 1])
+        server.wait_until(lambda: sum(map(accepts, server.workers())) == workers)
         for file in tmp_path.glob("placement.db*"):
             file.write_bytes(b"no database" * 4096)
 

@@ -196,7 +196,7 @@ class RunningService(Client):
 
     def ready_workers(self) -> set[int]:
         """Return the workers that have loaded the application and wait for requests."""
-        return {pid for pid in self.workers() if _accepts(pid)}
+        return {pid for pid in self.workers() if accepts(pid)}
 
     def said(self) -> str:
         """Return the end of the log."""
@@ -215,7 +215,7 @@ class RunningService(Client):
                 self.process.wait()
 
 
-def _accepts(pid: int) -> bool:
+def accepts(pid: int) -> bool:
     """Return whether the process polls more than its own pipe, that is, the service's socket."""
     with contextlib.suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
