@@ -324,9 +324,9 @@ def failure_of(error: DBAPIError) -> str | None:
 
 def is_not_storable(error: DBAPIError) -> bool:
     """Return whether the error is about a value that the database can't store or compare with."""
-    # MySQL doesn't compare a text with a column whose character set lacks one of its characters
     if is_out_of_ids(error):
         return False
+    # MySQL doesn't compare a text with a column whose character set lacks one of its characters
     return isinstance(error, DataError) or number_of(error.orig) in _MYSQL_NO_SUCH_CHARACTER
 
 
