@@ -81,4 +81,10 @@ def test_the_option_is_named_where_it_ended_the_search_and_nowhere_else():
     budget.shorten(30)
     assert what_ended(OutOfTime(), budget) == "after 3 seconds ([berth]search_time_limit)"
     budget.shorten(0.1)
-    assert what_ended(OutOfTime(), budget) == "after 0.1 seconds, which were all that it had left"
+    assert what_ended(OutOfTime(), budget) == "after 0.1 seconds, which were all that it had"
+
+
+def test_many_seconds_are_told_as_a_plain_number():
+    budget = Budget(300, None)
+    budget.shorten(123.456)
+    assert what_ended(OutOfTime(), budget) == "after 123.46 seconds, which were all that it had"
