@@ -35,7 +35,7 @@ def what_ended(ended: SearchEnded, budget: Budget) -> str:
     if isinstance(ended, Abandoned):
         return "because the client left"
     if isinstance(ended, OutOfTime) and budget.is_shortened:
-        return f"after {round(budget.seconds, 2):g} seconds, which were all that it had"
+        return f"after {round(budget.seconds or 0, 2):g} seconds, which were all that it had"
     if isinstance(ended, OutOfTime):
         return f"after {budget.seconds:g} seconds ([berth]search_time_limit)"
     return (
