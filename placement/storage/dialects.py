@@ -352,10 +352,16 @@ def is_too_large(error: DBAPIError) -> bool:
 
 
 def is_longer(error: DBAPIError, longest: float) -> bool:
-    """Return whether the values of the failed statement alone take more than so many characters."""
-    given = error.params
-    values = given.values() if isinstance(given, Mapping) else given or ()
-    return sum(len(str(value)) for value in values) > longest
+    """Return whether the values of the failed statement alone take more than so many characters.
+
+    Of many rows each is looked at by itself: drivers send as many at a time as the server takes.
+    """
+    rows: Any = error.params if error.ismulti else [error.params or ()]
+    return any(
+        sum(len(str(value)) for value in (row.values() if isinstance(row, Mapping) else row))
+        > longest
+        for row in rows
+    )
 
 
 def state_of(origin: BaseException | None) -> str | None:

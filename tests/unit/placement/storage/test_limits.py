@@ -8,7 +8,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from placement.errors import TooMuchAtOnce, ValueNotStorable
-from placement.storage.dialects import is_too_large
+from placement.storage.dialects import is_longer, is_too_large
 from placement.storage.engine import Database, DatabaseSettings
 
 
@@ -76,3 +76,20 @@ class Limit(Refusal):
 )
 def test_drivers_say_in_their_own_ways_that_a_statement_is_too_large(origin, wanted):
     assert is_too_large(OperationalError("SELECT", {}, origin)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "is_multi", "is_long"),
+    [
+        (("x" * 9, "y" * 9), False, True),
+        ({"one": "x" * 9, "other": "y" * 9}, False, True),
+        (("x" * 9,), False, False),
+        (None, False, False),
+        # a connection that is lost while many rows are sent is no fault of the request
+        ([("x" * 9,), ("y" * 9,)], True, False),
+        ([{"one": "x"}, {"one": "y" * 19}], True, True),
+    ],
+)
+def test_a_statement_is_long_by_its_values_and_not_by_its_rows(given, is_multi, is_long):
+    error = OperationalError("INSERT", given, Exception("gone"), ismulti=is_multi)
+    assert is_longer(error, 10) is is_long
